@@ -58,4 +58,5 @@ BENCHES = {
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
     ),
     "import": Bench("Import into memory", "benchmarks.imports.memory_import"),
+    "load": Bench("Topics made and requests summed up by loadgen", "benchmarks.load.rates"),
 }

@@ -25,9 +25,8 @@ _REASONS = {
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
     "missing": "is missing",
-    **dict.fromkeys(
-        ("model_type", "model_attributes_type", "dict_type"), "must be a mapping of keys to values"
-    ),
+    "model_type": "must be a mapping of keys to values",
+    "dict_type": "must be a mapping of keys to values",
     "tuple_type": "must be a list",
     **dict.fromkeys(("int_parsing", "int_from_float", "int_type"), "must be a whole number"),
     "int_parsing_size": "must be a whole number of fewer digits",
@@ -93,26 +92,25 @@ def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
 
 def fault_of(error: ErrorDetails) -> Fault:
     """Return the fault that pydantic found."""
-    path, kind = tuple(error["loc"]), error["type"]
+    path, kind, given = tuple(error["loc"]), error["type"], error["input"]
+    context = error.get("ctx", {})
     if kind == "extra_forbidden":
         return Fault(path, _unknown_key(path))
     if kind == "union_tag_not_found":
         tags = _tags_at(path)
-        return Fault(
-            path, f"needs a {tags[0].key}; there are {', '.join(each.value for each in tags)}"
-        )
+        known = ", ".join(each.value for each in tags)
+        return Fault(path, f"needs a {tags[0].key}; there are {known}")
     if kind == "union_tag_invalid":
-        found = error["ctx"]
-        path = (*path, found["discriminator"].strip("'"))
-        return Fault(path, _none(found["tag"], found["expected_tags"]))
-    if kind == "literal_error" and isinstance(error["input"], str):
-        return Fault(path, _none(error["input"], error["ctx"]["expected"]))
+        path = (*path, context["discriminator"].strip("'"))
+        return Fault(path, _none(context["tag"], context["expected_tags"]))
+    if kind == "literal_error" and isinstance(given, str):
+        return Fault(path, _none(given, context["expected"]))
     words = _REASONS.get(kind)
-    reason = words.format(**error.get("ctx", {})) if words else error["msg"].removeprefix(_PREFIX)
-    if kind == "missing" or not path or isinstance(error["input"], dict | list | tuple):
+    reason = words.format(**context) if words else error["msg"].removeprefix(_PREFIX)
+    if kind == "missing" or not path or isinstance(given, dict | list | tuple):
         whole = words or not path or reason.startswith("must")
         return Fault(path, reason if whole else f"is not possible: {reason}")
-    return Fault(path, f"{shown(error['input'])}: {reason}")
+    return Fault(path, f"{shown(given)}: {reason}")
 
 
 def _none(given: str, expected: str) -> str:
@@ -125,9 +123,8 @@ def _unknown_key(path: tuple[str | int, ...]) -> str:
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
-        return (
-            f"is a key of {tags[0].key}: {' and '.join(owners)}, not of {tags[0].key}: {path[-2]}"
-        )
+        tag = tags[0].key
+        return f"is a key of {tag}: {' and '.join(owners)}, not of {tag}: {path[-2]}"
     return f"does not exist{meant(key, keys_at(path[:-1]))}"
 
 

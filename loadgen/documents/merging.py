@@ -39,22 +39,19 @@ def merged(base: Branch, over: Branch) -> Branch:
     for tag, shared in _SHARED.items():
         if tag in base and tag in over and base[tag] != over[tag]:
             kept = {key: value for key, value in base.items() if key in shared}
-    values, places = dict(kept), {**base.places, **over.places}
-    for key, value in over.items():
-        values[key] = _merged_value(kept[key], value) if key in kept else value
-    return Branch(values, places)
+    both = {key: _merged_value(kept[key], over[key]) for key in kept.keys() & over.keys()}
+    return Branch({**kept, **over, **both}, {**base.places, **over.places})
 
 
 def _merged_value(base: Any, over: Any) -> Any:  # noqa: ANN401
     if isinstance(base, Branch) and isinstance(over, Branch):
         return merged(base, over)
-    if isinstance(base, Row) and isinstance(over, Row) and _named(base) and _named(over):
-        return _merged_rows(base, over)
-    return over
+    return _merged_rows(base, over) if _named(base) and _named(over) else over
 
 
-def _named(row: Row) -> bool:
-    return bool(row) and all(isinstance(each, Branch) and _NAME in each for each in row)
+def _named(row: Any) -> bool:  # noqa: ANN401
+    values = row if isinstance(row, Row) else []
+    return bool(values) and all(isinstance(each, Branch) and _NAME in each for each in values)
 
 
 def _merged_rows(base: Row, over: Row) -> Row:

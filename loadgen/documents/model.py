@@ -28,22 +28,17 @@ LENGTH_KEY = "subscriptionPatternMaxLength"
 _PULSARS_LENGTH = 50
 _SEND_NO_PATTERN = ("cpp", "go")
 """Libraries that ask for whole namespaces anyway."""
-_SHOCKS = ("kill", "restart", "stop", "pause", "cut", "slow", "set", "anew")
 _WIDTH = 100
 
 
-def texts(keys: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Return configuration keys as a file has them: YAML's numbers and switches as words."""
-    return {key: _text(each) for key, each in keys.items()} if isinstance(keys, dict) else keys
+def key_text(value: Any) -> Any:  # noqa: ANN401 - not checked yet
+    """Return the value of a configuration key as a file has it: YAML's numbers as words."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool | int | float) else value
 
 
-def _text(value: Any) -> Any:  # noqa: ANN401
-    if value is None or isinstance(value, bool):
-        return "" if value is None else str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-Keys = Annotated[dict[str, str], BeforeValidator(texts)]
+Keys = dict[str, Annotated[str, BeforeValidator(key_text)]]
 
 
 class FurtherTopics(Part):
@@ -161,23 +156,22 @@ class Shock(Part):
     set: Keys | None = None
     anew: Name | None = None
     lasts: Annotated[Duration, Field(alias="for")] = 3.0
+    _kind: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if len(self.said) != 1:
-            said = " and ".join(self.said) or "none"
-            raise ValueError(f"must say one of {', '.join(_SHOCKS)}, and says {said}")
+        kinds = [name for name in Shock.model_fields if name not in ("at", "lasts")]
+        said = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(said) != 1:
+            found = " and ".join(said) or "none"
+            raise ValueError(f"must say one of {', '.join(kinds)}, and says {found}")
+        self._kind = said[0]
         return self
-
-    @property
-    def said(self) -> list[str]:
-        """What it says that happens."""
-        return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
 
     @property
     def kind(self) -> str:
         """The word that says what happens."""
-        return self.said[0]
+        return self._kind
 
     @property
     def role(self) -> Role | None:
@@ -187,11 +181,10 @@ class Shock(Part):
     @property
     def words(self) -> str:
         """What happens, in words."""
-        kind = self.said[0]
-        said = getattr(self, kind)
-        if kind == "set":
-            said = " ".join(f"{key}={value}" for key, value in said.items())
-        return f"slow link to {said:g} B/s" if kind == "slow" else f"{kind} {said}"
+        said = getattr(self, self.kind)
+        if self.set is not None:
+            said = " ".join(f"{key}={value}" for key, value in self.set.items())
+        return f"{self.kind} {said}" if self.slow is None else f"slow link to {self.slow:g} B/s"
 
 
 class Document(Part):

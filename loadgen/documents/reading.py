@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from loadgen.documents.faults import Fault, document_error, fault_of, meant, shown
 from loadgen.documents.merging import merged_documents, with_setting
-from loadgen.documents.model import Document, texts
+from loadgen.documents.model import Document, key_text
 from loadgen.documents.server_keys import server_key_faults
 from loadgen.documents.trace import with_traces
-from loadgen.documents.tree import Branch, Row, parse_tree, read_tree
+from loadgen.documents.tree import Branch, Row, parse_tree, read_text
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def read_document(
         UsageError: It cannot be read at all.
     """
     file = document_file(target)
-    tree = read_tree(file)
-    found = _document(tree, file, settings, check_expectation)
-    return found.written_as(file.read_text(encoding="utf-8"))
+    return parse_document(read_text(file), file, settings, check_expectation)
 
 
 def parse_document(
@@ -87,22 +85,15 @@ def parse_document(
     Raises:
         UsageError: As :func:`read_document`.
     """
-    found = _document(parse_tree(text, file), file, settings, check_expectation)
-    return found.written_as(text)
-
-
-def _document(
-    tree: Branch, file: Path, settings: Sequence[str], check: CheckExpectation
-) -> Document:
-    whole = _extended(tree, (file,))
+    whole = _extended(parse_tree(text, file), (file,))
     whole.pop("extends", None)
     whole.setdefault("name", file.stem)
     for setting in settings:
         whole = with_setting(whole, setting)
     whole = with_traces(whole)
-    faults = [*_server_faults(whole), *_expectation_faults(whole, check)]
+    faults = [*_server_faults(whole), *_expectation_faults(whole, check_expectation)]
     try:
-        document = Document.model_validate(whole)
+        document = Document.model_validate(whole).written_as(text)
     except ValidationError as error:
         found = error.errors(include_url=False)
         # A list is told to be too short as well where all of its values have faults.
@@ -127,7 +118,7 @@ def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
         raise UsageError(f"{place}: extends {shown(target)}: must be a name or a file")
     try:
         file = document_file(target, place.folder)
-        base = read_tree(file)
+        base = parse_tree(read_text(file), file)
     except UsageError as error:
         raise UsageError(f"{place}: extends {error}") from None
     if file.resolve() in [each.resolve() for each in chain]:
@@ -137,24 +128,27 @@ def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
 
 
 def _server_faults(whole: Branch) -> Iterator[Fault]:
-    servers, shocks = whole.get("servers"), whole.get("shocks")
-    found: list[tuple[str, tuple[str | int, ...], Any]] = []
-    if isinstance(servers, Branch):
-        found += [(role, ("servers", role), servers.get(role)) for role in ("broker", "proxy")]
-    for number, shock in enumerate(shocks if isinstance(shocks, Row) else ()):
-        if isinstance(shock, Branch):
-            found.append(("broker", ("shocks", number, "set"), shock.get("set")))
-    for role, path, keys in found:
+    found: list[tuple[str, Any, Any]] = []
+    found += [(role, whole.get("servers"), ("servers", role)) for role in ("broker", "proxy")]
+    for number, shock in enumerate(_row(whole, "shocks")):
+        found.append(("broker", shock, ("shocks", number, "set")))
+    for role, part, path in found:
+        keys = part.get(path[-1]) if isinstance(part, Branch) else None
         if isinstance(keys, Branch):
-            for key, said in server_key_faults(role, texts(keys)):
+            told = server_key_faults(role, {key: key_text(value) for key, value in keys.items()})
+            for key, said in told:
                 yield Fault((*path, key), said)
 
 
+def _row(whole: Branch, key: str) -> Row:
+    row = whole.get(key)
+    return row if isinstance(row, Row) else Row((), ())
+
+
 def _expectation_faults(whole: Branch, check: CheckExpectation) -> Iterator[Fault]:
-    expected, clients = whole.get("expect"), whole.get("clients")
-    known = clients if isinstance(clients, Row) else ()
-    groups = [str(each.get("name")) for each in known if isinstance(each, Branch)]
-    for number, text in enumerate(expected if isinstance(expected, Row) else ()):
+    clients = [each for each in _row(whole, "clients") if isinstance(each, Branch)]
+    groups = [str(each.get("name")) for each in clients]
+    for number, text in enumerate(_row(whole, "expect")):
         try:
             if isinstance(text, str):
                 check(text, groups)

@@ -40,11 +40,9 @@ def document_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """Return the schema as a file: a line for each definition."""
     schema = document_schema()
-    definitions = schema.pop("$defs")
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in schema.items()]
-    inner = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in definitions.items()]
-    lines.append('"$defs": {\n' + ",\n".join(inner) + "\n}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    definitions = schema.pop("$defs").items()
+    lines = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in definitions]
+    return f'{json.dumps(schema)[:-1]}, "$defs": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def _server_keys(role: str) -> dict[str, Any]:

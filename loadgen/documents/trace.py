@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -79,13 +80,10 @@ def _moment(line: str, where: str) -> float:
     text = line.lstrip("[")
     if found := _SECONDS.match(text):
         return float(found[0])
-    try:
-        found = _ISO.match(text)
-        time = datetime.fromisoformat(found[0].replace(",", ".")) if found else None
-    except ValueError:  # the thirteenth month
-        time = None
-    if time is not None:
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    with suppress(ValueError):  # the thirteenth month
+        if found := _ISO.match(text):
+            time = datetime.fromisoformat(found[0].replace(",", "."))
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     raise UsageError(
         f"{where}: {line[:40]!r} begins with no moment: seconds, or a time as 2026-11-23T08:00:00Z"
     )

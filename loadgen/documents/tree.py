@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,29 +70,26 @@ def place_of(tree: Any, path: Sequence[str | int]) -> Place | None:  # noqa: ANN
     """
     found = None
     for part in path:
-        if isinstance(tree, Branch) and part in tree:
-            found, tree = tree.places.get(str(part), found), tree[str(part)]
-        elif isinstance(tree, Row) and isinstance(part, int) and part < len(tree):
+        with suppress(LookupError, TypeError, AttributeError):
             found, tree = tree.places[part], tree[part]
     return found
 
 
-def read_tree(file: Path) -> Branch:
-    """Read a document.
+def read_text(file: Path) -> str:
+    """Read a document's text.
 
     Raises:
-        UsageError: It cannot be read, or is no YAML mapping; says the line.
+        UsageError: It cannot be read.
     """
     try:
         if file.stat().st_size > _LARGEST_BYTES:
             raise UsageError(f"{file} has more than {_LARGEST_BYTES:,} bytes: is it a scenario?")
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"there is no scenario document {file}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"{file} cannot be read as a scenario: {reason}") from None
-    return parse_tree(text, file)
 
 
 def parse_tree(text: str, file: Path) -> Branch:
@@ -116,70 +114,46 @@ def parse_values(text: str, file: Path | str) -> Any:  # noqa: ANN401
         UsageError: It is no YAML, or names a key twice; says the line.
     """
     try:
-        loader = _Loader(text)
+        loader = _Loader(text, file)
         node = loader.get_single_node()
-        return _Reader(loader, file).value(node) if node is not None else None
+        return None if node is None else loader.value(node)
     except yaml.reader.ReaderError as error:
         place = Place(file, text.count("\n", 0, error.position) + 1)
         raise UsageError(
             f"{place}: the character U+{ord(text[error.position]):04X} cannot stand in "
             "YAML: remove it"
         ) from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = Place(file, mark.line + 1) if mark else file
-        raise UsageError(f"{where}: this is not YAML: {error.problem}") from None
-    except OverflowError:
-        raise _too_many(file) from None
     except RecursionError:
         raise UsageError(
             f"{file} is nested too deeply, or an alias (*) stands within what it names"
         ) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise UsageError(f"{file}: this is not YAML: {str(error)[:200]}") from None
-
-
-def _too_many(file: Path | str) -> UsageError:
-    return UsageError(
-        f"{file} has more than {_MOST_NODES:,} values, each alias (*) counted with all below it"
-    )
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        where = Place(file, mark.line + 1) if mark else file
+        problem = getattr(error, "problem", None) or str(error)[:200]
+        raise UsageError(f"{where}: this is not YAML: {problem}") from None
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads as texts what YAML 1.1 takes for something else; bounds what merge keys bring."""
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        super().flatten_mapping(node)
-        if len(node.value) > _MOST_NODES:
-            raise OverflowError
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _name, _form, _first in _PLAIN_WORDS:
-    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(f"(?:{_form})$"), list(_first))
-
-
-class _Reader:
-    """Makes values of the nodes of one text.
+    """Makes values of one text; reads as texts what YAML 1.1 takes for something else.
 
     Mutable state: the number of nodes so far.
     """
 
-    def __init__(self, loader: yaml.SafeLoader, file: Path | str) -> None:
-        self._loader = loader
+    def __init__(self, text: str, file: Path | str) -> None:
+        super().__init__(text)
         self._file = file
         self._nodes = 0
 
     def value(self, node: yaml.Node) -> Any:  # noqa: ANN401
         self._nodes += 1
-        if self._nodes > _MOST_NODES:
-            raise _too_many(self._file)
+        self._bound(self._nodes)
         if isinstance(node, yaml.MappingNode):
             return self._branch(node)
         if isinstance(node, yaml.SequenceNode):
             items = [self.value(each) for each in node.value]
             return Row(items, [self._place(each) for each in node.value])
-        return self._loader.construct_object(node)
+        return self.construct_object(node)
 
     def _branch(self, node: yaml.MappingNode) -> Branch:
         written: set[str] = set()
@@ -189,14 +163,25 @@ class _Reader:
             if key.value in written:
                 raise UsageError(f"{self._place(key)}: {str(key.value)[:60]} is there twice")
             written.add(str(key.value))
-        self._loader.flatten_mapping(node)  # what a merge key (<<) brings stands before
-        values: dict[str, Any] = {}
-        places: dict[str, Place] = {}
-        for key, value in node.value:
-            name = str(key.value)
-            values[name] = self.value(value)
-            places[name] = self._place(key)
-        return Branch(values, places)
+        self.flatten_mapping(node)  # what a merge key (<<) brings stands before
+        values = {str(key.value): self.value(value) for key, value in node.value}
+        return Branch(values, {str(key.value): self._place(key) for key, _ in node.value})
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        self._bound(len(node.value))
+
+    def _bound(self, nodes: int) -> None:
+        if nodes > _MOST_NODES:
+            raise UsageError(
+                f"{self._file} has more than {_MOST_NODES:,} values, each alias (*) counted with "
+                "all below it"
+            )
 
     def _place(self, node: yaml.Node) -> Place:
         return Place(self._file, node.start_mark.line + 1)
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _form, _first in _PLAIN_WORDS:
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(f"(?:{_form})$"), list(_first))

@@ -40,7 +40,7 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     if corpus is None:
         return topics.expected()
     if manifest_path(corpus).is_file():
-        return expected_namespaces(corpus, [])
+        return expected_namespaces(corpus)
     sizes = read_own_topics(corpus).namespaces
     return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
 

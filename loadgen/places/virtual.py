@@ -20,9 +20,9 @@ from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labe
 from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
-from loadgen.virtual.links.network import LOOPBACK, Network
+from loadgen.virtual.links.network import Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
-from loadgen.virtual.servers import VirtualServers, service_url
+from loadgen.virtual.servers import service_url, virtual_servers
 from loadgen.virtual.service_times import SERVICE_TIMES
 from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
 from loadgen.virtual.stopwatches import stopped_watches
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
-    from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
 
 MOST_TOPICS = 20_000_000
@@ -108,7 +107,6 @@ def run_in_virtual_time(
     *,
     run: str = "",
     times: ServiceTimes | None = None,
-    link: Link = LOOPBACK,
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None] = lambda look: None,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
@@ -118,7 +116,6 @@ def run_in_virtual_time(
         document: Its servers have the keys of an operator's files already, if there are such.
         run: The run's name.
         times: What the servers' work takes; None is what the document says.
-        link: Between clients and servers.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
         may_go_on: Asked now and then; when it says no, the run is cut.
 
@@ -137,7 +134,7 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
-            return runner.run(simulation.run(link, on_begun))
+            return runner.run(simulation.run(on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
 
@@ -211,25 +208,24 @@ class _Simulation:
         self._topics = topics.plan() if topics.made else None
 
     async def run(
-        self, link: Link, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
+        self, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
     ) -> VirtualRun:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        network = Network(loop, link)
-        wanted = self._document.servers
-        async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
-            connector = VirtualConnector(network, servers.clock, servers.port)
-            ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
+        network, wanted = Network(loop), self._document.servers
+        async with virtual_servers(wanted, self._topics, network, self._times) as services:
+            clock, connector = network.clock, VirtualConnector(network)
+            ground = Ground(clock, lambda: VirtualRunTime(loop.time), lambda: connector)
             task = Task(self._plan(), agreed, ground)
-            sampler = _Sampler(servers.services, servers.clock)
+            sampler = _Sampler(services, clock)
             sampler.start()
             moments, totals = task.context.time, task.context.totals
             on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
             result = await task.run()
             # The servers learn that all clients have left: now their books have to balance.
-            await clock_sleep(servers.clock, _SETTLE_SECONDS)
+            await clock_sleep(clock, _SETTLE_SECONDS)
             sampler.stop()
-            told = {name: _facts_of(each) for name, each in servers.services.items()}
+            told = {name: _facts_of(each) for name, each in services.items()}
             for row in result.rows.requests:
                 verify(row)
         # What this process worked is no share of virtual time: no generator can be too slow.

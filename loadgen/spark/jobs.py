@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +40,15 @@ def collect_with_progress(
         PySparkException: The action failed.
         KeyboardInterrupt: There was a Ctrl-C that ends the action; it is cancelled.
     """
-    outcome: list[Any] = []
-    errors: list[BaseException] = []
+    outcome: Future[list[Any]] = Future()
     group = f"loadgen-{id(outcome)}"
 
     def act() -> None:
-        session.sparkContext.setJobGroup(group, "loadgen")
         try:
-            outcome.extend(rows())
-        except (PySparkException, Py4JError, OSError, AttributeError) as error:
-            # The last two where the session was stopped meanwhile: its bridge is gone.
-            errors.append(error)
+            session.sparkContext.setJobGroup(group, "loadgen")
+            outcome.set_result(rows())
+        except Exception as error:  # noqa: BLE001 - for the thread that waits, if it still does
+            outcome.set_exception(error)
 
     thread = InheritableThread(target=act, daemon=True)
     try:
@@ -65,9 +64,7 @@ def collect_with_progress(
     except KeyboardInterrupt:
         _cancel(session, group, thread)
         raise
-    if errors:
-        raise errors[0]
-    return outcome
+    return outcome.result()
 
 
 def _wait_for_ctrl_c(thread: threading.Thread, on_interrupt: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ import io
 import re
 import sys
 import tarfile
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -118,21 +119,23 @@ def needed_distributions() -> list[str]:
     Raises:
         LoadgenError: loadgen was not installed as a package.
     """
-    waiting, needed = [_OURS], set[str]()
-    while waiting:
-        name = waiting.pop()
-        try:
-            wanted = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:
-            if name == _OURS:
-                raise LoadgenError(
-                    f"the package {_OURS} is not installed here: pip install it, then pack"
-                ) from None
-            continue  # it is for another system or an extra
+    try:
+        metadata.distribution(_OURS)
+    except metadata.PackageNotFoundError:
+        raise LoadgenError(
+            f"the package {_OURS} is not installed here: pip install it, then pack"
+        ) from None
+    needed = set[str]()
+    _add_needed(_OURS, needed)
+    return sorted(needed - {_OURS})
+
+
+def _add_needed(name: str, needed: set[str]) -> None:
+    """Add an installed package, and what it needs; others are for another system or an extra."""
+    with suppress(metadata.PackageNotFoundError):
+        wanted = metadata.requires(name) or []
         needed.add(name)
         for requirement in wanted:
-            if "extra ==" not in requirement:
-                other = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()
-                if other not in _LEFT_OUT | needed:
-                    waiting.append(other)
-    return sorted(needed - {_OURS})
+            other = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()
+            if "extra ==" not in requirement and other not in _LEFT_OUT | needed:
+                _add_needed(other, needed)

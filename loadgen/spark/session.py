@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext, java_gateway
@@ -29,12 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loadgen.errors import LoadgenError
-from loadgen.spark.environment import (
-    bridge_silenced,
-    environment,
-    interrupts_deferred,
-    uninterrupted,
-)
+from loadgen.spark.environment import bridge_silenced, interrupts_deferred, uninterrupted
 from loadgen.spark.java import find_java
 from loadgen.spark.settings import EVERYWHERE
 from server.module_names import python_path
@@ -92,7 +88,8 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-spark-")))
         log = stack.enter_context((directory / _LOG_NAME).open("wb"))
-        stack.enter_context(environment(_session_environment(settings, directory)))
+        variables = _session_environment(settings, directory)
+        stack.enter_context(patch.dict(os.environ, variables))  # what Spark sets goes too
         stack.enter_context(bridge_silenced())
         try:
             with _running_session(settings, directory, log) as session:
@@ -134,32 +131,25 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
         conf["spark.master"] = settings.master
     elif settings.local:
         conf["spark.master"] = f"local[{settings.cores}]"
-    if settings.local:
-        conf |= _local_conf(directory)
+    if settings.local:  # on the loopback, its files in the directory
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.local.dir": str(directory),
+            "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        }
     return conf | dict(settings.conf)
-
-
-def _local_conf(directory: Path) -> dict[str, str]:
-    """Return what keeps a local session on the loopback and its files in ``directory``."""
-    return {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.local.dir": str(directory),
-        "spark.sql.warehouse.dir": str(directory / "warehouse"),
-    }
 
 
 def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, str]:
     """Return the variables that Spark's launcher and its workers need."""
-    variables = {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    # Without it workers run the first python3 of the PATH, which has none of the packages.
+    variables = dict.fromkeys(("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"), sys.executable)
     if settings.local:
-        # Without it workers run the first python3 of the PATH, which has none of the packages.
-        variables["PYSPARK_PYTHON"] = sys.executable
-        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
-        variables |= python_path()
-    elif "PYSPARK_PYTHON" not in os.environ:
-        variables["PYSPARK_PYTHON"] = sys.executable
+        variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **python_path()}
+    elif own := os.environ.get("PYSPARK_PYTHON"):
+        variables["PYSPARK_PYTHON"] = own
     if _STARTED_BY_SPARK_SUBMIT not in os.environ:
         variables["JAVA_HOME"] = str(find_java(os.environ, directory).home)
     return variables
@@ -213,11 +203,8 @@ def _launches_noted() -> Iterator[list[subprocess.Popen[bytes]]]:
         launched.append(start(*arguments, **options))
         return launched[-1]
 
-    java_gateway.Popen = noted
-    try:
+    with patch.object(java_gateway, "Popen", noted):
         yield launched
-    finally:
-        java_gateway.Popen = start
 
 
 @contextmanager

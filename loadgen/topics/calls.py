@@ -6,6 +6,7 @@ import asyncio
 import random
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 from client.admin.errors import (
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 CALL_SECONDS = 120.0
-_TOO_MANY = 429
-_FIRST_SERVER_ERROR = 500
-_NOT_IMPLEMENTED = 501
 
 
 @dataclass
@@ -56,20 +54,20 @@ class Retries:
         for longest in self.waits_seconds:
             try:
                 return await attempt()
-            except (AdminRefusedError, AdminDisconnectedError, AdminTimeoutError) as error:
-                if not _passes(error):
+            except AdminRefusedError as error:
+                if not _passes(error.status):
                     raise
+            except (AdminDisconnectedError, AdminTimeoutError):
+                pass
             self.count += 1
             await self.sleep(longest * (0.5 + self._chance.random() / 2))
         return await attempt()
 
 
-def _passes(error: Exception) -> bool:
-    """Tell whether an error may be gone when the call is made again."""
-    if not isinstance(error, AdminRefusedError):
-        return True
-    server = error.status >= _FIRST_SERVER_ERROR and error.status != _NOT_IMPLEMENTED
-    return server or error.status == _TOO_MANY
+def _passes(status: int) -> bool:
+    """Tell whether a refusal may be gone when the call is made again."""
+    server = status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED
+    return server or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

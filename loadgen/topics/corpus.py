@@ -141,14 +141,12 @@ def parquet_rows(file: Path) -> int:
         UsageError: It is no Parquet, or has other columns.
     """
     with opened(file) as parquet:
-        columns, rows = parquet.schema_arrow, int(parquet.metadata.num_rows)
-    for wanted in TOPIC_SCHEMA:
-        index = columns.get_field_index(wanted.name)
-        found = columns.field(index).type if index >= 0 else "missing"
-        if found != wanted.type:
-            told = f"column {wanted.name} is {found}, not {wanted.type}"
-            raise UsageError(f"{file} is not topics: {told}.")
-    return rows
+        found = {each.name: each.type for each in parquet.schema_arrow}
+        for wanted in TOPIC_SCHEMA:
+            if (kind := found.get(wanted.name, "missing")) != wanted.type:
+                told = f"column {wanted.name} is {kind}, not {wanted.type}"
+                raise UsageError(f"{file} is not topics: {told}.")
+        return int(parquet.metadata.num_rows)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -23,7 +24,6 @@ from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 NAME = "floodgate_topics"
@@ -74,9 +74,8 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     """
     known = [each.name for each in fields(_Options)]
     given = {name.lower(): text for name, text in options.items()}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is no option of {NAME}; it has {', '.join(known)}")
+    for name in given.keys() - known:
+        raise ValueError(f"{name!r} is no option of {NAME}; it has {', '.join(known)}")
     try:
         asked = TypeAdapter(_Options).validate_python(given)
     except ValidationError as error:
@@ -88,23 +87,17 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     return plan, asked.partitions_of_frame or -(-plan.topics // _ROWS_PER_PARTITION)
 
 
-@dataclass
-class _Part(InputPartition):  # type: ignore[misc]
-    number: int
-
-
 class _Reader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, plan: TopicPlan, parts: int) -> None:
         self._plan = plan
         self._parts = parts
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [_Part(number) for number in range(len(plan_parts(self._plan, self._parts)))]
+        return [InputPartition(part) for part, _ in enumerate(plan_parts(self._plan, self._parts))]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
         from loadgen.topics.rows import namespace_rows
 
-        for namespace in plan_parts(self._plan, self._parts)[partition.number]:
+        for namespace in plan_parts(self._plan, self._parts)[partition.value]:
             rows = namespace_rows(self._plan, namespace)
-            for start in range(0, len(rows), _ROWS_PER_BATCH):
-                yield rows.slice(start, _ROWS_PER_BATCH)
+            yield from pa.Table.from_batches([rows]).to_batches(_ROWS_PER_BATCH)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -107,10 +108,9 @@ def deal_piece(pieces: Sequence[Piece], buckets: int, scratch: Path, number: int
 def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
     """Write rows to a file for each bucket that gets some."""
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
-    bucket_of = [
-        google_crc32c.value(name.encode()) % buckets for name in namespaces.dictionary.to_pylist()
-    ]
-    place = np.array(bucket_of, dtype=np.int64)[namespaces.indices.to_numpy()]
+    names = namespaces.dictionary.to_pylist()
+    bucket_of = np.array([google_crc32c.value(name.encode()) % buckets for name in names], int)
+    place = bucket_of[namespaces.indices.to_numpy()]
     for bucket in np.unique(place):
         part = rows.filter(pa.array(place == bucket))
         pq.write_table(part, scratch / f"{bucket:05d}-{suffix}.parquet", compression="lz4")
@@ -159,13 +159,11 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
 
 def _namespaces(rows: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the sorted rows of each namespace."""
-    names = rows.column("namespace")
-    runs = pc.run_end_encode(names.combine_chunks())
-    start = 0
-    for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        part = rows.slice(start, end - start).combine_chunks()
-        tenant = pa.repeat(pa.scalar(name.partition("/")[0]), len(part))
-        columns = [tenant, *(part.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
-        table = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks()
-        yield name, table.to_batches()[0]
-        start = end
+    names = rows.column("namespace").combine_chunks()
+    tenants = pc.list_element(pc.split_pattern(names, "/", max_splits=1), 0)
+    columns = [tenants, *(rows.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
+    (whole,) = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks().to_batches()
+    runs = pc.run_end_encode(names)
+    ends = [0, *runs.run_ends.to_pylist()]
+    for name, (start, end) in zip(runs.values.to_pylist(), pairwise(ends), strict=True):
+        yield name, whole.slice(start, end - start)

@@ -136,10 +136,9 @@ class _Reader:
         bases = [
             base if (base := without_partition(topic)) in partitioned else topic for topic in topics
         ]
-        partitions: dict[str, int] = {}
-        for topic, base in zip(topics, bases, strict=True):
-            if base in partitioned:
-                partitions[base] = max(partitions.get(base, 0), partition_index(topic) + 1)
+        # Of the indexes of a base the last, which is the largest, stays.
+        last = dict(sorted(zip(bases, map(partition_index, topics), strict=True)))
+        partitions = {base: last[base] + 1 for base in partitioned & last.keys()}
         self.without_partitions += len(partitioned - partitions.keys())
         properties = await self._properties_of(set(bases)) if self.properties else {}
         found = [sorted(properties.get(base, {}).items()) for base in bases]

@@ -36,6 +36,7 @@ _READ = {
 }
 """Texts as bytes, for no reader has looked at them. A topic is null on a line that names nothing,
 the others where the list does not say them."""
+_STRINGS = (pa.string(), pa.large_string())
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LOOKED_AT_BYTES = 8_000
@@ -142,8 +143,13 @@ def pieces_of(path: Path, piece_bytes: int = PIECE_BYTES) -> list[Piece]:
 
 def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
     if is_parquet(file):
+        with opened(file) as parquet:
+            columns, groups = parquet.schema_arrow, parquet.metadata
+        if "topic" not in (each.name for each in columns if each.type in _STRINGS):
+            raise UsageError(f"{file} has no column `topic` of text.")
         first = 1
-        for group, rows in enumerate(_row_groups(file)):
+        for group in range(groups.num_row_groups):
+            rows = groups.row_group(group).num_rows
             yield Piece(file, True, f"{prefix}row", group, group + 1, rows, first)
             first += rows
         return
@@ -153,17 +159,6 @@ def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
     for start in range(0, size, piece_bytes):
         end = min(size, start + piece_bytes)
         yield Piece(file, False, f"{prefix}line", start, end, (end - start) // _BYTES_PER_LINE)
-
-
-def _row_groups(file: Path) -> list[int]:
-    """Return the sizes of the row groups of a Parquet file that has a column of topics."""
-    with opened(file) as parquet:
-        schema = parquet.schema_arrow
-        index = schema.get_field_index("topic")
-        if index < 0 or schema.field(index).type not in (pa.string(), pa.large_string()):
-            raise UsageError(f"{file} has no column `topic` of text.")
-        groups = range(parquet.metadata.num_row_groups)
-        return [int(parquet.metadata.row_group(group).num_rows) for group in groups]
 
 
 def opened(file: Path) -> pq.ParquetFile:
@@ -301,8 +296,7 @@ def _rows_of(
         raise InvalidNameError(f"the properties of {name} are not UTF-8") from None
     if not 0 <= (partitions or 0) <= MAX_PARTITIONS:
         raise InvalidNameError(f"{name} cannot have {partitions} partitions")
-    base = str(name.partitioned_name)
-    row: dict[str, Any] = {"namespace": str(name.namespace), "base": base}
+    row: dict[str, Any] = {"namespace": str(name.namespace), "base": str(name.partitioned_name)}
     row |= {"partitions": partitions, "properties": pairs}
     if partitions and name.partition_index < 0:
         for index in range(partitions):
@@ -317,15 +311,15 @@ def _full_topic_name(text: bytes) -> TopicName:
     Raises:
         InvalidNameError: It is none, or that of a partition that no topic may have.
     """
+    name = ""
     try:
         name = text.decode()
+        topic = TopicName.parse(name) if "://" in name else None
     except UnicodeDecodeError:
         raise InvalidNameError(f"{shown(text)} is not UTF-8") from None
-    try:
-        topic = TopicName.parse(name)
     except InvalidNameError:
         topic = None
-    if topic is None or "://" not in name:
+    if topic is None:
         raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
     if (index := topic.partition_index) >= MAX_PARTITIONS:
         most = f"a topic has at most {MAX_PARTITIONS:,}"

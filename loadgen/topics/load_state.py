@@ -58,8 +58,7 @@ class LoadState:
     def _take_over(self) -> None:
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
-            self.files = {str(name) for name in content["files"]}
-            self.topics = int(content["topics"])
+            self.files, self.topics = set(content["files"]), int(content["topics"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             said = f"{self.path} cannot be read ({error})"
             raise UsageError(f"{said}: load without --resume") from None

@@ -5,33 +5,28 @@ It is written last, so that a directory with a manifest is a whole corpus.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import google_crc32c
+import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from loadgen.errors import UsageError
 from loadgen.plan.clients import Namespace
 from proto.topic_hash import format_hash, topics_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
-
-    import pyarrow as pa
 
 MANIFEST_NAME, _OLDER_NAME = "_manifest.json", "manifest.json"
 """Spark and Arrow take each file of a folder for rows, unless its name begins with ``_`` or a dot;
 that of an older corpus does not."""
-SCHEMA_VERSION = 1
 _PERSISTENT = "persistent://"
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(BaseModel, frozen=True):
     """A listing: number of names, their topics hash, sum of their lengths."""
 
     topics: int
@@ -39,15 +34,14 @@ class Listing:
     name_bytes: int
 
 
-@dataclass(frozen=True)
-class NamespaceEntry(Listing):
+class NamespaceEntry(Listing, frozen=True):
     """The topics of one namespace.
 
     Attributes:
         persistent: The listing of persistent topics, where there are others beside them.
     """
 
-    persistent: Listing | None = None
+    persistent: Listing | None = Field(default=None, exclude_if=lambda listing: listing is None)
 
     @property
     def asked(self) -> Listing:
@@ -58,8 +52,7 @@ class NamespaceEntry(Listing):
 Entry: TypeAlias = tuple[str, NamespaceEntry]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(BaseModel, frozen=True):
     """The contents of a corpus, and what it was made from.
 
     Attributes:
@@ -67,9 +60,10 @@ class Manifest:
         shape: The proportions of synthetic topics, or where others come from.
     """
 
+    schema_version: Literal[1]
     seed: int | None
     topics: int
-    shape: dict[str, Any]
+    shape: dict[str, Any] = Field(default_factory=dict)
     namespaces: dict[str, NamespaceEntry]
 
     @property
@@ -83,34 +77,26 @@ class Manifest:
         return {name.partition("/")[0] for name in self.namespaces}
 
 
-_FORM = TypeAdapter(Manifest)
-
-
 def namespace_entry(names: pa.Array) -> NamespaceEntry:
     """Return the manifest entry of a namespace's names, which are in the order of their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
-    asked = Listing(*_figures(names.filter(persistent))) if others else None
-    return NamespaceEntry(*_figures(names), asked)
+    asked = Listing(**_figures(names.filter(persistent))) if others else None
+    return NamespaceEntry(**_figures(names), persistent=asked)
 
 
-def _figures(names: pa.Array) -> tuple[int, str, int]:
+def _figures(names: pa.Array) -> dict[str, Any]:
     """Return number, topics hash and length of names."""
-    return len(names), _hash(names), pc.sum(pc.binary_length(names)).as_py() or 0
+    name_bytes = pc.sum(pc.binary_length(names)).as_py() or 0
+    return {"topics": len(names), "hash": _hash(names), "name_bytes": name_bytes}
 
 
 def _hash(names: pa.Array) -> str:
-    """Return the topics hash of sorted names; of ASCII ones Arrow joins the text itself."""
-    if len(names) == 0 or not pc.all(pc.string_is_ascii(names)).as_py():
+    """Return the topics hash of sorted names; ASCII ones are in Java's order already."""
+    if not pc.all(pc.string_is_ascii(names)).as_py():
         return topics_hash(names.to_pylist())
-    joined = pc.binary_join_element_wise(",", names, "")
-    start, end = (int.from_bytes(_offset(joined, index), "little") for index in (0, len(joined)))
-    text = joined.buffers()[2].slice(start + 1, end - start - 1)
-    return format_hash(google_crc32c.value(memoryview(text).tobytes()))
-
-
-def _offset(names: pa.StringArray, index: int) -> bytes:
-    return bytes(memoryview(names.buffers()[1])[4 * (names.offset + index) :][:4])
+    joined = pc.binary_join(pa.ListArray.from_arrays([0, len(names)], names), ",")
+    return format_hash(google_crc32c.value(joined[0].as_buffer().to_pybytes()))
 
 
 def manifest_path(directory: Path) -> Path:
@@ -123,14 +109,16 @@ def write_manifest(
     directory: Path, seed: int | None, shape: Mapping[str, Any], entries: Iterable[Entry]
 ) -> Manifest:
     """Write what is in a corpus, from the entries of its namespaces, into its directory."""
-    namespaces = dict(sorted(entries, key=lambda entry: entry[0]))
-    topics = sum(entry.topics for entry in namespaces.values())
-    manifest = Manifest(seed, topics, dict(shape), namespaces)
-    content = {"schema_version": SCHEMA_VERSION, **asdict(manifest)}
-    for entry in content["namespaces"].values():
-        if entry["persistent"] is None:
-            del entry["persistent"]
-    (directory / MANIFEST_NAME).write_text(f"{json.dumps(content, indent=1)}\n", encoding="utf-8")
+    found = dict(sorted(entries, key=lambda entry: entry[0]))
+    manifest = Manifest(
+        schema_version=1,
+        seed=seed,
+        topics=sum(entry.topics for entry in found.values()),
+        shape=dict(shape),
+        namespaces=found,
+    )
+    text = manifest.model_dump_json(indent=1)
+    (directory / MANIFEST_NAME).write_text(f"{text}\n", encoding="utf-8")
     return manifest
 
 
@@ -142,56 +130,26 @@ def read_manifest(directory: Path) -> Manifest:
     """
     path = manifest_path(directory)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return Manifest.model_validate_json(path.read_bytes())
     except NotADirectoryError:
         said = "is a file; a corpus is a folder, as `loadgen topics` makes it"
         raise UsageError(f"{directory} {said}") from None
     except FileNotFoundError:
-        said = (
-            f"is not a topic corpus: it has no {MANIFEST_NAME}. Make one with: loadgen topics --out"
-        )
-        raise UsageError(f"{directory} {said} {directory}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read as a corpus manifest: {error}.") from error
-    version = content.get("schema_version") if isinstance(content, dict) else None
-    if version != SCHEMA_VERSION:
-        said = f"{path} has schema_version {version!r}; this loadgen reads {SCHEMA_VERSION}"
-        raise UsageError(f"{said}. Make the corpus again with: loadgen topics")
-    try:
-        return _FORM.validate_python({"shape": {}, **content})
+        said = f"{directory} is not a topic corpus: it has no {MANIFEST_NAME}"
+        raise UsageError(f"{said}. Make one with: loadgen topics --out {directory}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path} is not a corpus manifest: {place}: {first['msg']}.") from None
+        place = ".".join(map(str, first["loc"])) or "the whole"
+        said = f"{path} is not a corpus manifest: {place}: {first['msg']}"
+        raise UsageError(f"{said}. Make the corpus again with: loadgen topics") from None
 
 
-def expected_namespaces(
-    corpus: Path | None, names: Sequence[str], option: str = "--namespace"
-) -> tuple[Namespace, ...]:
-    """Return the corpus's namespaces, those named, or those named of a corpus.
-
-    Raises:
-        UsageError: Nothing is named, or the corpus does not hold it.
-    """
-    known: dict[str, NamespaceEntry | None] = dict.fromkeys(names)
-    if corpus is not None:
-        known = dict(read_manifest(corpus).namespaces)
-    elif not names:
-        raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
-    for name in names:
-        if corpus is not None and name not in known:
-            raise UsageError(f"{option} {name} is not in {manifest_path(corpus)}")
-    return tuple(expected_namespace(name, known[name]) for name in names or known)
-
-
-def expected_namespace(name: str, entry: NamespaceEntry | None = None) -> Namespace:
-    """Return a namespace as a run asks for it, with what a right answer holds if that is known.
-
-    Raises:
-        UsageError: The name is none.
-    """
-    known = {"topics": entry.asked.topics, "hash": entry.asked.hash} if entry else {}
-    try:
-        return Namespace.model_validate({"name": name, **known})
-    except ValidationError as error:
-        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+def expected_namespaces(corpus: Path) -> tuple[Namespace, ...]:
+    """Return the namespaces of a corpus as a run asks for them, with what right answers hold."""
+    known = read_manifest(corpus).namespaces.items()
+    return tuple(
+        Namespace(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
+        for name, entry in known
+    )

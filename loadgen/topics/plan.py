@@ -83,10 +83,8 @@ class TopicShape:
                 said = f"The {name.replace('_', ' ')} is {value}"
                 raise ValueError(f"{said}; it must be from {least} to {most}.")
         if self.short and (self.plain_share < 1 or self.name_lengths != FIXED):
-            rule = (
-                f"below {WORDS_NAME_BYTES} the plain share must be 1 and the name lengths {FIXED}"
-            )
-            raise ValueError(f"The mean name length is {self.mean_name_bytes} bytes; {rule}.")
+            said = f"The mean name length is {self.mean_name_bytes} bytes; below {WORDS_NAME_BYTES}"
+            raise ValueError(f"{said} the plain share must be 1 and the name lengths {FIXED}.")
         if self.name_lengths not in LENGTHS:
             said = f"The name lengths are {self.name_lengths[:40]!r}"
             raise ValueError(f"{said}; they must be one of {', '.join(LENGTHS)}.")

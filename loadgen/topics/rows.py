@@ -7,7 +7,6 @@ made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -57,24 +56,18 @@ _MOST_LABELS = 64
 _LABELS = (*APPLICATIONS, *REGIONS, *SUBJECTS)
 
 
-@dataclass(frozen=True)
-class _Bases:
-    """The base topics of one namespace, as parallel arrays."""
-
-    ids: UInt64s
-    partitions: npt.NDArray[np.int64]
-    """Number of partitions; 0 for a plain topic."""
-
-
 def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
     """Return all rows of one namespace, ordered by topic name, in :data:`TOPIC_SCHEMA`."""
-    bases = _base_topics(plan, namespace)
-    rows_per_base = np.maximum(bases.partitions, 1)
-    base_of_row = np.repeat(np.arange(len(bases.ids)), rows_per_base)
-    suffix_of_row = _suffix_indexes(bases, rows_per_base)
-    suffixes = _suffixes(int(bases.partitions.max(initial=0)))
+    partitions = _partitions(plan, namespace)
+    ids = np.arange(namespace.first_id, namespace.first_id + len(partitions), dtype=np.uint64)
+    rows_per_base = np.maximum(partitions, 1)
+    base_of_row = np.repeat(np.arange(len(ids)), rows_per_base)
+    # The place of each row among the suffixes: 0 when plain, else partition + 1.
+    within = np.arange(len(base_of_row)) - (np.cumsum(rows_per_base) - rows_per_base)[base_of_row]
+    suffix_of_row = np.where(partitions[base_of_row] > 0, within + 1, 0)
+    suffixes = _suffixes(int(partitions.max(initial=0)))
     suffix_bytes = pc.binary_length(suffixes).to_numpy()[suffix_of_row].mean()
-    prefixes = _base_names(plan, namespace, bases, float(suffix_bytes))
+    prefixes = _base_names(plan, namespace, ids, float(suffix_bytes))
     names = pc.binary_join_element_wise(
         prefixes.take(pa.array(base_of_row)), suffixes.take(pa.array(suffix_of_row)), ""
     )
@@ -84,8 +77,8 @@ def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
         pa.repeat(pa.scalar(namespace.tenant), namespace.topics),
         pa.repeat(pa.scalar(namespace.name), namespace.topics),
         names.take(order),
-        pa.array(bases.partitions[sorted_bases].astype(np.int32)),
-        _properties(plan, namespace.tenant, bases.ids).take(pa.array(sorted_bases)),
+        pa.array(partitions[sorted_bases].astype(np.int32)),
+        _properties(plan, namespace.tenant, ids).take(pa.array(sorted_bases)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
 
@@ -96,34 +89,24 @@ def _suffixes(most_partitions: int) -> pa.Array:
     return pa.array(["", *(f"-partition-{index}" for index in range(most_partitions))])
 
 
-def _base_topics(plan: TopicPlan, namespace: NamespacePlan) -> _Bases:
-    """Deal the names of a namespace to base topics; exactly as many names as planned."""
+def _partitions(plan: TopicPlan, namespace: NamespacePlan) -> npt.NDArray[np.int64]:
+    """Return the partitions of each base topic, 0 for plain ones; as many names as planned."""
     in_partitions = namespace.topics - round(namespace.topics * plan.shape.plain_share)
     counts = partition_counts(
         plan.shape.partitions, plan.seed, _PARTITIONS, namespace.first_id, in_partitions
     )
-    plain = namespace.topics - int(counts.sum())
-    partitions = np.concatenate([counts, np.zeros(plain, dtype=np.int64)])
-    ids = np.arange(namespace.first_id, namespace.first_id + len(partitions), dtype=np.uint64)
-    return _Bases(ids, partitions)
-
-
-def _suffix_indexes(bases: _Bases, rows_per_base: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return for each row its place among the suffixes: 0 when plain, else partition + 1."""
-    starts = np.cumsum(rows_per_base) - rows_per_base
-    within = np.arange(rows_per_base.sum()) - np.repeat(starts, rows_per_base)
-    return np.where(np.repeat(bases.partitions, rows_per_base) > 0, within + 1, 0)
+    return np.append(counts, np.zeros(namespace.topics - int(counts.sum()), dtype=np.int64))
 
 
 def _base_names(
-    plan: TopicPlan, namespace: NamespacePlan, bases: _Bases, suffix_bytes: float
+    plan: TopicPlan, namespace: NamespacePlan, ids: UInt64s, suffix_bytes: float
 ) -> pa.Array:
     """Return the full names of the base topics, as long as the mean length asks for.
 
     ``persistent://tenant/namespace/subject.event-`` and a key of hexadecimal digits, of which the
     first eight are unique in the namespace.
     """
-    seed, shape, ids = plan.seed, plan.shape, bases.ids
+    seed, shape = plan.seed, plan.shape
     prefix: Any = f"persistent://{namespace.name}/"
     if shape.non_persistent_share:
         chosen = fractions(seed, _DOMAIN, ids) < shape.non_persistent_share
@@ -146,9 +129,7 @@ def _hex_keys(
     """Return a key for each base topic: eight unique digits, then random ones."""
     ends = np.cumsum(digits)
     place = np.arange(ends[-1]) - np.repeat(ends - digits, digits)
-    key = int(
-        counter_hash(plan.seed, _PERMUTATION, np.array([namespace.first_id], dtype=np.uint64))[0]
-    )
+    key = int(counter_hash(plan.seed, _PERMUTATION, ids[:1])[0])
     unique = np.repeat(permuted32(key, ids - np.uint64(namespace.first_id)), digits)
     # One hash gives sixteen digits; 64 of them are more than the longest name has.
     blocks = np.repeat(ids, digits) * np.uint64(64) + (place // 16).astype(np.uint64)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Protocol, TypeVarTuple, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextvars import Context
 
-Ts = TypeVarTuple("Ts")
+    Work: TypeAlias = Callable[..., object]
+    Ends: TypeAlias = tuple[asyncio.Transport, asyncio.BaseProtocol]
+    Dial: TypeAlias = Callable[[Callable[[], asyncio.BaseProtocol], str, int], Awaitable[Ends]]
+
 EPOCH_MS = 1_767_225_600_000
 """The wall clock's reading at the loop's beginning: the same in every run."""
 LATE_SECONDS = 1e-9
@@ -22,7 +25,6 @@ LATE_SECONDS = 1e-9
 moment has not come yet."""
 _FEWEST_PURGED = 1_000
 _EVENTS_BETWEEN_LOOKS = 1_000
-_HANDLE: Any = None
 
 
 class StandstillError(Exception):
@@ -33,15 +35,6 @@ class CutError(Exception):
     """The simulation is cut: its caller does not want to wait for the end."""
 
 
-class Dials(Protocol):
-    """The part of a network that the loop needs."""
-
-    async def dial(
-        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
-    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect from a server to another."""
-
-
 class VirtualLoop(asyncio.BaseEventLoop):
     """A loop whose time passes only between callbacks.
 
@@ -49,7 +42,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     them makes ready runs before the next.
 
     Attributes:
-        network: Where connections lead that are opened by address.
+        dial: Opens connections by address; the network's, if there is one.
         events: Timers that have run.
 
     Args:
@@ -58,7 +51,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def __init__(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
-        self.network: Dials | None = None
+        self.dial: Dial | None = None
         self.events = 0
         self._may_go_on = may_go_on
         self._now = 0.0
@@ -81,33 +74,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._may_go_on = lambda: True  # what is cut is still cleared away
             raise CutError
 
-    def after(self, when: float, callback: Callable[..., object], *args: object) -> None:
+    def after(self, when: float, callback: Work, *args: object) -> None:
         """Call back at a moment, without a handle: cheaper than ``call_at``."""
         self._sequence += 1
         heappush(self._timers, (when, self._sequence, callback, args))
 
     def call_at(
-        self,
-        when: float,
-        callback: Callable[[Unpack[Ts]], object],
-        *args: *Ts,
-        context: Context | None = None,
+        self, when: float, callback: Work, *args: object, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Arm a timer; as a real one it fires a little late and never early."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._sequence += 1
-        heappush(self._timers, (when + LATE_SECONDS, self._sequence, timer, _HANDLE))
+        heappush(self._timers, (when + LATE_SECONDS, self._sequence, timer, None))
         return timer
-
-    def call_later(
-        self,
-        delay: float,
-        callback: Callable[[Unpack[Ts]], object],
-        *args: *Ts,
-        context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Arm a timer."""
-        return self.call_at(self._now + delay, callback, *args, context=context)
 
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: object
@@ -127,11 +106,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         host: str,
         port: int,
         **_: object,
-    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+    ) -> Ends:
         """Connect over the simulated network."""
-        if self.network is None:
+        if self.dial is None:
             raise OSError("there is no network")
-        return await self.network.dial(protocol_factory, host, port)
+        return await self.dial(protocol_factory, host, port)
 
     # What asyncio's own machinery asks for.
 
@@ -139,7 +118,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         del handle
         self._cancelled += 1
         if self._cancelled > _FEWEST_PURGED and self._cancelled * 2 > len(self._timers):
-            self._timers = [one for one in self._timers if one[3] is not None or not _gone(one[2])]
+            self._timers = [
+                one for one in self._timers if one[3] is not None or not one[2].cancelled()
+            ]
             heapify(self._timers)
             self._cancelled = 0
 
@@ -159,7 +140,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         timers = self._timers
         while timers:
             when, _, callback, args = heappop(timers)
-            if args is None and _gone(callback):
+            if args is None and callback.cancelled():
                 self._cancelled = max(0, self._cancelled - 1)
                 continue
             if when > self._now:
@@ -179,10 +160,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""
-
-
-def _gone(timer: asyncio.TimerHandle) -> bool:
-    return timer.cancelled()
 
 
 class VirtualClock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from broker.configuration.config import BrokerConfig
@@ -12,7 +12,6 @@ from loadgen.documents.model import Servers
 from loadgen.topics.plan import plan_namespaces
 from loadgen.topics.rows import namespace_rows
 from loadgen.virtual.links.network import HOST
-from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.metadata import take_time
 from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
@@ -22,84 +21,55 @@ from server.errors import ConfigError
 from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
-    from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
 _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}
+_KEYS = {
+    "broker": {
+        "brokerServicePort": str(BROKER_PORT),
+        "metadataStoreUrl": "memory:local",
+        "floodgateMessageStore": "memory",
+    },
+    "proxy": {
+        "servicePort": str(PROXY_PORT),
+        "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
+    },
+}
+_CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
-class VirtualServers:
-    """A document's servers: ``async with``.
+@asynccontextmanager
+async def virtual_servers(
+    wanted: Servers, topics: TopicPlan | None, network: Network, times: ServiceTimes
+) -> AsyncIterator[dict[str, Any]]:
+    """Run a document's servers for a block; hand out broker, and proxy if there is one, by name.
 
     Args:
-        servers: They.
+        wanted: They.
         topics: Those of the broker; None for none.
-        loop: Of virtual time.
         network: Where they listen.
         times: What their work takes.
-
-    Attributes:
-        services: Broker, and proxy if there is one, by name.
-        processors: Theirs.
-        port: Where clients connect.
     """
-
-    def __init__(
-        self,
-        servers: Servers,
-        topics: TopicPlan | None,
-        loop: VirtualLoop,
-        network: Network,
-        times: ServiceTimes,
-    ) -> None:
-        self._servers = servers
-        self._topics = topics
-        self._loop = loop
-        self._network = network
-        self._exits = AsyncExitStack()
-        self.processors: dict[str, Processor] = {
-            name: Processor(loop, times) for name in servers.roles
-        }
-        self.services: dict[str, Any] = {}
-        self.port = BROKER_PORT if servers.proxy is None else PROXY_PORT
-        self.clock = VirtualClock(loop)
-
-    async def __aenter__(self) -> VirtualServers:
-        try:
-            await self._start()
-        except BaseException:
-            await self._exits.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._exits.aclose()
-
-    async def _start(self) -> None:
-        network, wanted = self._network, self._servers
-        broker = BrokerService(
-            BrokerConfig.from_properties(_broker_keys(wanted)),
-            NO_IMPORTS,
-            self.clock,
-            network.listening(self.processors["broker"]),
-        )
-        self.services["broker"] = await self._exits.enter_async_context(broker)
-        if self._topics is not None:
-            await fill(broker, self._topics, self._loop.look)
-        take_time(broker, self._loop, self.processors["broker"])
+    loop, clock = network.loop, network.clock
+    async with AsyncExitStack() as exits:
+        processor = Processor(loop, times)
+        listen = network.listening(processor)
+        broker = BrokerService(_config("broker", wanted), NO_IMPORTS, clock, listen)
+        services: dict[str, Any] = {"broker": await exits.enter_async_context(broker)}
+        if topics is not None:
+            await fill(broker, topics, loop.look)
+        take_time(broker, loop, processor)
         if wanted.proxy is not None:
-            network.dialing = self.processors["proxy"]
-            proxy = ProxyService(
-                ProxyConfig.from_properties(_proxy_keys(wanted)),
-                self.clock,
-                network.listening(self.processors["proxy"]),
-            )
-            self.services["proxy"] = await self._exits.enter_async_context(proxy)
+            network.dialing = Processor(loop, times)
+            listen = network.listening(network.dialing)
+            proxy = ProxyService(_config("proxy", wanted), clock, listen)
+            services["proxy"] = await exits.enter_async_context(proxy)
+        yield services
 
 
 def service_url(servers: Servers) -> str:
@@ -110,36 +80,17 @@ def service_url(servers: Servers) -> str:
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
     """Return why a server refuses to start with these keys of its file; empty: it does not."""
-    servers = Servers(broker=dict(keys), proxy=dict(keys))
     try:
-        if role == "broker":
-            BrokerConfig.from_properties(_broker_keys(servers))
-        else:
-            ProxyConfig.from_properties(_proxy_keys(servers))
+        _config(role, Servers(broker=dict(keys), proxy=dict(keys)))
     except ConfigError as error:
         return error.problems
     return ()
 
 
-def _broker_keys(servers: Servers) -> dict[str, str]:
-    return {
-        **servers.broker,
-        **_LOCAL,
-        "floodgateProfile": servers.profile,
-        "brokerServicePort": str(BROKER_PORT),
-        "metadataStoreUrl": "memory:local",
-        "floodgateMessageStore": "memory",
-    }
-
-
-def _proxy_keys(servers: Servers) -> dict[str, str]:
-    return {
-        **(servers.proxy or {}),
-        **_LOCAL,
-        "floodgateProfile": servers.profile,
-        "servicePort": str(PROXY_PORT),
-        "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
-    }
+def _config(role: str, servers: Servers) -> Any:  # noqa: ANN401 - of the role
+    keys = (servers.broker if role == "broker" else servers.proxy) or {}
+    own = {**keys, **_KEYS[role], **_LOCAL, "floodgateProfile": servers.profile}
+    return _CONFIGS[role].from_properties(own)
 
 
 async def fill(broker: BrokerService, plan: TopicPlan, look: Callable[[], None]) -> None:

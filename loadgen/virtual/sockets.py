@@ -28,11 +28,9 @@ from proto.topics_response import read_topics_head
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from loadgen.engine.connection import LoadConnection
-    from loadgen.engine.pacing import ReadBudget
     from loadgen.virtual.links.client_end import ClientEnd, ReceivedFrame
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.links.reading import Reader
-    from loadgen.virtual.loop import VirtualClock
 
 LEAD_SECONDS = 0.5
 """Seconds between the last connection and T0, as between real tasks."""
@@ -56,16 +54,10 @@ def agreed(_: float) -> float:
 
 
 class VirtualConnector:
-    """Connects clients over a simulated network; see Connector.
+    """Connects clients over a simulated network; see Connector."""
 
-    Args:
-        port: The server's.
-    """
-
-    def __init__(self, network: Network, clock: VirtualClock, port: int) -> None:
+    def __init__(self, network: Network) -> None:
         self._network = network
-        self._clock = clock
-        self._port = port
         self.service = ""
         self._parsed: dict[bytes, pb.BaseCommand] = {}
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
@@ -81,7 +73,7 @@ class VirtualConnector:
         self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
     ) -> str | None:
         """Connect one client; return why that failed, or None."""
-        port = self._port if other is None else urlsplit(f"//{other}").port
+        port = urlsplit(f"//{other or self.service}").port or 0
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, port)
@@ -89,49 +81,21 @@ class VirtualConnector:
             return connect_failure(error)
         return None
 
-    async def _connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, port: int | None
-    ) -> None:
+    async def _connect(self, client: LoadConnection, receive_buffer_bytes: int, port: int) -> None:
         sock = VirtualSocket(client, self._parsed)
-        end = port and self._network.connect(sock, BudgetReader(client), port, receive_buffer_bytes)
-        if not end:
-            raise ConnectionRefusedError(111, "Connection refused")
-        sock.end = end
+        sock.end = end = self._network.connect(sock, reader_of(client), port, receive_buffer_bytes)
         try:
-            async with deadline(self._clock, CONNECT_TIMEOUT_SECONDS):
+            async with deadline(self._network.clock, CONNECT_TIMEOUT_SECONDS):
                 await client.handshake
         except BaseException:
             end.close()
             raise
 
 
-class BudgetReader:
-    """Reads as a client's own budget says, which it makes anew with each request."""
-
-    __slots__ = ("_budget", "_client", "_paced")
-
-    def __init__(self, client: LoadConnection) -> None:
-        self._client = client
-        self._budget: ReadBudget | None = None
-        self._paced: Reader = UNLIMITED
-
-    def _now(self) -> Reader:
-        budget = self._client.budget
-        if budget is not self._budget:
-            self._budget = budget
-            if budget is None or not budget.rate:
-                self._paced = UNLIMITED
-            else:
-                self._paced = Paced(budget.rate, self._client.context.time.monotonic())
-        return self._paced
-
-    def read_by(self, now: float, read: int, visible: int) -> int:
-        """See Reader.read_by."""
-        return self._now().read_by(now, read, visible)
-
-    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """See Reader.moment_of."""
-        return self._now().moment_of(offset, now, read, visible)
+def reader_of(client: LoadConnection) -> Reader:
+    """Return what reads as fast as a client does, from now on."""
+    rate = client.reader.rate
+    return Paced(rate, client.context.time.monotonic()) if rate else UNLIMITED
 
 
 class VirtualSocket(asyncio.Transport):
@@ -165,7 +129,7 @@ class VirtualSocket(asyncio.Transport):
 
     def resume_reading(self) -> None:
         """Read again."""
-        self.end.read_by(BudgetReader(self._client))
+        self.end.read_by(reader_of(self._client))
 
     # -- what happens -------------------------------------------------------------------------
 

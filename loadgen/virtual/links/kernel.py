@@ -30,6 +30,7 @@ LARGEST_SEGMENT_BYTES = 65_483
 SEGMENT_OVERHEAD_BYTES = 832
 ACKNOWLEDGE_SECONDS = 0.041
 LATENCY_SECONDS = 20e-6
+"""From one kernel to the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,6 @@ class KernelBuffers:
         second_bytes: How much that is.
         window_bytes: Each further lump, which comes when everything was read.
         writable_bytes: A writer is woken when no more than this is left.
-        latency_seconds: From one kernel to the other.
-        bytes_per_second: Of the link; 0: as fast as memory.
         first_send_bytes: What the sender's kernel takes until a window was full and opened.
     """
 
@@ -54,17 +53,10 @@ class KernelBuffers:
     second_bytes: int
     window_bytes: int
     writable_bytes: int
-    latency_seconds: float
-    bytes_per_second: float
     first_send_bytes: int
 
 
-def kernel_buffers(
-    so_sndbuf: int,
-    so_rcvbuf: int,
-    latency_seconds: float = LATENCY_SECONDS,
-    bytes_per_second: float = 0.0,
-) -> KernelBuffers:
+def kernel_buffers(so_sndbuf: int, so_rcvbuf: int) -> KernelBuffers:
     """Return the buffers between a sender and a receiver; 0 leaves a size to the kernel."""
     send = 2 * so_sndbuf if so_sndbuf else SEND_DEFAULT_BYTES
     receive = 2 * so_rcvbuf if so_rcvbuf else RECEIVE_DEFAULT_BYTES
@@ -76,8 +68,6 @@ def kernel_buffers(
         int(receive * SECOND_SHARE),
         window,
         int(send * WRITABLE_SHARE),
-        latency_seconds,
-        bytes_per_second,
         _whole_segments(send, first_packet),
     )
 

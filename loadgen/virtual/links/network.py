@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadgen.virtual.links.client_end import ClientEnd
-from loadgen.virtual.links.kernel import kernel_buffers
+from loadgen.virtual.links.kernel import LATENCY_SECONDS, kernel_buffers
 from loadgen.virtual.links.pipe import Pipe
 from loadgen.virtual.links.transport import ServerTransport
+from loadgen.virtual.loop import VirtualClock
 from server.connection.listener import Listener
 
 if TYPE_CHECKING:
@@ -19,27 +21,12 @@ if TYPE_CHECKING:
     from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
+    from server.connection.listener import Listen
     from server.connection.web_handshake import ListenerTls
 
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000
 _Connected = tuple[asyncio.Transport, asyncio.BaseProtocol]
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The way between clients and a server.
-
-    Attributes:
-        latency_seconds: One way.
-        bytes_per_second: Of each connection and direction; 0: as fast as memory.
-    """
-
-    latency_seconds: float = 20e-6
-    bytes_per_second: float = 0.0
-
-
-LOOPBACK = Link()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,61 +38,66 @@ class _Door:
     send_buffer_bytes: int
 
 
-class _OpenDoor:
-    """A listening port, as the servers close it."""
-
-    def __init__(self, network: Network, port: int) -> None:
-        self._network = network
-        self._port = port
-
-    def close(self) -> None:
-        self._network.doors.pop(self._port, None)
-
-
 class Network:
     """The ports and connections of one simulation.
 
-    Args:
-        link: Between clients and servers; servers among themselves are on one machine.
-
     Attributes:
+        clock: Of virtual time.
         doors: Who listens, by port.
         dialing: The process that opens connections by address: the proxy.
     """
 
-    def __init__(self, loop: VirtualLoop, link: Link = LOOPBACK) -> None:
+    def __init__(self, loop: VirtualLoop) -> None:
         self.doors: dict[int, _Door] = {}
         self.dialing: Processor | None = None
-        self._loop = loop
-        self._link = link
+        self.loop = loop
+        self.clock = VirtualClock(loop)
         self._client_ports = _FIRST_CLIENT_PORT
-        loop.network = self
+        loop.dial = self.dial
 
-    def listening(self, processor: Processor) -> _Listening:
+    def listening(self, processor: Processor) -> Listen:
         """Return what a server listens with."""
-        return _Listening(self, processor)
+
+        async def listen(
+            factory: Callable[[], asyncio.BaseProtocol],
+            host: str,
+            port: int,
+            *,
+            port_key: str,
+            send_buffer_bytes: int = 0,
+            tls: ListenerTls | None = None,
+        ) -> Listener:
+            del host, tls
+            open_door = ExitStack()
+            if port_key != "webServicePort":  # nobody asks for metrics by HTTP here
+                self.doors[port] = _Door(processor, factory, send_buffer_bytes)
+                open_door.callback(self.doors.pop, port, None)
+            return Listener(HOST, port, (open_door,))
+
+        return listen
 
     # -- connections --------------------------------------------------------------------------
 
     def connect(
         self, client: Client, reader: Reader, port: int, receive_buffer_bytes: int
-    ) -> ClientEnd | None:
-        """Connect a client, who is told when the connection stands; None where nobody listens."""
+    ) -> ClientEnd:
+        """Connect a client, who is told when the connection stands.
+
+        Raises:
+            OSError: Nobody listens there.
+        """
         door = self.doors.get(port)
         if door is None:
-            return None
-        loop, link, accepted = self._loop, self._link, self._transport(door.processor, port)
+            raise ConnectionRefusedError(111, "Connection refused")
+        loop, accepted = self.loop, self._transport(door.processor, port)
         end = ClientEnd(loop, client, reader)
-        latency, speed = link.latency_seconds, link.bytes_per_second
-        answers = kernel_buffers(door.send_buffer_bytes, receive_buffer_bytes, latency, speed)
+        answers = kernel_buffers(door.send_buffer_bytes, receive_buffer_bytes)
+        questions = kernel_buffers(0, 1 << 21)
         end.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
-        end.out = accepted.incoming = Pipe(
-            loop, kernel_buffers(0, 1 << 21, latency, speed), None, lambda: end.out.go_on()
-        )
+        end.out = accepted.incoming = Pipe(loop, questions, None, lambda: end.out.go_on())
         end.incoming.sink, end.out.sink = end, accepted
-        now = loop.time()
-        loop.after(now + latency, door.processor.serve, self._accept, door, accepted)
-        loop.after(now + 2 * latency, client.connected)
+        self._reach(loop.time(), door, accepted)
+        loop.after(loop.time() + 2 * LATENCY_SECONDS, client.connected)
         return end
 
     async def dial(
@@ -119,7 +111,7 @@ class Network:
         door, own = self.doors.get(port), self.dialing
         if door is None or own is None or host != HOST:
             raise ConnectionRefusedError(111, "Connect call failed")
-        loop = self._loop
+        loop = self.loop
         accepted = self._transport(door.processor, port)
         calling = ServerTransport(loop, own, accepted.names[::-1])
         answers = kernel_buffers(door.send_buffer_bytes, 0)
@@ -127,11 +119,10 @@ class Network:
         calling.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
         calling.out = accepted.incoming = Pipe(loop, questions, own, calling.writable)
         calling.incoming.sink, calling.out.sink = calling, accepted
-        latency = answers.latency_seconds
         stands = loop.create_future()
         left_at = own.done_at
-        loop.after(left_at + latency, door.processor.serve, self._accept, door, accepted)
-        loop.after(left_at + 2 * latency, own.serve, _stands, stands)
+        self._reach(left_at, door, accepted)
+        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, _stands, stands)
         await stands
         protocol = factory()
         calling.begin(protocol)
@@ -140,38 +131,18 @@ class Network:
     def _transport(self, processor: Processor, port: int) -> ServerTransport:
         self._client_ports += 1
         names = (HOST, self._client_ports), (HOST, port)
-        return ServerTransport(self._loop, processor, names)
+        return ServerTransport(self.loop, processor, names)
 
-    def _accept(self, door: _Door, transport: ServerTransport) -> None:
-        door.processor.charge(door.processor.times.accept)
-        transport.begin(door.factory())
+    def _reach(self, left_at: float, door: _Door, transport: ServerTransport) -> None:
+        """Have a connection accepted that was opened at a moment."""
+
+        def accept() -> None:
+            door.processor.charge(door.processor.times.accept)
+            transport.begin(door.factory())
+
+        self.loop.after(left_at + LATENCY_SECONDS, door.processor.serve, accept)
 
 
 def _stands(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-class _Listening:
-    """Listens on the simulated network for one process: see server.connection.listener.listen."""
-
-    def __init__(self, network: Network, processor: Processor) -> None:
-        self._network = network
-        self._processor = processor
-
-    async def __call__(
-        self,
-        factory: Callable[[], asyncio.BaseProtocol],
-        host: str,
-        port: int,
-        *,
-        port_key: str,
-        send_buffer_bytes: int = 0,
-        tls: ListenerTls | None = None,
-    ) -> Listener:
-        """Accept connections at a port; nobody asks for metrics by HTTP here."""
-        del host, tls
-        network = self._network
-        if port_key != "webServicePort":
-            network.doors[port] = _Door(self._processor, factory, send_buffer_bytes)
-        return Listener(HOST, port, (_OpenDoor(network, port),))

@@ -7,9 +7,10 @@ moved (to the receiver's), visible (arrived there), read.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.virtual.links.kernel import ACKNOWLEDGE_SECONDS
+from loadgen.virtual.links.kernel import ACKNOWLEDGE_SECONDS, LATENCY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,7 @@ class Pipe:
     """
 
     __slots__ = (
-        "_announced", "_delayed", "_edge", "_ended", "_free_at", "_is_new", "_loop", "_opening",
+        "_announced", "_delayed", "_edge", "_ended", "_is_new", "_loop", "_opening",
         "_processor", "_unheard", "_writable", "buffers", "moved", "opens_at", "read", "sent",
         "shut", "sink", "taken", "visible",
     )  # fmt: skip
@@ -70,7 +71,6 @@ class Pipe:
         self._loop = loop
         self._processor = processor
         self._writable = writable
-        self._free_at = 0.0
         self._opening = self._ended = self._unheard = self._delayed = False
         self._is_new = True  # no window was full yet
         self._edge = buffers.receive_bytes  # as far as the window goes
@@ -116,10 +116,8 @@ class Pipe:
         """Say that nothing more comes: behind what was taken, or at once by a reset."""
         if not self._ended:
             self._ended = True
-            self._loop.after(self._left_at() + self.buffers.latency_seconds, self._end, reset)
-
-    def _end(self, reset: bool) -> None:
-        self.sink.ended(reset=reset)
+            ended = partial(self.sink.ended, reset=reset)
+            self._loop.after(self._left_at() + LATENCY_SECONDS, ended)
 
     # -- from kernel to kernel ----------------------------------------------------------------
 
@@ -137,16 +135,10 @@ class Pipe:
             self._open_if_read()
 
     def _announce(self) -> None:
-        """Let what was moved become visible a latency later, or when the link had time for it."""
-        moved = self.moved - self._announced
-        if not moved:
-            return
-        self._announced = self.moved
-        leaves, buffers = self._left_at(), self.buffers
-        if buffers.bytes_per_second:
-            self._free_at = max(self._free_at, leaves) + moved / buffers.bytes_per_second
-            leaves = self._free_at
-        self._loop.after(leaves + buffers.latency_seconds, self._arrive, self.moved)
+        """Let what was moved become visible a latency later."""
+        if self.moved > self._announced:
+            self._announced = self.moved
+            self._loop.after(self._left_at() + LATENCY_SECONDS, self._arrive, self.moved)
 
     def _left_at(self) -> float:
         return self._loop.time() if self._processor is None else self._processor.done_at
@@ -171,17 +163,15 @@ class Pipe:
             self._open_if_read()
         if offset == self.moved:
             if not self.shut:
-                buffers = self.buffers
-                self._edge = offset + (
-                    buffers.receive_bytes if self._is_new else buffers.window_bytes
-                )
+                new, window = self.buffers.receive_bytes, self.buffers.window_bytes
+                self._edge = offset + (new if self._is_new else window)
             if self._delayed:
-                self._loop.after(self._loop._now + self.buffers.latency_seconds, self._heard)
+                self._loop.after(self._loop._now + LATENCY_SECONDS, self._heard)
 
     def _open_if_read(self) -> None:
         if not self._opening and self.read >= self.opens_at:
             self._opening = True
-            self._loop.after(self._loop._now + self.buffers.latency_seconds, self._open)
+            self._loop.after(self._loop._now + LATENCY_SECONDS, self._open)
 
     def _open(self) -> None:
         self._opening = self.shut = False

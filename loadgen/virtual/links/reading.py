@@ -7,39 +7,32 @@ read, a quantum at a time; many quanta in a row cost one division.
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Protocol
 
 from loadgen.engine.pacing import LARGEST_QUANTUM_BYTES, quantum_bytes
 
 _FUZZ = 1e-9
 
 
-class Reader(Protocol):
-    """The speed of one connection's reader. All offsets count from the stream's beginning."""
+class Reader:
+    """Reads everything at once. All offsets count from the stream's beginning."""
+
+    __slots__ = ()
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """Return what has been read by now, where ``visible`` has not changed since the last."""
-
-    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return when ``offset`` will have been read; None for never, as things are."""
-
-
-class Unlimited:
-    """Reads everything at once."""
-
-    def read_by(self, now: float, read: int, visible: int) -> int:
-        """See Reader.read_by."""
         del now, read
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """See Reader.moment_of."""
+        """Return when ``offset`` will have been read; None for never, as things are."""
         del read
         return now if offset <= visible else None
 
 
-class Never:
+class Never(Reader):
     """Reads nothing."""
+
+    __slots__ = ()
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """See Reader.read_by."""
@@ -52,10 +45,10 @@ class Never:
         return None
 
 
-UNLIMITED, NEVER = Unlimited(), Never()
+UNLIMITED, NEVER = Reader(), Never()
 
 
-class Paced:
+class Paced(Reader):
     """Reads at most so many bytes a second: see ReadBudget.
 
     Args:

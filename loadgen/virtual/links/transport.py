@@ -58,24 +58,14 @@ class ServerTransport(asyncio.Transport):
 
     def get_extra_info(self, name: str, default: object = None) -> object:
         """Return the names of both ends, and how much lies in the kernel."""
-        if name == "peername":
-            return self.names[0]
-        if name == "sockname":
-            return self.names[1]
-        if name == "unacknowledged_bytes":
-            return self._unacknowledged
-        return default
-
-    def _unacknowledged(self) -> int:
-        return self.out.unacknowledged
+        peer, own = self.names
+        known: dict[str, object] = {"peername": peer, "sockname": own}
+        known["unacknowledged_bytes"] = lambda: self.out.unacknowledged
+        return known.get(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Hand over to another protocol."""
         self._protocol = cast("asyncio.Protocol", protocol)
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        """Return the protocol."""
-        return cast("asyncio.BaseProtocol", self._protocol)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Do nothing: the limits are 0, as the servers want them."""
@@ -87,10 +77,6 @@ class ServerTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         """Tell whether it was closed."""
         return self._closing
-
-    def is_reading(self) -> bool:
-        """Tell whether it is read."""
-        return not (self._paused or self._closing)
 
     def write(self, data: Buffer) -> None:  # type: ignore[override]
         """Send bytes, by reference."""

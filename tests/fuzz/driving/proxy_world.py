@@ -39,7 +39,7 @@ class ProxyWorld:
     def __init__(self, profile: str) -> None:
         self.broker = BrokerWorld(floodgateProfile=profile)
         self.loop = self.broker.loop
-        self.loop.network = self
+        self.loop.dial = self.dial
         self.doors = Doors()
         self.piece_bytes = 0
         self._calls: list[LinkEnd] = []

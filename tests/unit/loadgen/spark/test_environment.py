@@ -1,18 +1,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.spark.environment import (
-    bridge_silenced,
-    environment,
-    interrupts_deferred,
-    uninterrupted,
-)
+from loadgen.spark.environment import bridge_silenced, interrupts_deferred, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,18 +18,6 @@ def _ctrl_c_is_heard() -> Iterator[None]:
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
-
-
-def test_environment_is_as_before_whatever_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
-    monkeypatch.setenv("LOADGEN_A", "old")
-    before = dict(os.environ)
-    # When
-    with environment({"LOADGEN_A": "new"}):
-        os.environ["LOADGEN_B"] = "set by Spark"
-        assert os.environ["LOADGEN_A"] == "new"
-    # Then
-    assert dict(os.environ) == before
 
 
 def test_ctrl_c_waits_for_the_end_of_the_block() -> None:

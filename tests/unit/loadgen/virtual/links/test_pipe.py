@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.virtual.links.kernel import KernelBuffers, kernel_buffers
+from loadgen.virtual.links.kernel import kernel_buffers
 from loadgen.virtual.loop import VirtualLoop
 from tests.unit.loadgen.virtual.links.links import joined
 
 if TYPE_CHECKING:
+    from loadgen.virtual.links.kernel import KernelBuffers
     from loadgen.virtual.links.pipe import Pipe
 
 SIZES = st.integers(1, 300_000)
@@ -158,20 +159,6 @@ def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgeme
 
     # When / Then
     assert run(main()) < 0.05
-
-
-@given(st.integers(1, 5_000_000), st.floats(1e3, 1e9))
-def test_a_link_of_limited_speed_takes_its_time(size: int, speed: float) -> None:
-    # Given
-    async def main() -> float:
-        pipe, _ = joined(loop(), KernelBuffers(*[10**9] * 6, 0.5, speed, 10**9))
-        pipe.send([b""], size)
-        while pipe.visible < size:  # noqa: ASYNC110 - virtual time passes at once
-            await asyncio.sleep(size / speed / 1000 + 0.001)
-        return loop().time()
-
-    # When / Then
-    assert run(main()) == pytest.approx(0.5 + size / speed, rel=0.01, abs=0.01)
 
 
 def test_an_end_comes_behind_what_was_sent() -> None:

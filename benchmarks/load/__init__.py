@@ -1,0 +1,1 @@
+"""The load generator's own work: topics made, requests summed up."""
