@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -17,7 +18,6 @@ from loadgen.engine.frames import (
     read_message,
     subscribe_frame,
 )
-from loadgen.engine.rows import Outcome
 from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
 
@@ -52,11 +52,6 @@ class Consume(Group):
     size: SkipJsonSchema[int] = 0
     """Bytes of their messages: the same."""
 
-    @property
-    def connections_each(self) -> int:
-        """See Group: a proxy passes consumers on in a tunnel."""
-        return 2
-
     def namespace_of(self, index: int, namespaces: int) -> int:
         """See Group: that of its publisher."""
         return index % max(1, self.publishers) % namespaces
@@ -74,13 +69,7 @@ class Consume(Group):
             link = await self._subscribed(me, topic, deliveries)
             if link is None:
                 return
-            closed = asyncio.ensure_future(deliveries.closed.wait())
-            lost = asyncio.ensure_future(link.lost.wait())
-            try:
-                await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                closed.cancel()
-                lost.cancel()
+            await me.first(deliveries.closed, link.lost)
             await me.sleep(0.1)
 
     async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
@@ -93,7 +82,7 @@ class Consume(Group):
         if link.connection is not None:  # It takes no messages: one that does is made.
             link.drop()
         wanted = Subscribing(topic, self.subscription, self.type, create=True, durable=False)
-        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
+        frame = partial(subscribe_frame, wanted=wanted)
         answer = await me.request(link, "subscribe", frame)
         if answer.failed is not None:
             me.gave_up(answer.failed)
@@ -133,19 +122,13 @@ class _Deliveries:
 
     def _received(self, command: pb.CommandMessage, tail: bytes) -> None:
         me, found = self._me, read_message(tail, self._group.size)
-        row = me.begin_row("deliver", None if found is None else found.due)
+        due, item, problem = None, "", "a message that nobody sent like this"
+        if found is not None:
+            due, item = found.due, f"{found.client} {found.number}"
+            problem = self._problem(found[:2], redelivered=command.redelivery_count > 0)
+        row = me.begin_row("deliver", due, item)
         row.sent = row.due
-        row.item = "" if found is None else f"{found.client} {found.number}"
-        me.end_row(row)
-        problem = (
-            "a message that nobody sent like this"
-            if found is None
-            else self._problem(
-                (found.client, found.number), redelivered=command.redelivery_count > 0
-            )
-        )
-        if problem:
-            row.outcome, row.reason = Outcome.WRONG, problem
+        me.end_row(row, wrong=problem)
         if not self._unacknowledged:
             asyncio.get_running_loop().call_soon(self._acknowledge)
         self._unacknowledged.append(command.message_id)

@@ -7,6 +7,7 @@ The schedule of each library, as recorded from official clients, is a class of
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -96,8 +97,7 @@ class Discover(Group):
             if not self.restart or me.stopping.is_set():
                 me.gave_up(failed)
                 return
-            for link in me.links:
-                link.drop()
+            me.drop()
             await me.sleep(self.restart)
             me.event("restarted", text=failed.reason)
 
@@ -211,7 +211,7 @@ class _Subscription:
     async def _connect_to_broker(self, pattern: str) -> None:
         """Make the connection to the pattern's broker: nobody needs it, but Java makes it."""
         found = await self._me.look_up(pattern)
-        if found.ok:
+        if found.failed is None:
             await self._me.to(found.value).ready()
 
     async def _open_watch(self, action: OpenWatch) -> None:
@@ -302,21 +302,15 @@ class _Subscription:
     async def _subscribed(self, number: int, topic: str) -> tuple[Link | None, Answer]:
         me = self._me
         found = await me.look_up(topic)
-        if not found.ok:
+        if found.failed is not None:
             return None, found
         link = me.to(found.value)
         wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
         self._closed[number] = asyncio.Event()
-        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
+        frame = partial(subscribe_frame, wanted=wanted)
         return link, await me.request(link, "subscribe", frame, item=topic)
 
     async def _gone_in(self, number: int, link: Link, backoff: Backoff) -> float:
         """Wait until a consumer is gone; return when to try again."""
-        closed = asyncio.ensure_future(self._closed[number].wait())
-        lost = asyncio.ensure_future(link.lost.wait())
-        try:
-            await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
-            return REOPEN_SECONDS if closed.done() else backoff.next()
-        finally:
-            closed.cancel()
-            lost.cancel()
+        await self._me.first(self._closed[number], link.lost)
+        return REOPEN_SECONDS if self._closed[number].is_set() else backoff.next()

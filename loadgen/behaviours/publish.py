@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -46,11 +47,6 @@ class Publish(Group):
         """See Group."""
         return max(1.0, seconds / self.every)
 
-    @property
-    def connections_each(self) -> int:
-        """See Group: a proxy passes producers on in a tunnel."""
-        return 2
-
     async def client(self, me: LoadClient) -> None:
         """Publish on the beat; a producer that is lost is made again."""
         producer = _Producer(self, me)
@@ -92,10 +88,10 @@ class _Producer:
         """Look the topic up and open a producer; what fails shows in the messages."""
         me = self._me
         found = await me.look_up(self._topic)
-        if not found.ok:
+        if found.failed is not None:
             return
         link = me.to(found.value)
-        frame = lambda request_id: producer_frame(request_id, self._topic)  # noqa: E731
-        if (await me.request(link, "producer", frame)).ok:
+        frame = partial(producer_frame, topic=self._topic)
+        if (await me.request(link, "producer", frame)).failed is None:
             self._link, self._on = link, link.connection
             me.back()

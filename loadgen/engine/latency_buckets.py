@@ -7,38 +7,31 @@ results never come from here.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BUCKETS = 61
-_FIRST_SECONDS = 0.001
-_GROWTH = math.log(1.25)
+_ENDS = [0.001 * 1.25**bucket for bucket in range(BUCKETS)]
 
 
 def bucket_of(seconds: float) -> int:
     """Return the number of the bucket that a latency belongs to."""
-    if seconds <= _FIRST_SECONDS:
-        return 0
-    return min(BUCKETS - 1, math.ceil(math.log(seconds / _FIRST_SECONDS) / _GROWTH))
+    return bisect_left(_ENDS, seconds, hi=BUCKETS - 1)
 
 
 def seconds_of(bucket: int) -> float:
     """Return the longest latency of a bucket; the last one has longer ones, too."""
-    return _FIRST_SECONDS * math.exp(bucket * _GROWTH)
+    return _ENDS[bucket]
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
     """Return the end of the bucket that a percentile is in; None of nothing."""
-    wanted, seen = share * sum(counts), 0
-    if not wanted:
-        return None
-    for bucket, count in enumerate(counts):
-        seen += count
-        if seen >= wanted:
-            return seconds_of(bucket)
-    return seconds_of(BUCKETS - 1)
+    below = [*accumulate(counts)]
+    return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float:

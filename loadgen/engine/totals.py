@@ -6,7 +6,8 @@ from collections import Counter
 from operator import add
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from loadgen.engine.latency_buckets import BUCKETS, bucket_of
 from loadgen.engine.rows import Outcome
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 _NO_LATENCIES = (0,) * BUCKETS
 
 
-class Totals(BaseModel):
+@dataclass
+class Totals:
     """Totals of one task, or of a whole run.
 
     Attributes:

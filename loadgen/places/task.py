@@ -310,6 +310,10 @@ class Task:
             await clock_sleep(self.context.clock, REPORT_SECONDS)
 
     def _facts(self, t0: float, watched: dict[str, Any]) -> TaskFacts:
+        first: dict[int, float] = {}
+        for row in self.context.rows.requests:
+            if row.sent is not None:
+                first.setdefault(row.client, row.sent - row.due)
         versions: Sequence[str] = sorted(
             {each.server_version for each in self._clients if each.server_version}
         )
@@ -317,9 +321,7 @@ class Task:
             task=self.plan.task,
             clients=len(self._clients),
             start_error_seconds=self._start_error,
-            client_start_error_seconds=max(
-                (each.start_error for each in self._clients), default=0.0
-            ),
+            client_start_error_seconds=max([0.0, *first.values()]),
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),

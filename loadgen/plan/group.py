@@ -96,8 +96,11 @@ class Group(Part):
 
     @property
     def connections_each(self) -> int:
-        """Connections of a client at once, if the server is a proxy: it takes the most."""
-        return 1
+        """Connections of a client at once, if the server is a proxy: it takes the most.
+
+        What a client opens, a proxy passes on in a tunnel.
+        """
+        return 2 if self.opens else 1
 
     def namespace_of(self, index: int, namespaces: int) -> int:
         """Return which of its namespaces a client has, by its number in the group."""

@@ -195,7 +195,6 @@ class VirtualSocket(asyncio.Transport):
                     body.feed(memoryview(piece)[offset:])
                 offset = max(0, offset - len(piece))
             client.receive(Listing(frame.request_id, body))
-        client.between_frames()
 
     def disconnected(self, error: Exception | None) -> None:
         """Tell the client that the server has ended the connection."""
