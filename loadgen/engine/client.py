@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,27 +18,22 @@ from loadgen.engine.answers import parse_answer
 from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
 from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
-from loadgen.engine.rows import EventRow, Outcome, RequestRow
+from loadgen.engine.writing import RowWriter
 from loadgen.plan.chance import Chance
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
-    from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.context import TaskContext
+    from loadgen.engine.rows import RequestRow
     from loadgen.plan.clients import ClientPlan
 
 ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""
 MOST_REDIRECTS = 20
 """Redirects that a lookup follows, as Java's maxLookupRedirects."""
-_OUTCOMES: dict[Failure, Outcome] = {
-    Unanswered.TIMED_OUT: Outcome.TIMEOUT,
-    Unanswered.DISCONNECTED: Outcome.DISCONNECTED,
-    Unanswered.UNREACHABLE: Outcome.UNREACHABLE,
-}
 _NO_NAMES = Selection()
 
 
@@ -57,7 +52,7 @@ class Answer(NamedTuple):
 _CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
-class LoadClient:
+class LoadClient(RowWriter):
     """A client. Its mutable state: its connections, and what it has under way.
 
     Bound: what its behaviour starts; a document has at most so many requests.
@@ -67,7 +62,6 @@ class LoadClient:
         context: The task's.
 
     Attributes:
-        now: Returns seconds since the agreed start.
         random: Returns numbers from 0 to 1: all that is left to chance in it.
         started: When it started, in seconds since the agreed start.
         service: Its connection to the service URL.
@@ -75,17 +69,12 @@ class LoadClient:
         on_pushed: Takes commands that answer nothing.
         on_lost: Told of a connection that is gone, before the requests on it fail.
         settled: Set once it is back, or has given up: another may start where places are few.
-        stopping: Set when nothing new is to begin.
         stalled: It reads nothing now.
         ended: It makes no connection any more.
     """
 
     def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
-        self.plan = plan
-        self.context = context
-        self.group = plan.group
-        self.namespace = plan.namespace.name
-        self.now: Callable[[], float] = context.time.seconds
+        super().__init__(plan, context)
         self.random: Callable[[], float] = Chance(plan.seed)
         self.started = plan.start or 0.0
         self.service = Link(self, None)
@@ -93,7 +82,6 @@ class LoadClient:
         self.on_pushed: Callable[[pb.BaseCommand], None] = lambda command: None
         self.on_lost: Callable[[Link], None] = lambda link: None
         self.settled = asyncio.Event()
-        self.stopping = asyncio.Event()
         self.stalled = plan.group.read.never and not plan.group.opens
         self.ended = False
         self.server_version = ""
@@ -103,8 +91,6 @@ class LoadClient:
         self._asked = 0
         reason = f"no complete answer within {plan.group.timeout:g} s"
         self._patience = Patience(context.clock, Failed(Unanswered.TIMED_OUT, reason))
-        self._under_way = 0
-        self._idle = asyncio.Event()
 
     # -- time ---------------------------------------------------------------------------------
 
@@ -161,13 +147,6 @@ class LoadClient:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.context.failures.append(error)
 
-    def event(self, what: str, value: float | None = None, text: str = "") -> None:
-        """Write a row of the table of events."""
-        group = self.group
-        at, of = self.now(), (self.plan.number, group.name, group.family, self.namespace)
-        self.context.rows.events.append(EventRow(at, *of, what, value, text))
-        self.context.totals.clients[f"{group.name} {what}"] += 1
-
     def back(self) -> None:
         """Note that the client has all that it began for, once."""
         if not self.settled.is_set():
@@ -192,47 +171,6 @@ class LoadClient:
         if broker not in self._brokers:
             self._brokers[broker] = Link(self, broker)
         return self._brokers[broker]
-
-    def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
-        """Begin a row; :meth:`end_row` ends it."""
-        row = self._row(operation, self.now() if due is None else due, item)
-        self.context.rows.requests.append(row)
-        self._under_way += 1
-        return row
-
-    def _row(self, operation: str, due: float, item: str = "") -> RequestRow:
-        number, group = self.plan.number, self.group
-        return RequestRow(
-            number, group.name, group.family, operation, self.namespace, due, item=item
-        )
-
-    def _finished(self) -> None:
-        self._under_way -= 1
-        if not self._under_way:
-            self._idle.set()
-
-    @contextmanager
-    def not_idle(self) -> Iterator[None]:
-        """Have the end of the run wait for a block, at most for as long as it drains."""
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._finished()
-
-    def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
-        """End a row: it was answered, or it failed, or what came is wrong and why."""
-        row.done = self.now()
-        if failed is not None:
-            row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)
-            row.reason = failed.reason
-        else:
-            row.outcome, row.reason = Outcome.WRONG if wrong else Outcome.ANSWERED, wrong
-        if row.first_byte is None and row.outcome in (Outcome.ANSWERED, Outcome.REFUSED):
-            row.first_byte = row.done
-        if row.due >= self.context.warm_up:
-            self.context.totals.end(row)
-        self._finished()
 
     async def request(  # noqa: PLR0913 - parts of one row
         self,
@@ -402,13 +340,6 @@ class LoadClient:
             await self.group.client(self)
         finally:
             self.settled.set()
-
-    async def finish(self) -> None:
-        """Begin nothing new, and return when nothing is under way."""
-        self.stopping.set()
-        while self._under_way:
-            self._idle.clear()
-            await self._idle.wait()
 
     async def end(self) -> None:
         """End what is still under way, and all connections."""

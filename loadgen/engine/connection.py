@@ -8,6 +8,7 @@ is the same class; what differs is its transport.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -190,8 +191,12 @@ class LoadConnection(asyncio.BufferedProtocol):
     def stall(self, stalled: bool) -> None:
         """Read nothing from now on, or read again."""
         self._stalled = stalled
+        self.context.unread.forget(self)
         if stalled and (transport := self._open) is not None:
             transport.pause_reading()
+            if (its_socket := transport.get_extra_info("socket")) is not None:
+                closed = partial(self.drop, "closed by the server")
+                self.context.unread.watch(self, its_socket, closed)
         self._read_on()
 
     def _pace(self, budget: ReadBudget) -> None:
@@ -324,14 +329,17 @@ class LoadConnection(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Close the connection at once, and tell nobody."""
         self._closed = True
-        if self._resume is not None:
-            self._resume.cancel()
+        self._read_no_more()
         if self._transport is not None:
             self._transport.abort()
 
-    def _over(self, reason: str) -> None:
+    def _read_no_more(self) -> None:
+        self.context.unread.forget(self)
         if self._resume is not None:
             self._resume.cancel()
+
+    def _over(self, reason: str) -> None:
+        self._read_no_more()
         if self._closed:
             return
         self._closed = True

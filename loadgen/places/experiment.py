@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from loadgen.behaviours.list import List
-from loadgen.engine.connecting import Connector, raise_open_file_limit
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
-from loadgen.engine.context import SOCKETS, TaskContext
+from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import ProgressReceiver
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
@@ -298,13 +298,12 @@ def check_reachable(service_url: str) -> str:
 
 
 async def _connect_once(service_url: str) -> str:
-    connector = Connector()
-    context = TaskContext(service_url, connector, SOCKETS.new_time(), SOCKETS.clock)
+    context = TaskContext(service_url)
     group, nowhere = List(name="check", count=1), Namespace(name="public/default")
     plan = ClientPlan(0, 0, group, nowhere, 0.0)
     connection = LoadConnection(plan, context, lambda lost, why: None, lambda command: None)
-    await connector.resolve(service_url)
-    failure = await connector.connect(connection, 0)
+    await context.connector.resolve(service_url)
+    failure = await context.connector.connect(connection, 0)
     if failure is not None:
         remedy = "is it running and is this its binary port?"
         if failure.startswith(_NOT_KNOWN):

@@ -14,8 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from loadgen.engine.latency_buckets import BUCKETS, seconds_of
-from loadgen.engine.totals import Totals
+from loadgen.engine.totals import BUCKETS, Totals, seconds_of
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:

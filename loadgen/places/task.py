@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from limiter.clock import clock_sleep
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
-from loadgen.engine.context import SOCKETS, Ground, TaskContext
+from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
@@ -116,21 +116,22 @@ class Task:
         plan: Its share of the run.
         agree: Called once all clients are connected, in a thread of its own, with the wall clock;
             returns the start that all tasks agree on, in seconds of the epoch.
-        ground: Its time, and its ways to a server.
+        ground: Its connector, time and clock, where they are not those of sockets.
     """
 
     def __init__(
-        self, plan: TaskPlan, agree: Callable[[float], float], ground: Ground = SOCKETS
+        self,
+        plan: TaskPlan,
+        agree: Callable[[float], float],
+        **ground: Any,  # noqa: ANN401 - fields of TaskContext
     ) -> None:
         self.plan = plan
         self.context = TaskContext(
             plan.service_url,
-            ground.new_connector(),
-            ground.new_time(),
-            ground.clock,
-            plan.admin_url,
-            plan.phases.warm_up,
-            plan.phases.end,
+            admin_url=plan.admin_url,
+            warm_up=plan.phases.warm_up,
+            end=plan.phases.end,
+            **ground,
         )
         self._agree = agree
         share = TaskShare(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
-from loadgen.engine.context import Ground
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
 from loadgen.places.task import Task, TaskPlan
@@ -219,11 +218,13 @@ class _Simulation:
         wanted = self._document.servers
         async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
             connector = VirtualConnector(network, servers.clock, servers.port)
-            ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
-            task = Task(self._plan(), agreed, ground)
+            moments = VirtualRunTime(loop.time)
+            task = Task(
+                self._plan(), agreed, connector=connector, time=moments, clock=servers.clock
+            )
             sampler = _Sampler(servers.services, servers.clock)
             sampler.start()
-            moments, totals = task.context.time, task.context.totals
+            totals = task.context.totals
             on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
             result = await task.run()
             # The servers learn that all clients have left: now their books have to balance.

@@ -12,12 +12,7 @@ from urllib.parse import urlsplit
 
 from limiter.clock import deadline
 from loadgen.engine.answer_stream import Listing
-from loadgen.engine.connecting import (
-    CONNECT_TIMEOUT_SECONDS,
-    CONNECTING_AT_ONCE,
-    ConnectFailedError,
-    connect_failure,
-)
+from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.engine.context import RunTime
 from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 from loadgen.virtual.loop import EPOCH_MS
@@ -55,20 +50,19 @@ def agreed(_: float) -> float:
     return EPOCH_MS / 1000
 
 
-class VirtualConnector:
-    """Connects clients over a simulated network; see Connector.
+class VirtualConnector(Connector):
+    """Connects clients over a simulated network.
 
     Args:
         port: The server's.
     """
 
     def __init__(self, network: Network, clock: VirtualClock, port: int) -> None:
+        super().__init__()
         self._network = network
         self._clock = clock
         self._port = port
-        self.service = ""
         self._parsed: dict[bytes, pb.BaseCommand] = {}
-        self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
 
     def allow(self, connections: int) -> None:
         """Do nothing: there are no open files."""
@@ -77,21 +71,10 @@ class VirtualConnector:
         """Take note of the server, which is here, whatever its URL says."""
         self.service = urlsplit(service_url).netloc
 
-    async def connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
-    ) -> str | None:
-        """Connect one client; return why that failed, or None."""
-        port = self._port if other is None else urlsplit(f"//{other}").port
-        try:
-            async with self._places:
-                await self._connect(client, receive_buffer_bytes, port)
-        except (OSError, ConnectFailedError) as error:
-            return connect_failure(error)
-        return None
-
     async def _connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, port: int | None
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None
     ) -> None:
+        port = self._port if other is None else urlsplit(f"//{other}").port
         sock = VirtualSocket(client, self._parsed)
         end = port and self._network.connect(sock, BudgetReader(client), port, receive_buffer_bytes)
         if not end:
