@@ -265,10 +265,15 @@ class RestartableServer:
             self.server = self._threads.submit(self._start).result()
         return self.server
 
-    def stop(self, *, kill: bool = False) -> None:
-        """End the process: let it drain, or kill it."""
+    def stop(self) -> None:
+        """Let it drain and end."""
         with self._one_at_a_time:
-            self._end(kill=kill)
+            self._end(kill=False)
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        with self._one_at_a_time:
+            self._end(kill=True)
 
     def _end(self, *, kill: bool) -> None:
         process, self._process = self._process, None

@@ -10,12 +10,13 @@ import asyncio
 import gc
 import time
 from collections import defaultdict, deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from limiter.clock import clock_sleep
+from limiter.clock import clock_sleep, deadline
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import TaskContext
@@ -28,6 +29,7 @@ from loadgen.plan.phases import Phases
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
 
 
@@ -58,6 +60,23 @@ class TaskPlan(BaseModel):
     directory: str = ""
     run: str = ""
     anew: tuple[tuple[float, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        document: Document,
+        namespaces: tuple[Namespace, ...],
+        **more: Any,  # noqa: ANN401 - other attributes
+    ) -> TaskPlan:
+        """Return the plan of a document."""
+        return cls(
+            groups=document.clients,
+            namespaces=namespaces,
+            phases=document.phases,
+            seed=document.seed,
+            anew=document.anew,
+            **more,
+        )
 
     @property
     def connections(self) -> int:
@@ -204,26 +223,26 @@ class Task:
     async def _course(self) -> None:
         """Start all clients, each at its moment, and go through the phases."""
         phases, loop = self.plan.phases, asyncio.get_running_loop()
-        starting = loop.create_task(self._start_all())
-        watching = loop.create_task(self._end_when_settled())
-        self._enter("warm-up" if phases.warm_up else "measure")
-        stopped = loop.create_task(self._stop.wait())
+        beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
-            for phase, end in (
-                ("measure", phases.warm_up),
-                ("hold", phases.warm_up + phases.measure),
-                ("drain", phases.end),
-            ):
-                if end > self.context.time.seconds() and not self._stop.is_set():
-                    waiting = loop.create_task(self._sleep_until(end))
-                    await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
-                if not (phase == "hold" and not phases.hold):
-                    self._enter(phase)
+            self._enter("warm-up" if phases.warm_up else "measure")
+            await self._pass_by(phases.warm_up)
+            self._enter("measure")
+            await self._pass_by(phases.warm_up + phases.measure)
+            if phases.hold:
+                self._enter("hold")
+                await self._pass_by(phases.end)
         finally:
-            for each in (starting, watching, stopped):
+            for each in beside:
                 each.cancel()
         await self._drain()
+
+    async def _pass_by(self, moment: float) -> None:
+        """Wait for a moment, or until nothing new is to begin."""
+        if (left_seconds := moment - self.context.time.seconds()) > 0:
+            with suppress(TimeoutError):
+                async with deadline(self.context.clock, left_seconds):
+                    await self._stop.wait()
 
     async def _sleep_until(self, moment: float) -> None:
         await clock_sleep(self.context.clock, max(0.0, moment - self.context.time.seconds()))
@@ -286,14 +305,9 @@ class Task:
         """Begin nothing new, and wait for what is under way for as long as the document says."""
         self._enter("drain")
         self._stop.set()
-        loop = asyncio.get_running_loop()
-        for client in self._clients:
-            client.stopping.set()
-        idle = loop.create_task(_all(client.finish() for client in self._clients))
-        over = loop.create_task(clock_sleep(self.context.clock, self.plan.phases.drain))
-        await asyncio.wait((idle, over), return_when=asyncio.FIRST_COMPLETED)
-        idle.cancel()
-        over.cancel()
+        with suppress(TimeoutError):
+            async with deadline(self.context.clock, self.plan.phases.drain):
+                await asyncio.gather(*(client.finish() for client in self._clients))
 
     async def _end(self) -> None:
         for task in self._running:
@@ -329,7 +343,3 @@ class Task:
             server_version=versions[0] if versions else "",
             **watched,
         )
-
-
-async def _all(works: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
-    await asyncio.gather(*works)

@@ -240,16 +240,8 @@ class _Simulation:
     def _plan(self) -> TaskPlan:
         document, plan = self._document, self._topics
         names = known_namespaces(document.topics) if plan is None else hashed_namespaces(plan)
-        return TaskPlan(
-            groups=document.clients,
-            namespaces=names,
-            phases=document.phases,
-            seed=document.seed,
-            service_url=service_url(document.servers),
-            loopback=False,
-            run=self._run,
-            anew=document.anew,
-        )
+        url = service_url(document.servers)
+        return TaskPlan.of(document, names, service_url=url, loopback=False, run=self._run)
 
 
 class _Sampler:
