@@ -11,8 +11,7 @@ import gc
 import time
 from collections import defaultdict, deque
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -120,8 +119,7 @@ class TaskFacts(BaseModel):
     requests: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(NamedTuple):
     """What one task has to show."""
 
     facts: TaskFacts

@@ -127,7 +127,7 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
-    simulation = _Simulation(document, run, times or SERVICE_TIMES[document.servers.service_times])
+    times = times or SERVICE_TIMES[document.servers.service_times]
     with (
         stopped_watches(),
         servers_silent(),
@@ -136,9 +136,42 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
-            return runner.run(simulation.run(link, on_begun))
+            return runner.run(_simulated(document, run, times, link, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+async def _simulated(
+    document: Document,
+    run: str,
+    times: ServiceTimes,
+    link: Link,
+    on_begun: Callable[[Callable[[], tuple[float, Totals]]], None],
+) -> VirtualRun:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    network, moments = Network(loop, link), VirtualRunTime(loop.time)
+    topics = document.topics.plan() if document.topics.made else None
+    names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
+    url = service_url(document.servers)
+    plan = TaskPlan.of(document, names, service_url=url, loopback=False, run=run)
+    async with VirtualServers(document.servers, topics, loop, network, times) as servers:
+        connector = VirtualConnector(network, servers.clock, servers.port)
+        task = Task(plan, agreed, connector=connector, time=moments, clock=servers.clock)
+        sampler = _Sampler(servers.services, servers.clock)
+        sampler.start()
+        totals = task.context.totals
+        on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
+        facts, rows = await task.run()
+        # The servers learn that all clients have left: now their books have to balance.
+        await clock_sleep(servers.clock, _SETTLE_SECONDS)
+        sampler.stop()
+        told = {name: _facts_of(each) for name, each in servers.services.items()}
+    for row in rows.requests:
+        verify(row)
+    # What this process worked is no share of virtual time: no generator can be too slow.
+    facts = facts.model_copy(update={"cpu_seconds": 0.0})
+    return VirtualRun(facts, rows, sampler.samples, moments.t0, told)
 
 
 @contextmanager
@@ -197,51 +230,6 @@ def uncollected() -> Iterator[None]:
         gc.collect()
         if was_enabled:
             gc.enable()
-
-
-class _Simulation:
-    """A run to be."""
-
-    def __init__(self, document: Document, run: str, times: ServiceTimes) -> None:
-        self._document = document
-        self._run = run
-        self._times = times
-        topics = document.topics
-        self._topics = topics.plan() if topics.made else None
-
-    async def run(
-        self, link: Link, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
-    ) -> VirtualRun:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        network = Network(loop, link)
-        wanted = self._document.servers
-        async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
-            connector = VirtualConnector(network, servers.clock, servers.port)
-            moments = VirtualRunTime(loop.time)
-            task = Task(
-                self._plan(), agreed, connector=connector, time=moments, clock=servers.clock
-            )
-            sampler = _Sampler(servers.services, servers.clock)
-            sampler.start()
-            totals = task.context.totals
-            on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
-            result = await task.run()
-            # The servers learn that all clients have left: now their books have to balance.
-            await clock_sleep(servers.clock, _SETTLE_SECONDS)
-            sampler.stop()
-            told = {name: _facts_of(each) for name, each in servers.services.items()}
-            for row in result.rows.requests:
-                verify(row)
-        # What this process worked is no share of virtual time: no generator can be too slow.
-        facts = result.facts.model_copy(update={"cpu_seconds": 0.0})
-        return VirtualRun(facts, result.rows, sampler.samples, moments.t0, told)
-
-    def _plan(self) -> TaskPlan:
-        document, plan = self._document, self._topics
-        names = known_namespaces(document.topics) if plan is None else hashed_namespaces(plan)
-        url = service_url(document.servers)
-        return TaskPlan.of(document, names, service_url=url, loopback=False, run=self._run)
 
 
 class _Sampler:
