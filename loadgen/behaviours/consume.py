@@ -73,24 +73,17 @@ class Consume(Group):
             await me.sleep(0.1)
 
     async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
-        found = await me.look_up(topic)
-        if found.failed is not None:
-            me.gave_up(found.failed)
-            return None
-        link = me.to(found.value)
-        deliveries.take_from(link)
-        if link.connection is not None:  # It takes no messages: one that does is made.
-            link.drop()
+        deliveries.closed.clear()
         wanted = Subscribing(topic, self.subscription, self.type, create=True, durable=False)
         frame = partial(subscribe_frame, wanted=wanted)
-        answer = await me.request(link, "subscribe", frame)
+        deliveries.link, answer = await me.open(topic, "subscribe", frame)
         if answer.failed is not None:
             me.gave_up(answer.failed)
             return None
-        if link.connection is not None:
-            link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
+        if deliveries.link.connection is not None:
+            deliveries.link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
         me.back()
-        return link
+        return deliveries.link
 
 
 class _Deliveries:
@@ -102,7 +95,7 @@ class _Deliveries:
     def __init__(self, group: Consume, me: LoadClient) -> None:
         self._group = group
         self._me = me
-        self._link: Link | None = None
+        self.link = me.service
         self._seen: set[tuple[int, int]] = set()
         self._last = 0
         self._unacknowledged: list[pb.MessageIdData] = []
@@ -110,15 +103,11 @@ class _Deliveries:
         self.closed = asyncio.Event()
         me.on_pushed = self._pushed
 
-    def take_from(self, link: Link) -> None:
-        """Take what comes over a link, whose connection is still to be made."""
-        self._link = link
-        self.closed.clear()
-        link.on_message = self._received
-
-    def _pushed(self, command: pb.BaseCommand) -> None:
+    def _pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
         if command.type == pb.BaseCommand.CLOSE_CONSUMER:
             self.closed.set()
+        elif command.type == pb.BaseCommand.MESSAGE:
+            self._received(command.message, payload)
 
     def _received(self, command: pb.CommandMessage, tail: bytes) -> None:
         me, found = self._me, read_message(tail, self._group.size)
@@ -145,7 +134,7 @@ class _Deliveries:
     def _acknowledge(self) -> None:
         """Acknowledge the messages of this turn together."""
         ids, self._unacknowledged = self._unacknowledged, []
-        connection = None if self._link is None else self._link.connection
+        connection = self.link.connection
         if connection is None:
             return
         connection.send(ack_frame(0, ids))

@@ -25,7 +25,7 @@ from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from client.discovery.actions import Action
-    from loadgen.engine.client import Answer, LoadClient
+    from loadgen.engine.client import LoadClient
     from loadgen.engine.connection import LoadConnection
     from loadgen.engine.link import Link
 
@@ -249,7 +249,7 @@ class _Subscription:
         if link is not None and link.connection is not None:
             link.connection.send(close_watch_frame())
 
-    def _pushed(self, command: pb.BaseCommand) -> None:
+    def _pushed(self, command: pb.BaseCommand, _: bytes) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
             # Their names are not kept, so the hash fits.
             self._schedule.watch_updated(command.watchTopicUpdate.topics_hash, fits=True)
@@ -275,15 +275,17 @@ class _Subscription:
         me, backoff = self._me, Backoff(0.1, _MOST_SECONDS, self._me.random)
         give_up_at, stood = me.now() + self._group.timeout, False
         while not me.stopping.is_set() and not self._over.done():
-            link, answer = await self._subscribed(number, topic)
-            if answer.failed is None and link is not None:
+            self._closed[number] = asyncio.Event()
+            wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
+            frame = partial(subscribe_frame, wanted=wanted)
+            link, answer = await me.open(topic, "subscribe", frame, topic)
+            if answer.failed is None:
                 if not stood:
                     stood = True
                     self._first_attached(topic)
                 backoff.reset()
                 await me.sleep(await self._gone_in(number, link, backoff))
                 continue
-            assert answer.failed is not None
             delay = backoff.next()
             late = not stood and me.now() + delay >= give_up_at
             if answer.failed.failure in _FINAL or late:
@@ -298,17 +300,6 @@ class _Subscription:
         if self._attached >= self._wanted:
             self._schedule.subscribed()
             self._progress()
-
-    async def _subscribed(self, number: int, topic: str) -> tuple[Link | None, Answer]:
-        me = self._me
-        found = await me.look_up(topic)
-        if found.failed is not None:
-            return None, found
-        link = me.to(found.value)
-        wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
-        self._closed[number] = asyncio.Event()
-        frame = partial(subscribe_frame, wanted=wanted)
-        return link, await me.request(link, "subscribe", frame, item=topic)
 
     async def _gone_in(self, number: int, link: Link, backoff: Backoff) -> float:
         """Wait until a consumer is gone; return when to try again."""

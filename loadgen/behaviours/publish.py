@@ -87,11 +87,8 @@ class _Producer:
     async def _open(self) -> None:
         """Look the topic up and open a producer; what fails shows in the messages."""
         me = self._me
-        found = await me.look_up(self._topic)
-        if found.failed is not None:
-            return
-        link = me.to(found.value)
         frame = partial(producer_frame, topic=self._topic)
-        if (await me.request(link, "producer", frame)).failed is None:
+        link, answer = await me.open(self._topic, "producer", frame)
+        if answer.failed is None:
             self._link, self._on = link, link.connection
             me.back()

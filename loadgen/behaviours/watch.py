@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.create_and_delete import due_of
+from loadgen.engine.frames import watch_frame
 from loadgen.plan.fields import Pattern
 from loadgen.plan.group import Group
 from proto.topic_hash import topics_hash
@@ -42,14 +44,10 @@ class Watch(Group):
     async def client(self, me: LoadClient) -> None:
         """Watch until the run ends; then compare the names with a list."""
         told = _Told()
-        me.on_pushed = lambda command: _take(me, command, told)
+        me.on_pushed = lambda command, _: _take(me, command, told)
         pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
-        found = await me.look_up(pattern)
-        if found.failed is not None:
-            me.gave_up(found.failed)
-            return
-        link = me.to(found.value)
-        opened = await me.open_watch(link, pattern)
+        frame = partial(watch_frame, namespace=me.namespace, pattern=pattern)
+        link, opened = await me.open(pattern, "watch", frame)
         if opened.failed is not None:
             me.gave_up(opened.failed)
             return

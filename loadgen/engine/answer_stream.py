@@ -2,7 +2,7 @@
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
-collected and parsed.
+collected and parsed, a message with the payload behind it.
 
 Source: the simple frame of Pulsar's binary protocol, and how protobuf writes a BaseCommand whose
 only fields are its type and getTopicsOfNamespaceResponse. A listing that is written in any other
@@ -15,14 +15,14 @@ import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.parsing.parser import parse_command
 from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    import proto.PulsarApi_pb2 as pb
     from loadgen.engine.answers import AnswerBody
 
 # The length field of one answer. A broker writes listings beyond its own frame limit without an
@@ -58,19 +58,19 @@ class AnswerStream:
     def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
         self._new_body = new_body
         self._start = b""  # Of a frame, too short to tell what it is.
-        self._command = bytearray()
+        self._frame = bytearray()  # Of a command and the payload behind it.
+        self._command_bytes = 0
         self._listing: Listing | None = None
-        self._remaining = 0  # Of the command or the listing.
+        self._remaining = 0  # Of the frame or the listing.
 
-    def feed(self, chunk: memoryview) -> list[Listing | pb.BaseCommand]:
-        """Take bytes as they come and return the commands that they complete.
+    def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
+        """Take bytes as they come; yield the commands that they complete, and their payloads.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.
         """
         if self._start:
             chunk, self._start = memoryview(self._start + chunk), b""
-        completed: list[Listing | pb.BaseCommand] = []
         while chunk:
             if not self._remaining:
                 begun = self._begin(chunk)
@@ -81,12 +81,11 @@ class AnswerStream:
             part, chunk = chunk[: self._remaining], chunk[self._remaining :]
             self._remaining -= len(part)
             if self._listing is None:
-                self._command += part
+                self._frame += part
             else:
                 self._listing.body.feed(part)
             if not self._remaining:
-                completed.append(self._finished())
-        return completed
+                yield self._finished()
 
     def _begin(self, chunk: memoryview) -> int:
         """Begin a frame; return how many bytes of it are no part of its content; 0: too few."""
@@ -95,7 +94,7 @@ class AnswerStream:
         total, size = _LENGTHS.unpack_from(chunk)
         if total > LARGEST_FRAME_BYTES:
             raise RemoteProtocolError(f"a frame of {total} bytes is announced")
-        if size == 0 or total != size + 4:
+        if size == 0 or total < size + 4:
             raise RemoteProtocolError(
                 f"a frame of {total} bytes with a command of {size} bytes arrived"
             )
@@ -104,27 +103,32 @@ class AnswerStream:
             return 0
         head = _LISTING_HEAD.match(chunk, _LENGTHS.size)
         if head is None or head.end() > end or head.end(1) + _number(head[1]) != end:
-            self._remaining = size
+            self._command_bytes, self._remaining = size, total - 4
             return _LENGTHS.size
         request_id = _number(head[2])
         self._listing = Listing(request_id, self._new_body(request_id))
         self._remaining = end - head.end()
         return head.end()
 
-    def _finished(self) -> Listing | pb.BaseCommand:
+    def _finished(self) -> tuple[Listing | pb.BaseCommand, bytes]:
         listing, self._listing = self._listing, None
         if listing is not None:
-            return listing
-        command = parse_command(bytes(self._command))
-        self._command.clear()
+            return listing, b""
+        frame = bytes(self._frame)
+        self._frame.clear()
+        command, payload = parse_command(frame[: self._command_bytes]), frame[self._command_bytes :]
+        if payload and command.type != pb.BaseCommand.MESSAGE:
+            raise RemoteProtocolError(
+                f"{len(payload)} bytes stand behind a command without payload"
+            )
         if not command.HasField("getTopicsOfNamespaceResponse"):
-            return command
+            return command, payload
         # Written in another way than Pulsar's own encoders do.
         response = command.getTopicsOfNamespaceResponse
         listing = Listing(response.request_id, self._new_body(response.request_id))
         response.request_id = 1  # One byte, so that the body begins at a known place.
         listing.body.feed(memoryview(response.SerializeToString())[2:])
-        return listing
+        return listing, b""
 
 
 def _number(varint: bytes) -> int:

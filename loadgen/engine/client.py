@@ -15,7 +15,7 @@ import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
-from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, Selection
+from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, OnPushed, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
 from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
 from loadgen.engine.writing import RowWriter
@@ -66,7 +66,7 @@ class LoadClient(RowWriter):
         started: When it started, in seconds since the agreed start.
         service: Its connection to the service URL.
         times_out_late: Its library looks at the age of requests once in a timeout.
-        on_pushed: Takes commands that answer nothing.
+        on_pushed: Takes commands that answer nothing, and their payload.
         on_lost: Told of a connection that is gone, before the requests on it fail.
         settled: Set once it is back, or has given up: another may start where places are few.
         stalled: It reads nothing now.
@@ -79,7 +79,7 @@ class LoadClient(RowWriter):
         self.started = plan.start or 0.0
         self.service = Link(self, None)
         self.times_out_late = False
-        self.on_pushed: Callable[[pb.BaseCommand], None] = lambda command: None
+        self.on_pushed: OnPushed = lambda command, payload: None
         self.on_lost: Callable[[Link], None] = lambda link: None
         self.settled = asyncio.Event()
         self.stalled = plan.group.read.never and not plan.group.opens
@@ -266,6 +266,16 @@ class LoadClient(RowWriter):
         reason = f"a lookup was redirected more than {MOST_REDIRECTS} times"
         return Answer(failed=Failed(pb.ServiceNotReady, reason))
 
+    async def open(
+        self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
+    ) -> tuple[Link, Answer]:
+        """Look a topic up, and send a request to its broker; the connection is told, too."""
+        found = await self.look_up(topic)
+        if found.failed is not None:
+            return self.service, found
+        link = self.to(found.value)
+        return link, await self.request(link, operation, frame, item=item)
+
     async def open_watch(
         self, link: Link, pattern: str, topics_hash: str | None = None, due: float | None = None
     ) -> Answer:
@@ -303,9 +313,9 @@ class LoadClient(RowWriter):
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
-    def pushed(self, command: pb.BaseCommand) -> None:
+    def pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
         """Take a command that answers nothing."""
-        self.on_pushed(command)
+        self.on_pushed(command, payload)
 
     def _arm(self) -> None:
         """Arm what happens to its connections: losses and stalls."""

@@ -8,6 +8,7 @@ is the same class; what differs is its transport.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from loadgen.engine.answer_stream import AnswerStream, Listing
 from loadgen.engine.connecting import ConnectFailedError
-from loadgen.engine.frames import PONG, MessageStream, auth_frame, connect_frame
+from loadgen.engine.frames import PONG, auth_frame, connect_frame
 from loadgen.engine.pacing import ReadBudget
 from loadgen.engine.refusals import refusal_reason
 from loadgen.errors import UsageError
@@ -24,8 +25,6 @@ from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import RequestRow
     from loadgen.plan.clients import ClientPlan
 
-    OnMessage = Callable[[pb.CommandMessage, bytes], None]
+OnPushed = Callable[[pb.BaseCommand, bytes], None]
 
 Type = pb.BaseCommand
 _ANSWERS = {
@@ -116,9 +115,8 @@ class LoadConnection(asyncio.BufferedProtocol):
         plan: The client's; what is known of its namespace is known of its answers.
         context: The task's.
         on_ended: Told once, behind the handshake, why the connection is over.
-        on_pushed: Told of commands that answer nothing.
+        on_pushed: Told of commands that answer nothing, and of their payload.
         tunnel_to: ``host:port`` of the broker that a proxy is asked to pass everything on to.
-        on_message: Takes messages, of those that consume.
 
     Attributes:
         handshake: Its result is what the server calls its version.
@@ -131,9 +129,8 @@ class LoadConnection(asyncio.BufferedProtocol):
         plan: ClientPlan,
         context: TaskContext,
         on_ended: Callable[[LoadConnection, str], None],
-        on_pushed: Callable[[pb.BaseCommand], None],
+        on_pushed: OnPushed,
         tunnel_to: str | None = None,
-        on_message: OnMessage | None = None,
     ) -> None:
         self.plan = plan
         self.context = context
@@ -145,8 +142,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._on_ended = on_ended
         self._on_pushed = on_pushed
         self._connect_frame = connect_frame(tunnel_to, context.authentication)
-        # Both yield commands; one takes listings apart on the way, the other messages.
-        self._stream = MessageStream(on_message) if on_message else AnswerStream(self.new_body)
+        self._stream = AnswerStream(self.new_body)
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, Waiting] = {}
         self._closed = self._stalled = False
@@ -232,7 +228,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self.bytes_received(nbytes)
         try:
             for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self.receive(received)
+                self.receive(*received)
         except RemoteProtocolError as error:
             self.drop(f"protocol error: {error}")
             return
@@ -259,7 +255,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     # -- frames that arrive -------------------------------------------------------------------
 
-    def receive(self, received: Listing | pb.BaseCommand) -> None:
+    def receive(self, received: Listing | pb.BaseCommand, payload: bytes = b"") -> None:
         """Take a frame that has arrived."""
         if isinstance(received, Listing):
             self._listed(*received)
@@ -272,7 +268,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         elif received.type in _ANSWERS:
             self._answered(received)
         else:
-            self._on_pushed(received)
+            self._on_pushed(received, payload)
 
     def _listed(self, request_id: int, body: AnswerBody) -> None:
         waiting = self._waiting.get(request_id)

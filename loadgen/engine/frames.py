@@ -10,16 +10,13 @@ import proto.PulsarApi_pb2 as pb
 from client.exceptions import PulsarException
 from loadgen.errors import UsageError
 from proto.frames import (
-    FrameDecoder,
     encode_command,
     encode_payload_command,
-    split_body,
     verify_checksum,
 )
-from proto.parsing.parser import parse_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from client.authentication.authentication import Authentication
 
@@ -130,7 +127,9 @@ def lookup_frame(request_id: int, topic: str, *, authoritative: bool = False) ->
     return encode_command(Type(type=Type.LOOKUP, lookupTopic=lookup))
 
 
-def watch_frame(request_id: int, namespace: str, pattern: str, topics_hash: str | None) -> bytes:
+def watch_frame(
+    request_id: int, namespace: str, pattern: str, topics_hash: str | None = None
+) -> bytes:
     """Return WATCH_TOPIC_LIST."""
     watch = pb.CommandWatchTopicList(
         request_id=request_id,
@@ -242,32 +241,3 @@ def read_message(tail: bytes, size_bytes: int) -> Message | None:
     except struct.error:
         return None
     return found if len(tail) - payload == max(size_bytes, HEADER_BYTES) else None
-
-
-class MessageStream:
-    """The incoming bytes of a connection that gets messages.
-
-    Args:
-        on_message: Takes a MESSAGE, and what follows its command.
-    """
-
-    def __init__(self, on_message: Callable[[pb.CommandMessage, bytes], None]) -> None:
-        self._decoder = FrameDecoder()
-        self._on_message = on_message
-
-    def feed(self, chunk: memoryview) -> list[pb.BaseCommand]:
-        """Take bytes as they come, hand out messages, return the other commands.
-
-        Raises:
-            RemoteProtocolError: The bytes are not Pulsar's binary protocol.
-        """
-        self._decoder.feed(bytes(chunk))
-        others = []
-        while (frame := self._decoder.next_frame()) is not None:
-            data, tail = split_body(frame.body(), frame.total_size)
-            command = parse_command(data)
-            if command.type == Type.MESSAGE:
-                self._on_message(command.message, tail)
-            else:
-                others.append(command)
-        return others

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 from loadgen.engine.connection import LoadConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
     from loadgen.engine.connection import BrokerAddress, Failed
     from loadgen.engine.context import TaskContext
@@ -79,7 +76,6 @@ class Link:
         self._making: asyncio.Task[str | None] | None = None
         self._connected_at = 0.0
         self.connection: LoadConnection | None = None
-        self.on_message: Callable[[pb.CommandMessage, bytes], None] | None = None
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
@@ -96,9 +92,7 @@ class Link:
         context: TaskContext = client.context
         netloc = None if broker is None else broker.netloc
         tunnel, direct = (netloc, None) if broker and broker.through_proxy else (None, netloc)
-        made = LoadConnection(
-            client.plan, context, self._ended, client.pushed, tunnel, self.on_message
-        )
+        made = LoadConnection(client.plan, context, self._ended, client.pushed, tunnel)
         try:
             failure = await context.connector.connect(made, client.group.read.buffer, direct)
         finally:

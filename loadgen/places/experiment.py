@@ -268,7 +268,7 @@ async def _connect_once(service_url: str) -> str:
     context = TaskContext(service_url)
     group, nowhere = List(name="check", count=1), Namespace(name="public/default")
     plan = ClientPlan(0, 0, group, nowhere, 0.0)
-    connection = LoadConnection(plan, context, lambda lost, why: None, lambda command: None)
+    connection = LoadConnection(plan, context, lambda lost, why: None, lambda command, _: None)
     await context.connector.resolve(service_url)
     failure = await context.connector.connect(connection, 0)
     if failure is not None:

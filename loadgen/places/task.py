@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from limiter.clock import clock_sleep, deadline
 from loadgen.behaviours.registry import AnyGroup
@@ -23,7 +23,6 @@ from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.clients import Namespace, TaskShare, client_plans
-from loadgen.plan.phases import Phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,33 +31,20 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import Rows
 
 
-class TaskPlan(BaseModel):
+class TaskPlan(TaskShare):
     """The instructions for one task; they travel as JSON.
 
     Attributes:
-        groups: All of the run's; each task has every ``tasks``-th client.
-        task: Its number, from 0.
-        loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
         directory: Where its rows are written.
-        anew: When all connections of a group are lost, and its name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     groups: tuple[AnyGroup, ...]
-    namespaces: tuple[Namespace, ...]
-    phases: Phases = Phases()
-    seed: int = 1
     service_url: str = ""
     admin_url: str = ""
-    task: int = 0
-    tasks: int = 1
-    loopback: bool = True
     progress_address: tuple[str, int] | None = None
     directory: str = ""
     run: str = ""
-    anew: tuple[tuple[float, str], ...] = ()
 
     @classmethod
     def of(
@@ -151,11 +137,7 @@ class Task:
             **ground,
         )
         self._agree = agree
-        share = TaskShare(
-            plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback, plan.anew
-        )
-        plans = client_plans(plan.groups, plan.namespaces, share)
-        self._clients = [LoadClient(each, self.context) for each in plans]
+        self._clients = [LoadClient(each, self.context) for each in client_plans(plan)]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
         self._stop = asyncio.Event()

@@ -29,7 +29,7 @@ def stream() -> AnswerStream:
 def feed(target: AnswerStream, data: bytes, step: int) -> list[Listing | pb.BaseCommand]:
     received = []
     for start in range(0, len(data), step):
-        received += target.feed(memoryview(data)[start : start + step])
+        received += [each for each, _ in target.feed(memoryview(data)[start : start + step])]
     return received
 
 
