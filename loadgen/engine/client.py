@@ -16,7 +16,7 @@ from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
 from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, OnPushed, Selection
-from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
+from loadgen.engine.frames import list_frame, lookup_frame
 from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
 from loadgen.engine.writing import RowWriter
 from loadgen.plan.chance import Chance
@@ -275,13 +275,6 @@ class LoadClient(RowWriter):
             return self.service, found
         link = self.to(found.value)
         return link, await self.request(link, operation, frame, item=item)
-
-    async def open_watch(
-        self, link: Link, pattern: str, topics_hash: str | None = None, due: float | None = None
-    ) -> Answer:
-        """Open a watch; the answer is a CommandWatchTopicListSuccess."""
-        frame = lambda number: watch_frame(number, self.namespace, pattern, topics_hash)  # noqa: E731
-        return await self.request(link, "watch", frame, due=due)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
         """List the topics of its namespace without a row, to check what it knows; None: no answer.

@@ -225,27 +225,24 @@ class Task:
                     await self._stop.wait()
 
     async def _sleep_until(self, moment: float) -> None:
-        await clock_sleep(self.context.clock, max(0.0, moment - self.context.time.seconds()))
+        if (left_seconds := moment - self.context.time.seconds()) > ON_TIME_SECONDS:
+            await clock_sleep(self.context.clock, left_seconds)
 
     def _enter(self, phase: str) -> None:
         self.context.totals.phase = phase
 
     async def _start_all(self) -> None:
         """Start each client when its moment has come; those without one when there is a place."""
-        timed = [each for each in self._clients if each.plan.start is not None]
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
-        seen: float | None = None
+        timed = [each for each in self._clients if each.plan.start is not None]
+        lags = self.context.lags
         for client in sorted(timed, key=lambda each: each.started):
-            late = self.context.time.seconds() - client.started
-            if late < -ON_TIME_SECONDS:
-                await self._sleep_until(client.started)
-                late = max(0.0, self.context.time.seconds() - client.started)
-            if client.started != seen:
-                seen = client.started
+            await self._sleep_until(client.started)
+            late = max(0.0, self.context.time.seconds() - client.started)
+            if late <= lags.setdefault(client.started, late):
                 self._start_error = max(self._start_error, late)
-                self.context.lags.setdefault(seen, max(0.0, late))
             self._start(client)
 
     def _start(self, client: LoadClient) -> None:
