@@ -43,10 +43,6 @@ class Publish(Group):
     size: Annotated[Bytes, Field(ge=HEADER_BYTES, le=5 << 20)] = 1024
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
-    def requests_each(self, seconds: float) -> float:
-        """See Group."""
-        return max(1.0, seconds / self.every)
-
     async def client(self, me: LoadClient) -> None:
         """Publish on the beat; a producer that is lost is made again."""
         producer = _Producer(self, me)

@@ -15,20 +15,20 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskFacts, TaskPlan, TaskResult
 from loadgen.results.tables import write_rows
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 LEAD_SECONDS = 0.5
 """From the last "connected" to the start: time enough for the message to reach every worker."""
@@ -97,25 +97,17 @@ def as_they_come(workers: Sequence[Any], read: Callable[[Any], Any]) -> list[Any
     return [found[worker] for worker in workers]
 
 
-@contextmanager
-def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
+def _interrupt_ends_early(workers: Sequence[_Worker]) -> AbstractContextManager[None]:
     """Let the first Ctrl-C ask the workers to end; a second one ends everything."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
+    handled = signal.getsignal(signal.SIGINT)
 
     def end_early(number: int, frame: object) -> None:
         del number, frame
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGINT, handled)
         for worker in workers:
             worker.end_early()
 
-    signal.signal(signal.SIGINT, end_early)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    return signals_taken(end_early, signal.SIGINT)
 
 
 class _Worker:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 SAMPLE_SECONDS = 0.25
-_REQUEST_TIMEOUT_SECONDS = 2.0
-_LARGEST_PAGE_BYTES = 16 * 1024 * 1024
+REQUEST_TIMEOUT_SECONDS = 2.0
+LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
 """So many may pass until memory has come back after the last client has gone."""
 _MOST_POINTS = 200_000
@@ -256,7 +256,7 @@ class _TargetWatch:
 
     def _scrape(self) -> None:
         url = f"{self._target.admin_url.rstrip('/')}/metrics/"
-        page = self._pages.read(url, _REQUEST_TIMEOUT_SECONDS, _LARGEST_PAGE_BYTES)
+        page = self._pages.read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
         kept = dict(kept_samples(page))
         # What the books tell, nobody else has to.
         told = () if self._books is None else _OF_THE_PROCESS

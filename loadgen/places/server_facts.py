@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loadgen.access import WebPages
-from loadgen.places.sampling import LABEL, UNREADABLE
+from loadgen.places.sampling import (
+    LABEL,
+    LARGEST_PAGE_BYTES,
+    REQUEST_TIMEOUT_SECONDS,
+    UNREADABLE,
+)
 from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TIMEOUT_SECONDS = 2.0
-_LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 _INFO = re.compile(rf"^({METRIC}|pulsar_version_info)\{{(.*)\}} ", re.MULTILINE)
 _BROKERS = "/admin/v2/brokers"
 
@@ -66,7 +69,7 @@ def facts_of_page(page: str) -> ServerFacts:
 def _text(url: str) -> str:
     """Return what is at a URL; nothing if it is not to be had."""
     try:
-        return WebPages().read(url, _TIMEOUT_SECONDS, _LARGEST_ANSWER_BYTES)
+        return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
     except UNREADABLE:
         return ""
 

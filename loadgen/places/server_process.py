@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from loadgen.errors import LoadgenError
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 READY_SECONDS = 60.0
@@ -109,18 +109,24 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 
 @contextmanager
-def termination_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
+def signals_taken(
+    handler: Callable[[int, object], None], *numbers: signal.Signals
+) -> Iterator[None]:
+    """Let a function take signals within the block; only the main thread can have that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, _interrupt) for number in numbers]
+    before = [signal.signal(number, handler) for number in numbers]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        for number, handled in zip(numbers, before, strict=True):
+            signal.signal(number, handled)
+
+
+def termination_interrupts() -> AbstractContextManager[None]:
+    """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
+    return signals_taken(_interrupt, signal.SIGTERM, signal.SIGHUP)
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

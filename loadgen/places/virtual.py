@@ -8,7 +8,6 @@ import logging
 import math
 import re
 import signal
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from limiter.clock import clock_sleep
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
+from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
@@ -194,9 +194,6 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
 
     asyncio's own handler would cancel one task, and the others would end in virtual time.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield may_go_on
-        return
     interrupts: list[int] = []
 
     def look() -> bool:
@@ -206,13 +203,12 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
             raise KeyboardInterrupt
         return goes_on
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(each, lambda number, _: interrupts.append(number)) for each in numbers]
-    try:
+    def interrupt(number: int, frame: object) -> None:
+        del frame
+        interrupts.append(number)
+
+    with signals_taken(interrupt, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         yield look
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -107,9 +107,9 @@ class Group(Part):
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return about how many requests a client sends in so many seconds."""
-        del seconds
-        return 1.0
+        """Return about how many requests a client sends in so many seconds: on its beat, if any."""
+        every = getattr(self, "every", 0.0)
+        return max(1.0, seconds / every) if every else 1.0
 
     @property
     def lasts(self) -> bool:
