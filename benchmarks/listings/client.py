@@ -104,9 +104,9 @@ def listing_requests(
 ) -> Iterator[bytes]:
     """Return requests without end, each with a new number where the pattern has ``{}``."""
     if pattern is None or "{}" not in pattern:
-        return repeat(list_frame(REQUEST_ID, namespace, pattern, None, {}))
+        return repeat(list_frame(REQUEST_ID, namespace, pattern))
     patterns = (pattern.replace("{}", str(number)) for number in count(first))
-    return (list_frame(REQUEST_ID, namespace, one, None, {}) for one in patterns)
+    return (list_frame(REQUEST_ID, namespace, one) for one in patterns)
 
 
 async def measure(

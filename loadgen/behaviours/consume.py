@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -17,7 +18,6 @@ from loadgen.engine.frames import (
     read_message,
     subscribe_frame,
 )
-from loadgen.engine.rows import Outcome
 from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
 
@@ -52,11 +52,6 @@ class Consume(Group):
     size: SkipJsonSchema[int] = 0
     """Bytes of their messages: the same."""
 
-    @property
-    def connections_each(self) -> int:
-        """See Group: a proxy passes consumers on in a tunnel."""
-        return 2
-
     def namespace_of(self, index: int, namespaces: int) -> int:
         """See Group: that of its publisher."""
         return index % max(1, self.publishers) % namespaces
@@ -74,34 +69,21 @@ class Consume(Group):
             link = await self._subscribed(me, topic, deliveries)
             if link is None:
                 return
-            closed = asyncio.ensure_future(deliveries.closed.wait())
-            lost = asyncio.ensure_future(link.lost.wait())
-            try:
-                await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                closed.cancel()
-                lost.cancel()
+            await me.first(deliveries.closed, link.lost)
             await me.sleep(0.1)
 
     async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
-        found = await me.look_up(topic)
-        if found.failed is not None:
-            me.gave_up(found.failed)
-            return None
-        link = me.to(found.value)
-        deliveries.take_from(link)
-        if link.connection is not None:  # It takes no messages: one that does is made.
-            link.drop()
+        deliveries.closed.clear()
         wanted = Subscribing(topic, self.subscription, self.type, create=True, durable=False)
-        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
-        answer = await me.request(link, "subscribe", frame)
+        frame = partial(subscribe_frame, wanted=wanted)
+        deliveries.link, answer = await me.open(topic, "subscribe", frame)
         if answer.failed is not None:
             me.gave_up(answer.failed)
             return None
-        if link.connection is not None:
-            link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
+        if deliveries.link.connection is not None:
+            deliveries.link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
         me.back()
-        return link
+        return deliveries.link
 
 
 class _Deliveries:
@@ -113,7 +95,7 @@ class _Deliveries:
     def __init__(self, group: Consume, me: LoadClient) -> None:
         self._group = group
         self._me = me
-        self._link: Link | None = None
+        self.link = me.service
         self._seen: set[tuple[int, int]] = set()
         self._last = 0
         self._unacknowledged: list[pb.MessageIdData] = []
@@ -121,31 +103,21 @@ class _Deliveries:
         self.closed = asyncio.Event()
         me.on_pushed = self._pushed
 
-    def take_from(self, link: Link) -> None:
-        """Take what comes over a link, whose connection is still to be made."""
-        self._link = link
-        self.closed.clear()
-        link.on_message = self._received
-
-    def _pushed(self, command: pb.BaseCommand) -> None:
+    def _pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
         if command.type == pb.BaseCommand.CLOSE_CONSUMER:
             self.closed.set()
+        elif command.type == pb.BaseCommand.MESSAGE:
+            self._received(command.message, payload)
 
     def _received(self, command: pb.CommandMessage, tail: bytes) -> None:
         me, found = self._me, read_message(tail, self._group.size)
-        row = me.begin_row("deliver", None if found is None else found.due)
+        due, item, problem = None, "", "a message that nobody sent like this"
+        if found is not None:
+            due, item = found.due, f"{found.client} {found.number}"
+            problem = self._problem(found[:2], redelivered=command.redelivery_count > 0)
+        row = me.begin_row("deliver", due, item)
         row.sent = row.due
-        row.item = "" if found is None else f"{found.client} {found.number}"
-        me.end_row(row)
-        problem = (
-            "a message that nobody sent like this"
-            if found is None
-            else self._problem(
-                (found.client, found.number), redelivered=command.redelivery_count > 0
-            )
-        )
-        if problem:
-            row.outcome, row.reason = Outcome.WRONG, problem
+        me.end_row(row, wrong=problem)
         if not self._unacknowledged:
             asyncio.get_running_loop().call_soon(self._acknowledge)
         self._unacknowledged.append(command.message_id)
@@ -162,7 +134,7 @@ class _Deliveries:
     def _acknowledge(self) -> None:
         """Acknowledge the messages of this turn together."""
         ids, self._unacknowledged = self._unacknowledged, []
-        connection = None if self._link is None else self._link.connection
+        connection = self.link.connection
         if connection is None:
             return
         connection.send(ack_frame(0, ids))

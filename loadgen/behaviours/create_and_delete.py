@@ -46,7 +46,7 @@ class CreateAndDelete(Group):
 
     def requests_each(self, seconds: float) -> float:
         """See Group."""
-        return 2 * max(1.0, seconds / self.every)
+        return 2 * super().requests_each(seconds)
 
     async def client(self, me: LoadClient) -> None:
         """Create on the beat; what is there when the run ends goes when its time is up."""

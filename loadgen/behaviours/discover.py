@@ -7,6 +7,7 @@ The schedule of each library, as recorded from official clients, is a class of
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -18,13 +19,13 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
 from loadgen.engine.connection import Failed
-from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame
+from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame, watch_frame
 from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from client.discovery.actions import Action
-    from loadgen.engine.client import Answer, LoadClient
+    from loadgen.engine.client import LoadClient
     from loadgen.engine.connection import LoadConnection
     from loadgen.engine.link import Link
 
@@ -96,8 +97,7 @@ class Discover(Group):
             if not self.restart or me.stopping.is_set():
                 me.gave_up(failed)
                 return
-            for link in me.links:
-                link.drop()
+            me.drop()
             await me.sleep(self.restart)
             me.event("restarted", text=failed.reason)
 
@@ -121,10 +121,9 @@ class _Subscription:
         self._over: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
         self._known: LoadConnection | None = None  # the connection that the schedule knows of
         self._watch_link: Link | None = None
-        self._listed = self._unwatched = False
+        self._unwatched = False
         self._due: float | None = me.now()
-        self._attached: set[str] | None = None  # None before the first list
-        self._wanted: set[str] = set()
+        self._missing: set[str] | None = None  # topics to attach to; None before the first list
         self._closed: dict[int, asyncio.Event] = {}
         self._last = Failed(pb.UnknownError, "")
 
@@ -158,7 +157,7 @@ class _Subscription:
     async def _list(self, action: ListTopics) -> None:
         me, group = self._me, self._group
         due, self._due = self._due, None
-        wanted = 0 if self._listed else group.attach
+        wanted = group.attach if self._missing is None else 0
         # A broker may leave the pattern to the client: that is asked without, or it is too long.
         own = wanted and group.pattern is not None
         if await me.service.ready() is None:
@@ -175,9 +174,8 @@ class _Subscription:
             self._last = answer.failed
             self._schedule.list_failed(answer.failed.failure)
             return
-        first, self._listed = not self._listed, True
         self._schedule.listed(answer.value.topics_hash or self._schedule.topics_hash or "")
-        if first:
+        if self._missing is None:
             me.event("listed", me.now() - me.started)
             self._attach(answer.value.names)
         self._progress()
@@ -202,8 +200,7 @@ class _Subscription:
             self._schedule.connection_lost()
 
     def _progress(self) -> None:
-        attached = self._attached is not None and self._attached >= self._wanted
-        if attached and self._schedule.complete and not self._unwatched:
+        if self._missing == set() and self._schedule.complete and not self._unwatched:
             self._me.back()
 
     # -- the watch ----------------------------------------------------------------------------
@@ -211,7 +208,7 @@ class _Subscription:
     async def _connect_to_broker(self, pattern: str) -> None:
         """Make the connection to the pattern's broker: nobody needs it, but Java makes it."""
         found = await self._me.look_up(pattern)
-        if found.ok:
+        if found.failed is None:
             await self._me.to(found.value).ready()
 
     async def _open_watch(self, action: OpenWatch) -> None:
@@ -228,7 +225,13 @@ class _Subscription:
             failed = Failed(pb.NotAllowedError, "the server offers no watches")
             self._watch_failed(failed)
             return
-        answer = await me.open_watch(link, action.pattern, action.topics_hash)
+        frame = partial(
+            watch_frame,
+            namespace=me.namespace,
+            pattern=action.pattern,
+            topics_hash=action.topics_hash,
+        )
+        answer = await me.request(link, "watch", frame)
         if answer.failed is not None:
             self._watch_failed(answer.failed)
             return
@@ -249,7 +252,7 @@ class _Subscription:
         if link is not None and link.connection is not None:
             link.connection.send(close_watch_frame())
 
-    def _pushed(self, command: pb.BaseCommand) -> None:
+    def _pushed(self, command: pb.BaseCommand, _: bytes) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
             # Their names are not kept, so the hash fits.
             self._schedule.watch_updated(command.watchTopicUpdate.topics_hash, fits=True)
@@ -261,7 +264,7 @@ class _Subscription:
     # -- topics -------------------------------------------------------------------------------
 
     def _attach(self, topics: list[str]) -> None:
-        self._wanted, self._attached = set(topics), set()
+        self._missing = set(topics)
         for number, topic in enumerate(topics):
             self._me.spawn(self._keep_attached(number, topic))
         if not topics:
@@ -275,15 +278,17 @@ class _Subscription:
         me, backoff = self._me, Backoff(0.1, _MOST_SECONDS, self._me.random)
         give_up_at, stood = me.now() + self._group.timeout, False
         while not me.stopping.is_set() and not self._over.done():
-            link, answer = await self._subscribed(number, topic)
-            if answer.failed is None and link is not None:
-                if not stood:
-                    stood = True
-                    self._first_attached(topic)
+            closed = self._closed[number] = asyncio.Event()
+            wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
+            frame = partial(subscribe_frame, wanted=wanted)
+            link, answer = await me.open(topic, "subscribe", frame, topic)
+            if answer.failed is None:
+                self._attached(topic)
+                stood = True
                 backoff.reset()
-                await me.sleep(await self._gone_in(number, link, backoff))
+                await me.first(closed, link.lost)
+                await me.sleep(REOPEN_SECONDS if closed.is_set() else backoff.next())
                 continue
-            assert answer.failed is not None
             delay = backoff.next()
             late = not stood and me.now() + delay >= give_up_at
             if answer.failed.failure in _FINAL or late:
@@ -292,31 +297,9 @@ class _Subscription:
                 return
             await me.sleep(delay)
 
-    def _first_attached(self, topic: str) -> None:
-        assert self._attached is not None
-        self._attached.add(topic)
-        if self._attached >= self._wanted:
-            self._schedule.subscribed()
-            self._progress()
-
-    async def _subscribed(self, number: int, topic: str) -> tuple[Link | None, Answer]:
-        me = self._me
-        found = await me.look_up(topic)
-        if not found.ok:
-            return None, found
-        link = me.to(found.value)
-        wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
-        self._closed[number] = asyncio.Event()
-        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
-        return link, await me.request(link, "subscribe", frame, item=topic)
-
-    async def _gone_in(self, number: int, link: Link, backoff: Backoff) -> float:
-        """Wait until a consumer is gone; return when to try again."""
-        closed = asyncio.ensure_future(self._closed[number].wait())
-        lost = asyncio.ensure_future(link.lost.wait())
-        try:
-            await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
-            return REOPEN_SECONDS if closed.done() else backoff.next()
-        finally:
-            closed.cancel()
-            lost.cancel()
+    def _attached(self, topic: str) -> None:
+        if self._missing and topic in self._missing:
+            self._missing.remove(topic)
+            if not self._missing:
+                self._schedule.subscribed()
+                self._progress()

@@ -35,7 +35,7 @@ class List(Group):
 
     def requests_each(self, seconds: float) -> float:
         """See Group."""
-        return self.pipelined * max(1.0, seconds / self.every if self.every else 1.0)
+        return self.pipelined * super().requests_each(seconds)
 
     @property
     def lasts(self) -> bool:

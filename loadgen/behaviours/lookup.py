@@ -26,10 +26,6 @@ class Lookup(Group):
     every: Duration = 1.0
     topic: str = "loadgen-{n}"
 
-    def requests_each(self, seconds: float) -> float:
-        """See Group."""
-        return max(1.0, seconds / self.every)
-
     async def client(self, me: LoadClient) -> None:
         """Look up on the beat."""
         number = 0

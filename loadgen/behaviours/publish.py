@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -41,15 +42,6 @@ class Publish(Group):
     every: Duration = 1.0
     size: Annotated[Bytes, Field(ge=HEADER_BYTES, le=5 << 20)] = 1024
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
-
-    def requests_each(self, seconds: float) -> float:
-        """See Group."""
-        return max(1.0, seconds / self.every)
-
-    @property
-    def connections_each(self) -> int:
-        """See Group: a proxy passes producers on in a tunnel."""
-        return 2
 
     async def client(self, me: LoadClient) -> None:
         """Publish on the beat; a producer that is lost is made again."""
@@ -91,11 +83,8 @@ class _Producer:
     async def _open(self) -> None:
         """Look the topic up and open a producer; what fails shows in the messages."""
         me = self._me
-        found = await me.look_up(self._topic)
-        if not found.ok:
-            return
-        link = me.to(found.value)
-        frame = lambda request_id: producer_frame(request_id, self._topic)  # noqa: E731
-        if (await me.request(link, "producer", frame)).ok:
+        frame = partial(producer_frame, topic=self._topic)
+        link, answer = await me.open(self._topic, "producer", frame)
+        if answer.failed is None:
             self._link, self._on = link, link.connection
             me.back()

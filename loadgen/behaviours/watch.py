@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.create_and_delete import due_of
-from loadgen.engine.rows import Outcome
+from loadgen.engine.frames import watch_frame
 from loadgen.plan.fields import Pattern
 from loadgen.plan.group import Group
 from proto.topic_hash import topics_hash
@@ -41,22 +41,13 @@ class Watch(Group):
     do: Literal["watch"] = "watch"
     pattern: Pattern | None = None
 
-    @property
-    def connections_each(self) -> int:
-        """See Group: a proxy passes watches on in a tunnel."""
-        return 2
-
     async def client(self, me: LoadClient) -> None:
         """Watch until the run ends; then compare the names with a list."""
         told = _Told()
-        me.on_pushed = lambda command: _take(me, command, told)
+        me.on_pushed = lambda command, _: _take(me, command, told)
         pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
-        found = await me.look_up(pattern)
-        if found.failed is not None:
-            me.gave_up(found.failed)
-            return
-        link = me.to(found.value)
-        opened = await me.open_watch(link, pattern)
+        frame = partial(watch_frame, namespace=me.namespace, pattern=pattern)
+        link, opened = await me.open(pattern, "watch", frame)
         if opened.failed is not None:
             me.gave_up(opened.failed)
             return
@@ -64,7 +55,7 @@ class Watch(Group):
         told.topics_hash = opened.value.topics_hash
         me.back()
         with me.not_idle():
-            await _first(me.stopping, link.lost)
+            await me.first(me.stopping, link.lost)
             if not link.lost.is_set():
                 await self._compare(me, pattern, told)
 
@@ -84,13 +75,11 @@ class Watch(Group):
             if not missing and not extra and right:
                 return
             await me.sleep(LOOK_SECONDS)
-        row = me.begin_row("update")
-        me.end_row(row)
-        row.outcome = Outcome.WRONG
-        row.reason = (
+        wrong = (
             f"at the end the watch of {me.namespace} lacks {missing} names that a list has, has "
             f"{extra} that it has not, or was told another hash than that of the names"
         )
+        me.end_row(me.begin_row("update"), wrong=wrong)
 
 
 def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
@@ -103,18 +92,7 @@ def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
             due = due_of(topic, created=created)
             row = me.begin_row("update", due, item=f"{'+' if created else '-'}{topic}")
             row.sent = row.due
-            me.end_row(row)
-            if (topic in told.names) is created:
-                row.outcome = Outcome.WRONG
-                row.reason = "an update told again what the watch had told"
+            again = (topic in told.names) is created
+            me.end_row(row, wrong="an update told again what the watch had told" if again else "")
             (told.names.add if created else told.names.discard)(topic)
     told.topics_hash = update.topics_hash
-
-
-async def _first(*events: asyncio.Event) -> None:
-    waiting = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for each in waiting:
-            each.cancel()

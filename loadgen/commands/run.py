@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         master (URL): Spark master.
         name: Name of the run; without it that of the scenario, and the time.
         out (DIR): Directory of run directories.
-        metrics_port (PORT): Serve the run's figures to Prometheus here.
+        metrics_port (PORT): Serve the run's figures to Prometheus, at this port of the loopback.
         abort_early: End as soon as an expectation cannot be met.
         dry_run: Start nothing: print what the run needs of this machine.
     """

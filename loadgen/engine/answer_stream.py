@@ -2,7 +2,7 @@
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
-collected and parsed.
+collected and parsed, a message with the payload behind it.
 
 Source: the simple frame of Pulsar's binary protocol, and how protobuf writes a BaseCommand whose
 only fields are its type and getTopicsOfNamespaceResponse. A listing that is written in any other
@@ -11,8 +11,9 @@ way is collected and taken apart by protobuf.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+import struct
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
@@ -20,22 +21,22 @@ from proto.parsing.parser import parse_command
 from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadgen.engine.answers import AnswerBody
 
 # The length field of one answer. A broker writes listings beyond its own frame limit without an
 # error, so this bound is ours: 1.5 million names of 170 bytes.
 LARGEST_FRAME_BYTES = 256 * 1024 * 1024
-_HEADER_BYTES = 8
+_LENGTHS = struct.Struct(">II")
 # type, tag of field 33, its length, tag of request_id, the id: at most 2 + 2 + 5 + 1 + 10 bytes.
 _HEAD_BYTES = 20
-_LISTING_HEAD = b"\x08\x21\x8a\x02"
-_REQUEST_ID_TAG = 0x08
+_LISTING_HEAD = re.compile(
+    rb"\x08\x21\x8a\x02([\x80-\xff]{0,4}[\x00-\x7f])\x08([\x80-\xff]{0,9}[\x00-\x7f])", re.DOTALL
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """A complete GET_TOPICS_OF_NAMESPACE_RESPONSE.
 
     Attributes:
@@ -47,11 +48,8 @@ class Listing:
     body: AnswerBody
 
 
-Received = Listing | pb.BaseCommand
-
-
 class AnswerStream:
-    """The incoming bytes of one connection.
+    """The incoming bytes of one connection. Mutable state: the frame that has begun, if one has.
 
     Args:
         new_body: Provides the place for a listing's bytes, by the request that it answers.
@@ -59,108 +57,79 @@ class AnswerStream:
 
     def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
         self._new_body = new_body
-        self._head = bytearray()
-        self._needed = _HEADER_BYTES
-        self._in_header = True
-        self._remaining = 0  # of the frame, behind what _head holds
+        self._start = b""  # Of a frame, too short to tell what it is.
+        self._frame = bytearray()  # Of a command and the payload behind it.
         self._command_bytes = 0
         self._listing: Listing | None = None
+        self._remaining = 0  # Of the frame or the listing.
 
-    @property
-    def idle(self) -> bool:
-        """True if the stream stands between two frames."""
-        return self._in_header and not self._head
-
-    def feed(self, chunk: memoryview) -> list[Received]:
-        """Take bytes as they come and return the commands that they complete.
+    def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
+        """Take bytes as they come; yield the commands that they complete, and their payloads.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.
         """
-        completed: list[Received] = []
+        if self._start:
+            chunk, self._start = memoryview(self._start + chunk), b""
         while chunk:
-            chunk = self._take(chunk)
-            done = self._completed()
-            if done is not None:
-                completed.append(done)
-        return completed
+            if not self._remaining:
+                begun = self._begin(chunk)
+                if not begun:
+                    self._start = bytes(chunk)
+                    break
+                chunk = chunk[begun:]
+            part, chunk = chunk[: self._remaining], chunk[self._remaining :]
+            self._remaining -= len(part)
+            if self._listing is None:
+                self._frame += part
+            else:
+                self._listing.body.feed(part)
+            if not self._remaining:
+                yield self._finished()
 
-    def _take(self, chunk: memoryview) -> memoryview:
-        if self._listing is not None:
-            size = min(self._remaining, len(chunk))
-            self._listing.body.feed(chunk[:size])
-            self._remaining -= size
-            return chunk[size:]
-        size = min(self._needed - len(self._head), len(chunk))
-        self._head += chunk[:size]
-        return chunk[size:]
-
-    def _completed(self) -> Received | None:
-        if self._listing is None and len(self._head) == self._needed:
-            if self._in_header:
-                self._begin_command()
-                return None
-            self._recognize()
-        if self._listing is not None and self._remaining == 0:
-            return self._finish(self._listing)
-        if self._listing is None and not self._in_header and len(self._head) == self._command_bytes:
-            return self._finish(parse_command(bytes(self._head)))
-        return None
-
-    def _begin_command(self) -> None:
-        total = int.from_bytes(self._head[:4], "big")
-        self._command_bytes = int.from_bytes(self._head[4:], "big")
+    def _begin(self, chunk: memoryview) -> int:
+        """Begin a frame; return how many bytes of it are no part of its content; 0: too few."""
+        if len(chunk) < _LENGTHS.size:
+            return 0
+        total, size = _LENGTHS.unpack_from(chunk)
         if total > LARGEST_FRAME_BYTES:
             raise RemoteProtocolError(f"a frame of {total} bytes is announced")
-        if self._command_bytes == 0 or total != self._command_bytes + 4:
+        if size == 0 or total < size + 4:
             raise RemoteProtocolError(
-                f"a frame of {total} bytes with a command of {self._command_bytes} bytes arrived"
+                f"a frame of {total} bytes with a command of {size} bytes arrived"
             )
-        self._head.clear()
-        self._in_header = False
-        self._needed = min(self._command_bytes, _HEAD_BYTES)
-
-    def _recognize(self) -> None:
-        head = listing_head(bytes(self._head), self._command_bytes)
-        if head is None:
-            self._needed = self._command_bytes
-            return
-        request_id, offset = head
+        end = _LENGTHS.size + size
+        if len(chunk) < min(end, _LENGTHS.size + _HEAD_BYTES):
+            return 0
+        head = _LISTING_HEAD.match(chunk, _LENGTHS.size)
+        if head is None or head.end() > end or head.end(1) + _number(head[1]) != end:
+            self._command_bytes, self._remaining = size, total - 4
+            return _LENGTHS.size
+        request_id = _number(head[2])
         self._listing = Listing(request_id, self._new_body(request_id))
-        self._listing.body.feed(memoryview(self._head)[offset:])
-        self._remaining = self._command_bytes - len(self._head)
+        self._remaining = end - head.end()
+        return head.end()
 
-    def _finish(self, received: Received) -> Received:
-        if isinstance(received, pb.BaseCommand) and received.HasField(
-            "getTopicsOfNamespaceResponse"
-        ):
-            received = self._unusual_listing(received.getTopicsOfNamespaceResponse)
-        self._head = bytearray()
-        self._needed, self._in_header = _HEADER_BYTES, True
-        self._listing = None
-        return received
-
-    def _unusual_listing(self, response: pb.CommandGetTopicsOfNamespaceResponse) -> Listing:
-        request_id = response.request_id
-        listing = Listing(request_id, self._new_body(request_id))
-        response.request_id = 1  # one byte, so that the body begins at a known place
+    def _finished(self) -> tuple[Listing | pb.BaseCommand, bytes]:
+        listing, self._listing = self._listing, None
+        if listing is not None:
+            return listing, b""
+        frame = bytes(self._frame)
+        self._frame.clear()
+        command, payload = parse_command(frame[: self._command_bytes]), frame[self._command_bytes :]
+        if payload and command.type != pb.BaseCommand.MESSAGE:
+            raise RemoteProtocolError(
+                f"{len(payload)} bytes stand behind a command without payload"
+            )
+        if not command.HasField("getTopicsOfNamespaceResponse"):
+            return command, payload
+        # Written in another way than Pulsar's own encoders do.
+        response = command.getTopicsOfNamespaceResponse
+        listing = Listing(response.request_id, self._new_body(response.request_id))
+        response.request_id = 1  # One byte, so that the body begins at a known place.
         listing.body.feed(memoryview(response.SerializeToString())[2:])
-        return listing
+        return listing, b""
 
 
-def listing_head(head: bytes, command_bytes: int) -> tuple[int, int] | None:
-    """Return request id and offset of the body, or None if this is not a plain listing.
-
-    Args:
-        head: The first bytes of a BaseCommand, 20 if it has as many.
-        command_bytes: Length of the whole command.
-    """
-    if not head.startswith(_LISTING_HEAD):
-        return None
-    try:
-        size, offset = decode_varint(head, len(_LISTING_HEAD))
-        if offset + size != command_bytes or head[offset : offset + 1] != bytes((_REQUEST_ID_TAG,)):
-            return None
-        return decode_varint(head, offset + 1)
-    except RemoteProtocolError:
-        return None
+def _number(varint: bytes) -> int:
+    return decode_varint(varint, 0)[0]

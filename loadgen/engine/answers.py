@@ -11,30 +11,26 @@ Verification is put off until the run is over, because it would make other clien
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.plan.clients import Namespace
-from proto.parsing.varint import decode_varint
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Sequence
 
     from client.discovery.topics_pattern import TopicsPattern
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
-# changed, a hash of eight digits, filtered; with names there is more.
-_LONGEST_UNCHANGED_BYTES = 256
 # The body begins behind the request id; the message needs one to be complete.
 _ANY_REQUEST_ID = b"\x08\x01"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerVerdict:
+class AnswerVerdict(NamedTuple):
     """The judgement of one answer.
 
     Attributes:
@@ -48,22 +44,36 @@ class AnswerVerdict:
     problem: str | None = None
 
 
-class SharedAnswer:
-    """The longest answer seen to one question, and which lengths of it were verified.
+class Told(NamedTuple):
+    """What an answer says, before it is verified.
 
     Attributes:
-        first_names: The first names that were looked for, by length of the answer and question.
-        endings: Hash and change that answers told, by their length.
+        topics_hash: As the server says; None where it says none.
+        changed: False where the hash that was asked with is still right.
+        topics: The number of its names.
+        names: The first of them, as many as were wanted.
+    """
+
+    topics_hash: str | None = None
+    changed: bool = True
+    topics: int = 0
+    names: Sequence[str] = ()
+
+
+class SharedAnswer:
+    """The longest answer seen to one question.
+
+    Attributes:
+        known: What was read of its bytes, by how many of them and what was wanted.
         full: Of the same question without a hash, whose answer has all names.
+        reference: The first right verdict, with which the others have to agree.
     """
 
     def __init__(self, expectation: Namespace) -> None:
         self.expectation = expectation
-        self.first_names: dict[tuple[int, int, str], list[str]] = {}
-        self.endings: dict[int, tuple[str | None, bool]] = {}
+        self.known: dict[tuple[int, Hashable], Any] = {}
         self.full = self
         self.data = bytearray()
-        self.verdicts: dict[int, AnswerVerdict] = {}  # by length of a right answer
         self.reference: AnswerVerdict | None = None
 
 
@@ -86,32 +96,53 @@ class AnswerBody:
 
     def feed(self, chunk: memoryview) -> None:
         """Take the next bytes of the answer; the view may be reused afterwards."""
+        begin = self.size_bytes
+        self.size_bytes += len(chunk)
         if self.own is not None:
             self.own += chunk
-        elif not self._matches(chunk):
-            self.own = self.shared.data[: self.size_bytes]
-            self.own += chunk
-        self.size_bytes += len(chunk)
-
-    def _matches(self, chunk: memoryview) -> bool:
+            return
         data = self.shared.data
-        known = min(len(data) - self.size_bytes, len(chunk))
-        # Compared as bytes: that is one memcmp, while views compare item by item.
-        if data[self.size_bytes : self.size_bytes + known] != bytes(chunk[:known]):
-            return False
-        data += chunk[known:]
-        return True
+        known = min(len(data) - begin, len(chunk))
+        # With a bytearray on the left this is one memcmp; two views are compared item by item.
+        if data[begin : begin + known] == chunk[:known]:
+            data += chunk[known:]
+        else:
+            self.own = data[:begin]
+            self.own += chunk
 
     def data(self) -> bytes:
         """Return the whole answer behind its request id."""
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
+    def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
+        """Return what the complete answer says; nothing if it is no list of topics.
+
+        Args:
+            names_wanted: So many names are told.
+            matching: Only names that match are.
+        """
+        wanted = names_wanted, "" if matching is None else matching.text
+        told: Told = self._read(wanted, lambda data: _told(data, names_wanted, matching))
+        return told
+
     def verdict(self) -> AnswerVerdict:
         """Verify the complete answer once, and give its bytes back; best when the run is over."""
         if self._verdict is None:
-            self._verdict = _verify(self)
+            if self.asked_hash is not None and not (told := self.told()).changed:
+                self._verdict = _unchanged(told, self.asked_hash, self.shared.full)
+            else:
+                self._verdict = self._read("verdict", lambda data: _verified(data, self.shared))
             self.own = None
         return self._verdict
+
+    def _read(self, wanted: Hashable, read: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
+        """Return what is read of the bytes; who shares them shares that, too."""
+        if self.own is not None:
+            return read(bytes(self.own))
+        known, key = self.shared.known, (self.size_bytes, wanted)
+        if key not in known:
+            known[key] = read(self.data())
+        return known[key]
 
 
 class AnswerChecker:
@@ -154,68 +185,6 @@ class AnswerChecker:
         return body
 
 
-def _verify(body: AnswerBody) -> AnswerVerdict:
-    shared = body.shared
-    if body.asked_hash is not None and body.size_bytes <= _LONGEST_UNCHANGED_BYTES:
-        unchanged = _unchanged(body.data(), body.asked_hash, shared.full)
-        if unchanged is not None:
-            return unchanged
-    if body.own is None and body.size_bytes in shared.verdicts:
-        return shared.verdicts[body.size_bytes]
-    verdict = _compared_with_reference(verify_answer(body.data(), shared.expectation), shared)
-    if body.own is None:
-        shared.verdicts[body.size_bytes] = verdict
-    return verdict
-
-
-def _unchanged(data: bytes, asked_hash: str, full: SharedAnswer) -> AnswerVerdict | None:
-    """Judge an answer that says that nothing changed; None if it says something else."""
-    try:
-        response = parse_answer(data)
-    except DecodeError:
-        return None
-    if response.changed:
-        return None
-    known = full.reference.hash if full.reference is not None else full.expectation.hash
-    problem = None
-    if response.topics:
-        problem = f"says that nothing changed, and lists {len(response.topics)} topics"
-    elif known is not None and asked_hash != known:
-        problem = f"says that nothing changed behind hash {asked_hash}, its names have {known}"
-    return AnswerVerdict(None, "", problem)
-
-
-def _compared_with_reference(verdict: AnswerVerdict, shared: SharedAnswer) -> AnswerVerdict:
-    if verdict.problem is not None or shared.expectation.changes:
-        return verdict
-    if shared.reference is None:
-        shared.reference = verdict
-    return disagreement(verdict, shared.reference)
-
-
-def disagreement(verdict: AnswerVerdict, reference: AnswerVerdict) -> AnswerVerdict:
-    """Return ``verdict``, with a problem if it lists other topics than ``reference``."""
-    if (verdict.topics, verdict.hash) == (reference.topics, reference.hash):
-        return verdict
-    return AnswerVerdict(
-        verdict.topics,
-        verdict.hash,
-        f"lists {verdict.topics} topics with hash {verdict.hash}, another answer of the same "
-        f"namespace {reference.topics} with hash {reference.hash}",
-    )
-
-
-def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
-    """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
-    try:
-        response = parse_answer(body)
-    except DecodeError:
-        return AnswerVerdict(0, "", "is not a CommandGetTopicsOfNamespaceResponse")
-    topics = len(response.topics)
-    computed = topics_hash(response.topics)
-    return AnswerVerdict(topics, computed, _problem(response, computed, expectation))
-
-
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
     """Return the response whose bytes behind the request id are given.
 
@@ -225,83 +194,58 @@ def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
     return pb.CommandGetTopicsOfNamespaceResponse.FromString(_ANY_REQUEST_ID + body)
 
 
-def _problem(
-    response: pb.CommandGetTopicsOfNamespaceResponse,
-    computed: str,
-    expectation: Namespace,
-) -> str | None:
-    topics = len(response.topics)
+def _told(data: bytes, names_wanted: int, matching: TopicsPattern | None) -> Told:
+    try:
+        response = parse_answer(data)
+    except DecodeError:  # What is wrong with it, its verdict says.
+        return Told()
+    names = (each for each in response.topics if matching is None or matching.matches(each))
+    told_hash = response.topics_hash if response.HasField("topics_hash") else None
+    first = [*islice(names, names_wanted)]
+    return Told(told_hash, response.changed, len(response.topics), first)
+
+
+def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict:
+    """Judge an answer that says that nothing changed."""
+    known = full.reference.hash if full.reference is not None else full.expectation.hash
+    problem = None
+    if told.topics:
+        problem = f"says that nothing changed, and lists {told.topics} topics"
+    elif known is not None and asked_hash != known:
+        problem = f"says that nothing changed behind hash {asked_hash}, its names have {known}"
+    return AnswerVerdict(None, "", problem)
+
+
+def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
+    """Verify one answer in full, and that it agrees with the others to the same question."""
+    verdict = verify_answer(data, shared.expectation)
+    if verdict.problem is not None or shared.expectation.changes:
+        return verdict
+    if shared.reference is None:
+        shared.reference = verdict
+    other = shared.reference
+    if verdict == other:
+        return verdict
+    return verdict._replace(
+        problem=f"lists {verdict.topics} topics with hash {verdict.hash}, another answer of the "
+        f"same namespace {other.topics} with hash {other.hash}"
+    )
+
+
+def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
+    """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
+    try:
+        response = parse_answer(body)
+    except DecodeError:
+        return AnswerVerdict(0, "", "is not a CommandGetTopicsOfNamespaceResponse")
+    topics, computed = len(response.topics), topics_hash(response.topics)
+    problem = None
     if not response.changed:
-        return "says that nothing changed, although no hash was sent"
-    if response.HasField("topics_hash") and response.topics_hash != computed:
-        return f"says hash {response.topics_hash}, its {topics} names have {computed}"
-    if expectation.topics is not None and topics != expectation.topics:
-        return f"lists {topics} topics, expected {expectation.topics}"
-    if expectation.hash is not None and computed != expectation.hash:
-        return f"lists names with hash {computed}, expected {expectation.hash}"
-    return None
-
-
-# -- parts of an answer, read where they stand ------------------------------------------------
-
-_TOPICS_TAG = 0x12
-
-
-def ending(body: AnswerBody) -> tuple[str | None, bool]:
-    """Return the hash that a complete answer says, if any, and whether the list has changed.
-
-    Raises:
-        DecodeError: It is no answer.
-        RemoteProtocolError: The same.
-    """
-    known = body.shared.endings
-    if body.own is None and body.size_bytes in known:
-        return known[body.size_bytes]
-    offset = 0
-    with memoryview(body.shared.data if body.own is None else body.own)[: body.size_bytes] as view:
-        while offset < len(view) and view[offset] == _TOPICS_TAG:
-            size, begin = decode_varint(view, offset + 1)
-            offset = begin + size
-        response = parse_answer(bytes(view[offset:]))
-    found = response.topics_hash if response.HasField("topics_hash") else None, response.changed
-    if body.own is None:
-        known[body.size_bytes] = found
-    return found
-
-
-def first_names(body: AnswerBody, count: int, matching: TopicsPattern | None = None) -> list[str]:
-    """Return the first ``count`` names of a complete answer, or of those that match.
-
-    Raises:
-        RemoteProtocolError: The answer is no list of names.
-    """
-    if body.own is not None:
-        return _first(body.own, body.size_bytes, count, matching)
-    key = body.size_bytes, count, "" if matching is None else matching.text
-    found = body.shared.first_names.get(key)
-    if found is None:
-        found = _first(body.shared.data, body.size_bytes, count, matching)
-        body.shared.first_names[key] = found
-    return found
-
-
-def _first(
-    data: bytearray, size_bytes: int, count: int, matching: TopicsPattern | None
-) -> list[str]:
-    found: list[str] = []
-    if count:
-        with memoryview(data)[:size_bytes] as view:
-            for name in _names(view):
-                if matching is None or matching.matches(name):
-                    found.append(name)
-                    if len(found) == count:
-                        break
-    return found
-
-
-def _names(view: memoryview) -> Iterator[str]:
-    offset = 0
-    while offset < len(view) and view[offset] == _TOPICS_TAG:
-        size, begin = decode_varint(view, offset + 1)
-        offset = begin + size
-        yield str(view[begin:offset], "utf-8", "replace")
+        problem = "says that nothing changed, although no hash was sent"
+    elif response.HasField("topics_hash") and response.topics_hash != computed:
+        problem = f"says hash {response.topics_hash}, its {topics} names have {computed}"
+    elif expectation.topics is not None and topics != expectation.topics:
+        problem = f"lists {topics} topics, expected {expectation.topics}"
+    elif expectation.hash is not None and computed != expectation.hash:
+        problem = f"lists names with hash {computed}, expected {expectation.hash}"
+    return AnswerVerdict(topics, computed, problem)

@@ -6,34 +6,35 @@ A behaviour awaits answers, or starts requests without waiting for them. Each re
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, suppress
+import math
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
-from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
-from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
-from loadgen.engine.link import RUN_ENDED, Link, Patience
-from loadgen.engine.rows import EventRow, Outcome, RequestRow
+from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, OnPushed, Selection
+from loadgen.engine.frames import list_frame, lookup_frame
+from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
+from loadgen.engine.writing import RowWriter
 from loadgen.plan.chance import Chance
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
-    import proto.PulsarApi_pb2 as pb
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.context import TaskContext
+    from loadgen.engine.rows import RequestRow
     from loadgen.plan.clients import ClientPlan
 
 ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""
-_OUTCOMES = {
-    Unanswered.TIMED_OUT: Outcome.TIMEOUT,
-    Unanswered.DISCONNECTED: Outcome.DISCONNECTED,
-    Unanswered.UNREACHABLE: Outcome.UNREACHABLE,
-}
+MOST_REDIRECTS = 20
+"""Redirects that a lookup follows, as Java's maxLookupRedirects."""
+_NO_NAMES = Selection()
 
 
 class Answer(NamedTuple):
@@ -47,13 +48,11 @@ class Answer(NamedTuple):
     value: Any = None
     failed: Failed | None = None
 
-    @property
-    def ok(self) -> bool:
-        """True if it was answered."""
-        return self.failed is None
+
+_CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
-class LoadClient:
+class LoadClient(RowWriter):
     """A client. Its mutable state: its connections, and what it has under way.
 
     Bound: what its behaviour starts; a document has at most so many requests.
@@ -67,28 +66,24 @@ class LoadClient:
         started: When it started, in seconds since the agreed start.
         service: Its connection to the service URL.
         times_out_late: Its library looks at the age of requests once in a timeout.
-        on_pushed: Takes commands that answer nothing.
+        on_pushed: Takes commands that answer nothing, and their payload.
         on_lost: Told of a connection that is gone, before the requests on it fail.
         settled: Set once it is back, or has given up: another may start where places are few.
-        stopping: Set when nothing new is to begin.
+        stalled: It reads nothing now.
+        ended: It makes no connection any more.
     """
 
     def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
-        self.plan = plan
-        self.context = context
-        self.group = plan.group
-        self.namespace = plan.namespace.name
+        super().__init__(plan, context)
         self.random: Callable[[], float] = Chance(plan.seed)
         self.started = plan.start or 0.0
         self.service = Link(self, None)
         self.times_out_late = False
-        self.on_pushed: Callable[[pb.BaseCommand], None] = lambda command: None
+        self.on_pushed: OnPushed = lambda command, payload: None
         self.on_lost: Callable[[Link], None] = lambda link: None
         self.settled = asyncio.Event()
-        self.stopping = asyncio.Event()
         self.stalled = plan.group.read.never and not plan.group.opens
         self.ended = False
-        self.start_error = 0.0
         self.server_version = ""
         self._brokers: dict[BrokerAddress, Link] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -96,27 +91,29 @@ class LoadClient:
         self._asked = 0
         reason = f"no complete answer within {plan.group.timeout:g} s"
         self._patience = Patience(context.clock, Failed(Unanswered.TIMED_OUT, reason))
-        self._under_way = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
 
     # -- time ---------------------------------------------------------------------------------
 
-    def now(self) -> float:
-        """Return seconds since the agreed start."""
-        return self.context.time.seconds()
-
     async def until(self, moment: float) -> None:
         """Wait for a moment since the agreed start; note how late it was noticed."""
-        time, clock = self.context.time, self.context.clock
         # The loop's clock has steps of a millisecond, the run's has not.
-        while (wait := moment - time.seconds()) > ON_TIME_SECONDS:
-            await clock_sleep(clock, wait)
-        self.context.lags.setdefault(moment, max(0.0, time.seconds() - moment))
+        while (wait := moment - self.now()) > ON_TIME_SECONDS:
+            await clock_sleep(self.context.clock, wait)
+        self.context.lags.setdefault(moment, max(0.0, -wait))
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await clock_sleep(self.context.clock, seconds)
+
+    @staticmethod
+    async def first(*events: asyncio.Event) -> None:
+        """Wait until one of some events is there."""
+        waiting = [asyncio.ensure_future(event.wait()) for event in events]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
 
     async def ticks(self, every: float) -> AsyncIterator[float]:
         """Yield the moments of an open schedule, from the client's start on.
@@ -124,11 +121,8 @@ class LoadClient:
         Each is yielded when it is due, whatever became of the ones before. Without an interval
         there is one.
         """
-        beat = 0
-        while True:
-            due = self.started + beat * every
-            if due >= self.context.end - ON_TIME_SECONDS:
-                return
+        beat, due = 0, self.started
+        while due < self.context.end - ON_TIME_SECONDS:
             if beat:
                 await self.until(due)
             if self.stopping.is_set() and self.now() < self.context.end:
@@ -137,6 +131,7 @@ class LoadClient:
             if not every:
                 return
             beat += 1
+            due = self.started + beat * every
 
     # -- work ---------------------------------------------------------------------------------
 
@@ -151,21 +146,6 @@ class LoadClient:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.context.failures.append(error)
-
-    def event(self, what: str, value: float | None = None, text: str = "") -> None:
-        """Write a row of the table of events."""
-        row = EventRow(
-            self.now(),
-            self.plan.number,
-            self.group.name,
-            self.group.family,
-            self.namespace,
-            what,
-            value,
-            text,
-        )
-        self.context.rows.events.append(row)
-        self.context.totals.clients[f"{self.group.name} {what}"] += 1
 
     def back(self) -> None:
         """Note that the client has all that it began for, once."""
@@ -186,65 +166,11 @@ class LoadClient:
 
     def to(self, broker: BrokerAddress) -> Link:
         """Return the connection to a broker; through a proxy it is one of its own."""
-        context = self.context
-        if not broker.through_proxy and broker.netloc == context.connector.service:
+        if not broker.through_proxy and broker.netloc == self.context.connector.service:
             return self.service
         if broker not in self._brokers:
             self._brokers[broker] = Link(self, broker)
         return self._brokers[broker]
-
-    def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
-        """Begin a row; :meth:`end_row` ends it."""
-        row = RequestRow(
-            self.plan.number,
-            self.group.name,
-            self.group.family,
-            operation,
-            self.namespace,
-            self.now() if due is None else due,
-            item=item,
-        )
-        self.context.rows.requests.append(row)
-        self._began()
-        return row
-
-    def _began(self) -> None:
-        self._under_way += 1
-        self._idle.clear()
-
-    def _finished(self) -> None:
-        self._under_way -= 1
-        if not self._under_way:
-            self._idle.set()
-
-    @contextmanager
-    def not_idle(self) -> Iterator[None]:
-        """Have the end of the run wait for a block, at most for as long as it drains."""
-        self._began()
-        try:
-            yield
-        finally:
-            self._finished()
-
-    def end_row(self, row: RequestRow, failed: Failed | None = None) -> None:
-        """End a row, unless it has ended."""
-        if row.outcome is not None:
-            return
-        row.done = self.now()
-        row.outcome = Outcome.ANSWERED
-        if failed is not None:
-            row.reason = failed.reason
-            row.outcome = (
-                _OUTCOMES[failed.failure]
-                if isinstance(failed.failure, Unanswered)
-                else Outcome.REFUSED
-            )
-        answered = row.outcome in (Outcome.ANSWERED, Outcome.REFUSED)
-        if row.first_byte is None and answered:
-            row.first_byte = row.done
-        if row.due >= self.context.warm_up:
-            self.context.totals.end(row)
-        self._finished()
 
     async def request(  # noqa: PLR0913 - parts of one row
         self,
@@ -253,7 +179,7 @@ class LoadClient:
         frame: Callable[[int], bytes],
         *,
         due: float | None = None,
-        selection: Selection | None = None,
+        selection: Selection = _NO_NAMES,
         request_id: int | None = None,
         item: str = "",
     ) -> Answer:
@@ -268,13 +194,9 @@ class LoadClient:
             request_id: Its id, where that is not for the client to choose: of a message.
             item: What it is about.
         """
-        row = self.begin_row(operation, due, item)
-        answer = Answer()
+        row, answer = self.begin_row(operation, due, item), _CUT
         try:
             answer = await self._answered(link, row, frame, selection, request_id)
-        except asyncio.CancelledError:
-            answer = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
-            raise
         finally:
             self.end_row(row, answer.failed)
         return answer
@@ -284,36 +206,25 @@ class LoadClient:
         link: Link,
         row: RequestRow,
         frame: Callable[[int], bytes],
-        selection: Selection | None,
-        request_id: int | None,
+        selection: Selection,
+        request_id: int | None = None,
     ) -> Answer:
         failure = await link.ready()
         connection = link.connection
         if failure is not None or connection is None:
-            reason = failure or "the connection was closed after the handshake"
-            return Answer(failed=Failed(Unanswered.UNREACHABLE, reason))
+            return Answer(failed=Failed(Unanswered.UNREACHABLE, failure or CLOSED))
         if request_id is None:
-            self._asked += 1
-            request_id = self._asked
+            request_id = self._asked = self._asked + 1
         row.sent = self.now()
-        if len(self.context.rows.requests) and not self.start_error:
-            self.start_error = max(0.0, row.sent - row.due)
         if row.due >= self.context.warm_up:
             self.context.totals.started += 1
-        waiting = connection.request(request_id, frame(request_id), selection)
-        patience = self.group.timeout
-        self._patience.add(waiting, link.patience_end(patience, rounds_up=self.times_out_late))
+        waiting = connection.request(request_id, frame(request_id), row, selection)
+        self._patience.add(waiting, link.patience_end())
         try:
             found = await waiting
         finally:
-            row.first_byte = connection.forget(request_id)
-        if isinstance(found, Failed):
-            return Answer(failed=found)
-        if isinstance(found, Listed):
-            row.answer, row.bytes = found.body, found.body.size_bytes
-        else:
-            row.bytes = found.ByteSize() if hasattr(found, "ByteSize") else 0
-        return Answer(found)
+            connection.forget(request_id)
+        return Answer(failed=found) if isinstance(found, Failed) else Answer(found)
 
     async def list_topics(
         self,
@@ -325,26 +236,45 @@ class LoadClient:
         matching: TopicsPattern | None = None,
         due: float | None = None,
     ) -> Answer:
-        """List the topics of its namespace; the answer is a Listed."""
-        chosen = dict(properties or {})
-        key = f"{pattern or ''} {sorted(chosen.items())}" if pattern or chosen else ""
-        selection = Selection(key, topics_hash, names_wanted, matching)
+        """List the topics of its namespace; the answer is what the server told."""
+        chosen = tuple(sorted((properties or {}).items()))
+        key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
+        selection = Selection(key, topics_hash, names_wanted, matching)
         return await self.request(
             self.service, "list", frame, due=due, selection=selection, item=key
         )
 
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
-        """Look a topic up, or a pattern as if it were one; the answer is a BrokerAddress."""
-        frame = lambda number: lookup_frame(number, topic)  # noqa: E731
-        return await self.request(self.service, "lookup", frame, due=due, item=topic)
+        """Look a topic up, or a pattern as if it were one; the answer is a BrokerAddress.
 
-    async def open_watch(
-        self, link: Link, pattern: str, topics_hash: str | None = None, due: float | None = None
-    ) -> Answer:
-        """Open a watch; the answer is a CommandWatchTopicListSuccess."""
-        frame = lambda number: watch_frame(number, self.namespace, pattern, topics_hash)  # noqa: E731
-        return await self.request(link, "watch", frame, due=due)
+        Redirects are followed as official clients do, each with a row of its own.
+        """
+        link, authoritative = self.service, False
+        for _ in range(1 + MOST_REDIRECTS):
+            frame = partial(lookup_frame, topic=topic, authoritative=authoritative)
+            answer = await self.request(link, "lookup", frame, due=due, item=topic)
+            if answer.failed is not None:
+                return answer
+            found = answer.value
+            tls = self.context.service_url.startswith("pulsar+ssl:")
+            url = found.brokerServiceUrlTls if tls else found.brokerServiceUrl
+            broker = BrokerAddress(url, found.proxy_through_service_url)
+            if found.response != pb.CommandLookupTopicResponse.Redirect:
+                return Answer(broker)
+            link, authoritative, due = self.to(broker), found.authoritative, None
+        reason = f"a lookup was redirected more than {MOST_REDIRECTS} times"
+        return Answer(failed=Failed(pb.ServiceNotReady, reason))
+
+    async def open(
+        self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
+    ) -> tuple[Link, Answer]:
+        """Look a topic up, and send a request to its broker; the connection is told, too."""
+        found = await self.look_up(topic)
+        if found.failed is not None:
+            return self.service, found
+        link = self.to(found.value)
+        return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
         """List the topics of its namespace without a row, to check what it knows; None: no answer.
@@ -352,20 +282,12 @@ class LoadClient:
         Args:
             pattern: Full; None for all topics.
         """
-        if await self.service.ready() is not None or self.service.connection is None:
+        row = self._row("check", -math.inf)  # Due before all that is counted.
+        frame = partial(list_frame, namespace=self.namespace, pattern=pattern)
+        answer = await self._answered(self.service, row, frame, Selection("check"))
+        if row.answer is None or answer.failed is not None:
             return None
-        connection = self.service.connection
-        self._asked += 1
-        frame = list_frame(self._asked, self.namespace, pattern, None, {})
-        waiting = connection.request(self._asked, frame, Selection("check"))
-        self._patience.add(waiting, self.context.clock.now() + self.group.timeout)
-        try:
-            found = await waiting
-        finally:
-            connection.forget(self._asked)
-        if isinstance(found, Failed):
-            return None
-        return set(parse_answer(found.body.data()).topics)
+        return set(parse_answer(row.answer.data()).topics)
 
     # -- connections --------------------------------------------------------------------------
 
@@ -384,24 +306,24 @@ class LoadClient:
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
-    def pushed(self, command: pb.BaseCommand) -> None:
+    def pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
         """Take a command that answers nothing."""
-        self.on_pushed(command)
+        self.on_pushed(command, payload)
 
     def _arm(self) -> None:
         """Arm what happens to its connections: losses and stalls."""
-        clock, read = self.context.clock, self.group.read
-        now = self.now()
+        clock, read, now = self.context.clock, self.group.read, self.now()
         moments: list[tuple[float, Callable[[], None]]] = [
-            (moment - now, self._drop) for moment in self.plan.drops if moment >= self.started
+            (moment - now, self.drop) for moment in self.plan.drops if moment >= self.started
         ]
         if read.stall:
-            moments.append((read.stall_at, lambda: self._stall(True)))
-            moments.append((read.stall_at + read.stall, lambda: self._stall(False)))
+            moments.append((read.stall_at, partial(self._stall, True)))
+            moments.append((read.stall_at + read.stall, partial(self._stall, False)))
         for wait, action in moments:
             self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Lose all connections, of its own accord."""
         for link in self.links:
             link.drop()
 
@@ -409,7 +331,7 @@ class LoadClient:
         self.stalled = stalled
         for link in self.links:
             if link.connection is not None:
-                (link.connection.stall if stalled else link.connection.go_on)()
+                link.connection.stall(stalled)
 
     # -- the task's side ----------------------------------------------------------------------
 
@@ -421,11 +343,6 @@ class LoadClient:
             await self.group.client(self)
         finally:
             self.settled.set()
-
-    async def finish(self) -> None:
-        """Begin nothing new, and return when nothing is under way."""
-        self.stopping.set()
-        await self._idle.wait()
 
     async def end(self) -> None:
         """End what is still under way, and all connections."""

@@ -7,7 +7,7 @@ import os
 import resource
 import socket
 import ssl
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from limiter.clock import LoopClock, deadline
@@ -45,13 +45,6 @@ class ConnectFailedError(Exception):
     """A client did not get as far as CONNECTED; the message says why."""
 
 
-class TlsOfServer(NamedTuple):
-    """Whom a connection trusts, and the name that the server's certificate has to have."""
-
-    context: ssl.SSLContext
-    host: str
-
-
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
@@ -74,42 +67,19 @@ def raise_open_file_limit(connections: int) -> None:
         )
 
 
-class Connects(Protocol):
-    """Connects the clients of one task: ``Connector``, or what stands in for sockets.
+class Connector:
+    """Connects the clients of one task, as many at once as a listen backlog takes.
+
+    Mutable state: addresses, once they are resolved.
 
     Attributes:
         service: ``host:port`` of the service URL.
     """
 
-    service: str
-
-    def allow(self, connections: int) -> None:
-        """See Connector.allow."""
-
-    async def resolve(self, service_url: str) -> None:
-        """See Connector.resolve."""
-
-    async def connect(
-        self,
-        client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
-        receive_buffer_bytes: int,
-        other: str | None = None,
-    ) -> str | None:
-        """See Connector.connect."""
-
-
-class Connector:
-    """Connects the clients of one task, as many at once as a listen backlog takes.
-
-    Mutable state: the server's address, once it is resolved.
-    """
-
     def __init__(self) -> None:
-        self._address: ServerAddress | None = None
-        self._others: dict[str, ServerAddress] = {}  # brokers' own
         self.service = ""
+        self._addresses: dict[str, ServerAddress] = {}  # by netloc: brokers' own are few
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
-        self._host = ""
         self._tls: ssl.SSLContext | None = None
 
     def allow(self, connections: int) -> None:
@@ -123,11 +93,11 @@ class Connector:
             LoadgenError: Its name is unknown, or a file of certificates cannot be used.
         """
         host, port = parse_service_url(service_url)
-        self._host, self.service = host, urlsplit(service_url).netloc
+        self.service = urlsplit(service_url).netloc
         if service_url.startswith(f"{TLS_SCHEME}:"):
             self._tls = own_tls()
         try:
-            self._address = await _resolved(host, port)
+            self._addresses[self.service] = await _resolved(host, port)
         except OSError as error:
             raise LoadgenError(
                 f"the host of {service_url} is unknown: {error.strerror or error}"
@@ -140,19 +110,46 @@ class Connector:
         other: str | None = None,
     ) -> str | None:
         """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
-        address, named = self._address, self._host
         try:
             async with self._places:
-                if other is not None:
-                    host, port = parse_service_url(f"pulsar://{other}")
-                    address = self._others.get(other) or await _resolved(host, port)
-                    self._others[other], named = address, host
-                assert address is not None
-                tls = None if self._tls is None else TlsOfServer(self._tls, named)
-                await connect(client, address, receive_buffer_bytes, tls)
+                await self._connect(client, receive_buffer_bytes, other)
         except (OSError, ConnectFailedError) as error:
             return connect_failure(error)
         return None
+
+    async def _connect(self, client: Any, receive_buffer_bytes: int, other: str | None) -> None:  # noqa: ANN401
+        """Connect one client and shake hands.
+
+        Raises:
+            OSError: No connection; a TimeoutError if there was no CONNECTED in time.
+            ConnectFailedError: The server did not answer CONNECT with CONNECTED.
+        """
+        netloc = other or self.service
+        host, port = parse_service_url(f"pulsar://{netloc}")
+        address = self._addresses.get(netloc) or await _resolved(host, port)
+        family, there = self._addresses[netloc] = address
+        loop, handed_over = asyncio.get_running_loop(), False
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            # The window that TCP offers is settled when the connection is made.
+            if receive_buffer_bytes:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+            if client.plan.source_address is not None:
+                connection.bind((client.plan.source_address, 0))
+            async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
+                await loop.sock_connect(connection, there)
+                await loop.create_connection(
+                    lambda: client,
+                    sock=connection,
+                    ssl=self._tls,
+                    server_hostname=None if self._tls is None else host,
+                )
+                handed_over = True
+                await client.handshake
+        except BaseException:
+            (client if handed_over else connection).close()
+            raise
 
 
 async def _resolved(host: str, port: int) -> ServerAddress:
@@ -160,67 +157,6 @@ async def _resolved(host: str, port: int) -> ServerAddress:
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     family, _, _, _, address = found[0]
     return family, (str(address[0]), int(address[1]))
-
-
-async def connect(
-    client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
-    address: ServerAddress,
-    receive_buffer_bytes: int,
-    tls: TlsOfServer | None = None,
-) -> None:
-    """Connect one client and shake hands.
-
-    Raises:
-        OSError: No connection; a TimeoutError if there was no CONNECTED in time.
-        ConnectFailedError: The server did not answer CONNECT with CONNECTED.
-    """
-    loop = asyncio.get_running_loop()
-    connection = new_socket(address, receive_buffer_bytes, client.plan.source_address)
-    handed_over = False
-    try:
-        async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
-            await loop.sock_connect(connection, address[1])
-            await loop.create_connection(
-                lambda: client,
-                sock=connection,
-                ssl=None if tls is None else tls.context,
-                server_hostname=None if tls is None else tls.host,
-            )
-            handed_over = True
-            await client.handshake
-    except BaseException:
-        if handed_over:
-            client.close()
-        else:
-            connection.close()
-        raise
-
-
-def new_socket(
-    address: ServerAddress, receive_buffer_bytes: int, source_address: str | None
-) -> socket.socket:
-    """Return a socket that is ready to be connected.
-
-    Args:
-        address: The server.
-        receive_buffer_bytes: SO_RCVBUF; 0 leaves the kernel's own.
-        source_address: Local address to connect from; None leaves it to the kernel.
-
-    Raises:
-        OSError: There are no more sockets, or the source address is not this machine's.
-    """
-    connection = socket.socket(address[0], socket.SOCK_STREAM)
-    try:
-        connection.setblocking(False)
-        # The window that TCP offers is settled when the connection is made.
-        if receive_buffer_bytes:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        if source_address is not None:
-            connection.bind((source_address, 0))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def connect_failure(error: Exception) -> str:

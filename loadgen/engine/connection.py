@@ -8,43 +8,46 @@ is the same class; what differs is its transport.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
-
-from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from loadgen.engine.answer_stream import AnswerStream, Listing
-from loadgen.engine.answers import ending, first_names
 from loadgen.engine.connecting import ConnectFailedError
-from loadgen.engine.credentials import auth_response
-from loadgen.engine.frames import (
-    CLIENT_VERSION,
-    PONG,
-    PROTOCOL_VERSION,
-    MessageStream,
-    connect_frame,
-)
+from loadgen.engine.frames import PONG, auth_frame, connect_frame
 from loadgen.engine.pacing import ReadBudget
 from loadgen.engine.refusals import refusal_reason
 from loadgen.errors import UsageError
 from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
-from proto.frames import encode_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.answers import AnswerBody
     from loadgen.engine.context import TaskContext
+    from loadgen.engine.rows import RequestRow
     from loadgen.plan.clients import ClientPlan
-    from loadgen.plan.group import Reader
+
+OnPushed = Callable[[pb.BaseCommand, bytes], None]
 
 Type = pb.BaseCommand
+_ANSWERS = {
+    Type.LOOKUP_RESPONSE: "lookupTopicResponse",
+    Type.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
+    Type.SUCCESS: "success",
+    Type.PRODUCER_SUCCESS: "producer_success",
+    Type.SEND_RECEIPT: "send_receipt",
+    Type.SEND_ERROR: "send_error",
+    Type.ERROR: "error",
+}
+"""Commands that answer a request, and their field."""
+_REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
+"""Those of them that may say an error."""
 
 
 class BrokerAddress(NamedTuple):
@@ -80,22 +83,6 @@ class Selection(NamedTuple):
     matching: TopicsPattern | None = None
 
 
-class Listed(NamedTuple):
-    """A listing that has arrived whole.
-
-    Attributes:
-        topics_hash: As the server says; None where it says none.
-        changed: False where the hash that was asked with is still right.
-        names: The first of its names, as many as were wanted.
-        body: To be verified when the run is over.
-    """
-
-    topics_hash: str | None
-    changed: bool
-    names: Sequence[str]
-    body: AnswerBody
-
-
 class Failed(NamedTuple):
     """Why a request has no answer.
 
@@ -108,6 +95,17 @@ class Failed(NamedTuple):
     reason: str
 
 
+class Waiting(NamedTuple):
+    """A request under way: what is told its end, its row, and which names it wants."""
+
+    answer: asyncio.Future[Any]
+    row: RequestRow
+    selection: Selection
+
+
+_EVERYTHING = Selection()
+
+
 class LoadConnection(asyncio.BufferedProtocol):
     """A connection. Its mutable state: the transport, what is under way, how it reads.
 
@@ -117,13 +115,13 @@ class LoadConnection(asyncio.BufferedProtocol):
         plan: The client's; what is known of its namespace is known of its answers.
         context: The task's.
         on_ended: Told once, behind the handshake, why the connection is over.
-        on_pushed: Told of commands that answer nothing.
+        on_pushed: Told of commands that answer nothing, and of their payload.
         tunnel_to: ``host:port`` of the broker that a proxy is asked to pass everything on to.
 
     Attributes:
         handshake: Its result is what the server calls its version.
         features: What the server offers, once it has shaken hands.
-        on_message: Takes messages; set before it connects, by those that consume.
+        budget: Bytes that it may read now; None: everything.
     """
 
     def __init__(
@@ -131,106 +129,82 @@ class LoadConnection(asyncio.BufferedProtocol):
         plan: ClientPlan,
         context: TaskContext,
         on_ended: Callable[[LoadConnection, str], None],
-        on_pushed: Callable[[pb.BaseCommand], None],
+        on_pushed: OnPushed,
         tunnel_to: str | None = None,
     ) -> None:
         self.plan = plan
         self.context = context
         self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.features = pb.FeatureFlags()
+        self.budget: ReadBudget | None = None
+        if plan.group.read.rate:
+            self.budget = ReadBudget(plan.group.read.rate, context.time.monotonic())
         self._on_ended = on_ended
         self._on_pushed = on_pushed
         self._connect_frame = connect_frame(tunnel_to, context.authentication)
         self._stream = AnswerStream(self.new_body)
         self._transport: asyncio.Transport | None = None
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._selections: dict[int, Selection] = {}
-        self._first_bytes: dict[int, float] = {}
+        self._waiting: dict[int, Waiting] = {}
         self._closed = self._stalled = False
-        self._budget: ReadBudget | None = None
         self._resume: TimerHandle | None = None
-        if plan.group.read.rate:
-            self._budget = ReadBudget(plan.group.read.rate, context.time.monotonic())
-
-    @property
-    def reader(self) -> Reader:
-        """How its client reads."""
-        return self.plan.group.read
-
-    def takes_messages(self, on_message: Callable[[pb.CommandMessage, bytes], None]) -> None:
-        """Read frames with payloads too; before it connects."""
-        # It yields commands as the stream of answers does.
-        self._stream = cast("AnswerStream", MessageStream(on_message))
 
     # -- requests -----------------------------------------------------------------------------
 
     @property
     def usable(self) -> bool:
         """True if a request can be sent."""
-        if self._closed or self._transport is None or not self.handshake.done():
-            return False
-        return not self._transport.is_closing()
+        return not self._closed and self.handshake.done() and self._open is not None
+
+    @property
+    def _open(self) -> asyncio.Transport | None:
+        """The transport, unless it is closing."""
+        transport = self._transport
+        return None if transport is None or transport.is_closing() else transport
 
     def send(self, frame: bytes) -> None:
         """Write a frame, unless the connection is closing."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(frame)
+        if (transport := self._open) is not None:
+            transport.write(frame)
 
     def request(
-        self, request_id: int, frame: bytes, selection: Selection | None = None
+        self, request_id: int, frame: bytes, row: RequestRow, selection: Selection = _EVERYTHING
     ) -> asyncio.Future[Any]:
-        """Send a request; the result is its answer, or a Failed."""
+        """Send a request; the result is its answer, or a Failed.
+
+        Its row learns when the first byte came, and how many there were.
+        """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[request_id] = answer
-        if selection is not None:
-            self._selections[request_id] = selection
+        self._waiting[request_id] = Waiting(answer, row, selection)
         self.send(frame)
         return answer
 
-    def forget(self, request_id: int) -> float | None:
-        """Wait for an answer no longer; return when its first byte came."""
+    def forget(self, request_id: int) -> None:
+        """Wait for an answer no longer."""
         self._waiting.pop(request_id, None)
-        self._selections.pop(request_id, None)
-        return self._first_bytes.pop(request_id, None)
-
-    def close(self) -> None:
-        """Close the connection at once, and tell nobody."""
-        self._closed = True
-        if self._resume is not None:
-            self._resume.cancel()
-        if self._transport is not None:
-            self._transport.abort()
 
     # -- reading ------------------------------------------------------------------------------
 
-    def stall(self) -> None:
-        """Read nothing until :meth:`go_on`."""
-        self._stalled = True
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
+    def stall(self, stalled: bool) -> None:
+        """Read nothing from now on, or read again."""
+        self._stalled = stalled
+        self.context.unread.forget(self)
+        if stalled and (transport := self._open) is not None:
+            transport.pause_reading()
+            if (its_socket := transport.get_extra_info("socket")) is not None:
+                closed = partial(self.drop, "closed by the server")
+                self.context.unread.watch(self, its_socket, closed)
+        self._read_on()
 
-    def go_on(self) -> None:
-        """Read again."""
-        self._stalled = False
-        self._resume_reading()
-
-    @property
-    def budget(self) -> ReadBudget | None:
-        """Bytes that it may read now; None: everything."""
-        return self._budget
-
-    def _pace(self) -> None:
-        if self._budget is None or self._transport is None or self._closed:
-            return
-        pause_seconds = self._budget.pause_seconds(self.context.time.monotonic())
-        if pause_seconds > 0:
-            self._transport.pause_reading()
+    def _pace(self, budget: ReadBudget) -> None:
+        pause_seconds = budget.pause_seconds(self.context.time.monotonic())
+        if pause_seconds > 0 and (transport := self._open) is not None:
+            transport.pause_reading()
             clock = self.context.clock
-            self._resume = clock.call_at(clock.now() + pause_seconds, self._resume_reading)
+            self._resume = clock.call_at(clock.now() + pause_seconds, self._read_on)
 
-    def _resume_reading(self) -> None:
-        if self._transport is not None and not self._stalled and not self._transport.is_closing():
-            self._transport.resume_reading()
+    def _read_on(self) -> None:
+        if not self._stalled and (transport := self._open) is not None:
+            transport.resume_reading()
 
     # -- called by the transport --------------------------------------------------------------
 
@@ -242,26 +216,25 @@ class LoadConnection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return room for no more than may be read now."""
         del sizehint  # the loop's wish; the budget decides
-        if self._budget is None:
+        if self.budget is None:
             return self.context.scratch
-        allowed = self._budget.available_bytes(self.context.time.monotonic())
+        allowed = self.budget.available_bytes(self.context.time.monotonic())
         return self.context.scratch[: max(1, allowed)]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read."""
         if self._closed:
             return
-        if self._budget is not None:
-            self._budget.spend(nbytes)
         self.bytes_received(nbytes)
         try:
             for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self.receive(received)
+                self.receive(*received)
         except RemoteProtocolError as error:
-            self._break_off(f"protocol error: {error}")
+            self.drop(f"protocol error: {error}")
             return
-        self.between_frames()
-        self._pace()
+        if self.budget is not None:
+            self.budget.spend(nbytes)
+            self._pace(self.budget)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the connection, with what was under way on it."""
@@ -272,106 +245,97 @@ class LoadConnection(asyncio.BufferedProtocol):
         if self.handshake.done():
             self.context.totals.bytes += nbytes
 
-    def between_frames(self) -> None:
-        """Take note that the bytes read so far were looked at."""
-
     def new_body(self, request_id: int) -> AnswerBody:
         """Return the place for a listing that has begun to arrive."""
-        self._first_bytes[request_id] = self.context.time.seconds()
-        selection = self._selections.get(request_id, _UNASKED)
-        namespace = self.plan.namespace
-        return self.context.checker.body(namespace, selection.key, selection.asked_hash)
+        waiting, selection = self._waiting.get(request_id), _EVERYTHING
+        if waiting is not None:
+            selection = waiting.selection
+            waiting.row.first_byte = self.context.time.seconds()
+        return self.context.checker.body(self.plan.namespace, selection.key, selection.asked_hash)
 
     # -- frames that arrive -------------------------------------------------------------------
 
-    def receive(self, received: Listing | pb.BaseCommand) -> None:
+    def receive(self, received: Listing | pb.BaseCommand, payload: bytes = b"") -> None:
         """Take a frame that has arrived."""
         if isinstance(received, Listing):
-            if self.handshake.done():
-                self._listed(received)
+            self._listed(*received)
         elif received.type == Type.PING:
             self.send(PONG)
-        elif received.type == Type.ERROR:
-            self._refused(received.error)
         elif received.type == Type.AUTH_CHALLENGE:
             self._show_again()
         elif not self.handshake.done():
             self._shake_hands(received)
         elif received.type in _ANSWERS:
-            request_id, answer = _ANSWERS[received.type](self, received)
-            self._answer(request_id, answer)
+            self._answered(received)
         else:
-            self._on_pushed(received)
+            self._on_pushed(received, payload)
 
-    def _answer(self, request_id: int, answer: object) -> None:
+    def _listed(self, request_id: int, body: AnswerBody) -> None:
         waiting = self._waiting.get(request_id)
-        if waiting is not None and not waiting.done():  # Else nobody asked, or its time was up.
-            waiting.set_result(answer)
-
-    def _listed(self, listing: Listing) -> None:
-        selection = self._selections.get(listing.request_id)
-        if selection is None:
+        if waiting is None or waiting.answer.done():  # Nobody asked, or its time was up.
             return
-        body = self.context.checker.submit(listing.body)
-        try:
-            names = first_names(body, selection.names_wanted, selection.matching)
-            topics_hash, changed = ending(body)
-        except DecodeError:
-            raise RemoteProtocolError("an answer is no list of topics") from None
-        self._answer(listing.request_id, Listed(topics_hash, changed, names, body))
+        waiting.row.answer, waiting.row.bytes = self.context.checker.submit(body), body.size_bytes
+        wanted = waiting.selection
+        waiting.answer.set_result(body.told(wanted.names_wanted, wanted.matching))
 
-    def _looked_up(self, command: pb.BaseCommand) -> tuple[int, object]:
-        found = command.lookupTopicResponse
-        if found.response == pb.CommandLookupTopicResponse.Failed:
-            failed = Failed(found.error, refusal_reason(found.error, found.message))
-            return found.request_id, failed
-        tls = self.context.service_url.startswith("pulsar+ssl:")
-        url = found.brokerServiceUrlTls if tls else found.brokerServiceUrl
-        return found.request_id, BrokerAddress(url, found.proxy_through_service_url)
-
-    def _refused(self, error: pb.CommandError) -> None:
-        failed = Failed(error.error, refusal_reason(error.error, error.message))
-        if not self.handshake.done():
-            self._break_off(failed.reason)
-            return
+    def _answered(self, command: pb.BaseCommand) -> None:
+        answer: Any = getattr(command, _ANSWERS[command.type])
+        # Messages have numbers of their own: the negative ones.
+        by_sequence = command.type in (Type.SEND_RECEIPT, Type.SEND_ERROR)
+        number = -answer.sequence_id if by_sequence else answer.request_id
         # A refusal that names no request ends all that were sent.
-        named = error.request_id != NO_REQUEST
-        for request_id in [error.request_id] if named else list(self._waiting):
-            self._answer(request_id, failed)
-
-    def _send_error(self, command: pb.BaseCommand) -> tuple[int, object]:
-        error = command.send_error
-        failed = Failed(error.error, refusal_reason(error.error, error.message))
-        return -error.sequence_id, failed
+        ended = [*self._waiting] if number == NO_REQUEST else [number]
+        size_bytes = command.ByteSize()
+        if command.type in _REFUSING and answer.HasField("error"):
+            answer, size_bytes = (
+                Failed(answer.error, refusal_reason(answer.error, answer.message)),
+                0,
+            )
+        for waiting in filter(None, map(self._waiting.get, ended)):
+            if not waiting.answer.done():
+                waiting.row.bytes = size_bytes
+                waiting.answer.set_result(answer)
 
     def _show_again(self) -> None:
         if self.context.authentication is None:
-            self._break_off("the server asks for credentials: name some with --auth-params")
+            self.drop("the server asks for credentials: name some with --auth-params")
             return
         try:
-            response = auth_response(CLIENT_VERSION, PROTOCOL_VERSION, self.context.authentication)
-            self.send(encode_command(response))
+            self.send(auth_frame(self.context.authentication))
         except UsageError as error:
-            self._break_off(str(error))
+            self.drop(str(error))
 
     def _shake_hands(self, received: pb.BaseCommand) -> None:
-        if received.type != Type.CONNECTED:
-            name = Type.Type.Name(received.type)
-            self._break_off(f"the server answered CONNECT with {name}")
-            return
-        self.context.totals.connected += 1
-        self.features = received.connected.feature_flags
-        self.handshake.set_result(received.connected.server_version)
+        if received.type == Type.CONNECTED:
+            self.context.totals.connected += 1
+            self.features = received.connected.feature_flags
+            self.handshake.set_result(received.connected.server_version)
+        elif received.type == Type.ERROR:
+            self.drop(refusal_reason(received.error.error, received.error.message))
+        else:
+            self.drop(f"the server answered CONNECT with {Type.Type.Name(received.type)}")
 
     # -- the end ------------------------------------------------------------------------------
 
-    def _break_off(self, reason: str) -> None:
+    def drop(self, reason: str) -> None:
+        """Close the connection, and tell who waits on it."""
         self._over(reason)
         self.close()
 
-    def _over(self, reason: str) -> None:
+    def close(self) -> None:
+        """Close the connection at once, and tell nobody."""
+        self._closed = True
+        self._read_no_more()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _read_no_more(self) -> None:
+        self.context.unread.forget(self)
         if self._resume is not None:
             self._resume.cancel()
+
+    def _over(self, reason: str) -> None:
+        self._read_no_more()
         if self._closed:
             return
         self._closed = True
@@ -379,23 +343,6 @@ class LoadConnection(asyncio.BufferedProtocol):
             self.handshake.set_exception(ConnectFailedError(reason))
             return
         self._on_ended(self, reason)
-        for request_id in list(self._waiting):
-            self._answer(request_id, Failed(Unanswered.DISCONNECTED, reason))
-
-
-_UNASKED = Selection()
-_ANSWERS: dict[int, Callable[[LoadConnection, pb.BaseCommand], tuple[int, object]]] = {
-    Type.LOOKUP_RESPONSE: LoadConnection._looked_up,
-    Type.WATCH_TOPIC_LIST_SUCCESS: lambda _, each: (
-        each.watchTopicListSuccess.request_id,
-        each.watchTopicListSuccess,
-    ),
-    Type.SUCCESS: lambda _, each: (each.success.request_id, each.success),
-    Type.PRODUCER_SUCCESS: lambda _, each: (
-        each.producer_success.request_id,
-        each.producer_success,
-    ),
-    # Messages have numbers of their own: the negative ones.
-    Type.SEND_RECEIPT: lambda _, each: (-each.send_receipt.sequence_id, each.send_receipt),
-    Type.SEND_ERROR: LoadConnection._send_error,
-}
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_result(Failed(Unanswered.DISCONNECTED, reason))

@@ -14,12 +14,12 @@ from loadgen.engine.connecting import Connector
 from loadgen.engine.pacing import LARGEST_QUANTUM_BYTES
 from loadgen.engine.rows import Rows
 from loadgen.engine.totals import Totals
+from loadgen.engine.unread import UnreadConnections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from client.authentication.authentication import Authentication
-    from loadgen.engine.connecting import Connects
 
 
 @dataclass(slots=True)
@@ -46,26 +46,11 @@ class RunTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """Time and ways to a server: sockets, or what takes their place in virtual time.
-
-    Attributes:
-        clock: Arms timers.
-        new_time: Makes the time of a run.
-        new_connector: Makes what connects a task's clients.
-    """
-
-    clock: Clock
-    new_time: Callable[[], RunTime]
-    new_connector: Callable[[], Connects]
-
-
-SOCKETS = Ground(LoopClock(), RunTime, Connector)
-
-
-@dataclass(frozen=True, slots=True)
 class TaskContext:
     """What the clients of one task share.
+
+    Time and ways to a server are those of sockets, unless something takes their place: in virtual
+    time, or a test.
 
     Attributes:
         service_url: ``pulsar://host:port`` of the broker or proxy.
@@ -80,9 +65,9 @@ class TaskContext:
     """
 
     service_url: str
-    connector: Connects
-    time: RunTime
-    clock: Clock
+    connector: Connector = field(default_factory=Connector)
+    time: RunTime = field(default_factory=RunTime)
+    clock: Clock = field(default_factory=LoopClock)
     admin_url: str = ""
     warm_up: float = 0.0
     end: float = math.inf
@@ -92,6 +77,7 @@ class TaskContext:
     failures: list[BaseException] = field(default_factory=list, repr=False)
     authentication: Authentication | None = field(default_factory=own_credentials)
     checker: AnswerChecker = field(default_factory=AnswerChecker)
+    unread: UnreadConnections = field(default_factory=UnreadConnections)
     scratch: memoryview = field(
         default_factory=lambda: memoryview(bytearray(LARGEST_QUANTUM_BYTES)), repr=False
     )

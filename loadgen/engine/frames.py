@@ -7,18 +7,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.engine.credentials import show_credentials
+from client.exceptions import PulsarException
+from loadgen.errors import UsageError
 from proto.frames import (
-    FrameDecoder,
     encode_command,
     encode_payload_command,
-    split_body,
     verify_checksum,
 )
-from proto.parsing.parser import parse_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from client.authentication.authentication import Authentication
 
@@ -55,47 +53,56 @@ def connect_frame(
         UsageError: They cannot be read.
     """
     if authentication is None:
-        return _plain_connect(tunnel_to)
-    connect = _connect(tunnel_to)
-    show_credentials(connect, authentication)
-    return encode_command(Type(type=Type.CONNECT, connect=connect))
+        return _connect_frame(tunnel_to, "none", None)
+    return _connect_frame(tunnel_to, authentication.method_name, _shown(authentication))
 
 
 @lru_cache(maxsize=16)
-def _plain_connect(tunnel_to: str | None) -> bytes:
-    return encode_command(Type(type=Type.CONNECT, connect=_connect(tunnel_to)))
-
-
-def _connect(tunnel_to: str | None) -> pb.CommandConnect:
+def _connect_frame(tunnel_to: str | None, method: str, data: bytes | None) -> bytes:
     connect = pb.CommandConnect(
         client_version=CLIENT_VERSION,
         protocol_version=PROTOCOL_VERSION,
-        auth_method_name="none",
+        auth_method_name=method,
+        auth_data=data,
         proxy_to_broker_url=tunnel_to,
     )
     connect.feature_flags.supports_topic_watchers = True
-    return connect
+    if data is not None:
+        connect.feature_flags.supports_auth_refresh = True
+    return encode_command(Type(type=Type.CONNECT, connect=connect))
 
 
-def list_frame(
-    request_id: int,
-    namespace: str,
-    pattern: str | None,
-    topics_hash: str | None,
-    properties: Mapping[str, str],
-) -> bytes:
-    """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
-    return _list_frame(request_id, namespace, pattern, topics_hash, tuple(properties.items()))
+def auth_frame(authentication: Authentication) -> bytes:
+    """Return AUTH_RESPONSE with the credentials of this moment.
+
+    Raises:
+        UsageError: They cannot be read.
+    """
+    shown = pb.AuthData(
+        auth_method_name=authentication.method_name, auth_data=_shown(authentication)
+    )
+    response = pb.CommandAuthResponse(
+        client_version=CLIENT_VERSION, protocol_version=PROTOCOL_VERSION, response=shown
+    )
+    return encode_command(Type(type=Type.AUTH_RESPONSE, authResponse=response))
+
+
+def _shown(authentication: Authentication) -> bytes:
+    try:
+        return authentication.auth_data()
+    except PulsarException as error:
+        raise UsageError(str(error)) from None
 
 
 @lru_cache(maxsize=4096)
-def _list_frame(
+def list_frame(
     request_id: int,
     namespace: str,
-    pattern: str | None,
-    topics_hash: str | None,
-    properties: tuple[tuple[str, str], ...],
+    pattern: str | None = None,
+    topics_hash: str | None = None,
+    properties: tuple[tuple[str, str], ...] = (),
 ) -> bytes:
+    """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
     topics = pb.CommandGetTopicsOfNamespace(
         request_id=request_id,
         namespace=namespace,
@@ -108,13 +115,21 @@ def _list_frame(
     return encode_command(Type(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=topics))
 
 
-def lookup_frame(request_id: int, topic: str) -> bytes:
-    """Return LOOKUP of a topic, or of a pattern as if it were one."""
-    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=False)
+def lookup_frame(request_id: int, topic: str, *, authoritative: bool = False) -> bytes:
+    """Return LOOKUP of a topic, or of a pattern as if it were one.
+
+    Args:
+        request_id: Its id.
+        topic: Its name.
+        authoritative: What a redirect said, for the broker that it led to.
+    """
+    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=authoritative)
     return encode_command(Type(type=Type.LOOKUP, lookupTopic=lookup))
 
 
-def watch_frame(request_id: int, namespace: str, pattern: str, topics_hash: str | None) -> bytes:
+def watch_frame(
+    request_id: int, namespace: str, pattern: str, topics_hash: str | None = None
+) -> bytes:
     """Return WATCH_TOPIC_LIST."""
     watch = pb.CommandWatchTopicList(
         request_id=request_id,
@@ -226,37 +241,3 @@ def read_message(tail: bytes, size_bytes: int) -> Message | None:
     except struct.error:
         return None
     return found if len(tail) - payload == max(size_bytes, HEADER_BYTES) else None
-
-
-class MessageStream:
-    """The incoming bytes of a connection that gets messages.
-
-    Args:
-        on_message: Takes a MESSAGE, and what follows its command.
-    """
-
-    def __init__(self, on_message: Callable[[pb.CommandMessage, bytes], None]) -> None:
-        self._decoder = FrameDecoder()
-        self._on_message = on_message
-
-    @property
-    def idle(self) -> bool:
-        """True if the stream stands between two frames."""
-        return not self._decoder.within_frame
-
-    def feed(self, chunk: memoryview) -> list[pb.BaseCommand]:
-        """Take bytes as they come, hand out messages, return the other commands.
-
-        Raises:
-            RemoteProtocolError: The bytes are not Pulsar's binary protocol.
-        """
-        self._decoder.feed(bytes(chunk))
-        others = []
-        while (frame := self._decoder.next_frame()) is not None:
-            data, tail = split_body(frame.body(), frame.total_size)
-            command = parse_command(data)
-            if command.type == Type.MESSAGE:
-                self._on_message(command.message, tail)
-            else:
-                others.append(command)
-        return others

@@ -5,47 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.connection import LoadConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
     from loadgen.engine.connection import BrokerAddress, Failed
     from loadgen.engine.context import TaskContext
-    from loadgen.plan.clients import ClientPlan
 
 RUN_ENDED = "not answered when the run ended"
 """Reason of a request that the end of its client cut."""
-
-
-class Owner(Protocol):
-    """The client, as far as its connections need it.
-
-    Attributes:
-        stalled: It reads nothing now.
-        ended: It makes no connection any more.
-    """
-
-    plan: ClientPlan
-    context: TaskContext
-    stalled: bool
-    ended: bool
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Do something beside what its behaviour awaits."""
-
-    def pushed(self, command: pb.BaseCommand) -> None:
-        """Take a command that answers nothing."""
-
-    def connected(self, connection: LoadConnection) -> None:
-        """Take note of a connection that stands."""
-
-    def connection_lost(self, link: Link, reason: str) -> None:
-        """Take note of one that is gone, before the requests on it fail."""
+CLOSED = "the connection was closed after the handshake"
 
 
 class Patience:
@@ -99,13 +70,12 @@ class Link:
         broker: The broker it leads to; None for the service URL.
     """
 
-    def __init__(self, client: Owner, broker: BrokerAddress | None) -> None:
-        self._client = client
+    def __init__(self, client: Any, broker: BrokerAddress | None) -> None:  # noqa: ANN401
+        self._client = client  # A LoadClient, which knows this module.
         self._broker = broker
         self._making: asyncio.Task[str | None] | None = None
         self._connected_at = 0.0
         self.connection: LoadConnection | None = None
-        self.on_message: Callable[[pb.CommandMessage, bytes], None] | None = None
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
@@ -118,26 +88,22 @@ class Link:
         return await asyncio.shield(self._making)
 
     async def _connect(self) -> str | None:
-        client, context = self._client, self._client.context
-        tunnel = direct = None
-        if self._broker is not None and self._broker.through_proxy:
-            tunnel = self._broker.netloc
-        elif self._broker is not None:
-            direct = self._broker.netloc
+        client, broker = self._client, self._broker
+        context: TaskContext = client.context
+        netloc = None if broker is None else broker.netloc
+        tunnel, direct = (netloc, None) if broker and broker.through_proxy else (None, netloc)
         made = LoadConnection(client.plan, context, self._ended, client.pushed, tunnel)
-        if self.on_message is not None:
-            made.takes_messages(self.on_message)
         try:
-            failure = await context.connector.connect(made, made.reader.buffer, direct)
+            failure = await context.connector.connect(made, client.group.read.buffer, direct)
         finally:
             self._making = None
         if failure is None and not made.usable:
-            failure = "the connection was closed after the handshake"
+            failure = CLOSED
         if failure is not None or client.ended:
             made.close()
             return failure or RUN_ENDED
         if client.stalled:
-            made.stall()
+            made.stall(True)
         self.connection, self._connected_at = made, context.clock.now()
         self.lost.clear()
         client.connected(made)
@@ -152,9 +118,7 @@ class Link:
     def drop(self) -> None:
         """Lose the connection of the client's own accord."""
         if self.connection is not None:
-            connection = self.connection
-            connection._over("dropped by the client")
-            connection.close()
+            self.connection.drop("dropped by the client")
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -162,15 +126,12 @@ class Link:
         if connection is not None:
             connection.close()
 
-    def patience_end(self, seconds: float, *, rounds_up: bool) -> float:
-        """Return when a request that is sent now times out, on the clock.
-
-        Args:
-            seconds: The operation timeout.
-            rounds_up: A request's age is looked at once in a timeout, as Java does.
-        """
-        end = self._client.context.clock.now() + seconds
-        if rounds_up:
+    def patience_end(self) -> float:
+        """Return when a request that is sent now times out, on the clock."""
+        client = self._client
+        seconds: float = client.group.timeout
+        end: float = client.context.clock.now() + seconds
+        if client.times_out_late:
             since = self._connected_at
             end = since + math.ceil((end - since) / seconds) * seconds
         return end

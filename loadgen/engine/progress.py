@@ -8,11 +8,12 @@ totals, and the results do not depend on them. The same sockets carry the word t
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from loadgen.engine.totals import Totals
 
@@ -23,6 +24,14 @@ REPORT_SECONDS = 1.0
 _LARGEST_DATAGRAM_BYTES = 60_000
 _POLL_SECONDS = 0.2
 _STOP = b"stop"
+
+
+class _Report(BaseModel):
+    """What a datagram says: the totals of a task, and the agreed start once there is one."""
+
+    task: int
+    totals: Totals
+    t0_epoch_seconds: float | None = None
 
 
 class ProgressSender:
@@ -43,17 +52,11 @@ class ProgressSender:
 
     def send(self, totals: Totals) -> None:
         """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
-        if self._socket is None or self._address is None:
-            return
-        told = {
-            "task": self._task,
-            "totals": totals.model_dump(),
-            "t0_epoch_seconds": self.t0_epoch_seconds,
-        }
-        try:
-            self._socket.sendto(json.dumps(told).encode(), self._address)
-        except OSError:
-            return  # the driver has left or its buffer is full; the next second brings a new total
+        if self._socket is not None and self._address is not None:
+            told = _Report(task=self._task, totals=totals, t0_epoch_seconds=self.t0_epoch_seconds)
+            # The driver has left or its buffer is full; the next second brings a new total.
+            with suppress(OSError):
+                self._socket.sendto(told.model_dump_json().encode(), self._address)
 
     @property
     def address(self) -> tuple[str, int] | None:
@@ -134,27 +137,18 @@ class ProgressReceiver:
 
     def _receive(self) -> None:
         while not self._stopped.is_set():
-            try:
-                message, sender = self._socket.recvfrom(_LARGEST_DATAGRAM_BYTES)
-            except TimeoutError:
-                continue
-            self._take(message, sender)
+            with suppress(TimeoutError):
+                self._take(*self._socket.recvfrom(_LARGEST_DATAGRAM_BYTES))
 
     def _take(self, message: bytes, sender: Any) -> None:  # noqa: ANN401
         try:
-            content = json.loads(message)
-            t0_epoch_seconds = content["t0_epoch_seconds"]
-            agreed = None if t0_epoch_seconds is None else float(t0_epoch_seconds)
-            task, totals = int(content["task"]), Totals.model_validate(content["totals"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+            told = _Report.model_validate_json(message)
+        except ValueError:
             return  # not from our workers: any process of the machine can send here
-        self._tasks[task] = totals
+        self._tasks[told.task] = told.totals
         self._senders.add(sender)
         if self._stopping:
             self._say_stop(sender)
-        if agreed is not None:
-            self._on_agreed(agreed)
-        total = Totals()
-        for totals in self._tasks.values():
-            total += totals
-        self._observer(total)
+        if told.t0_epoch_seconds is not None:
+            self._on_agreed(told.t0_epoch_seconds)
+        self._observer(sum(self._tasks.values(), Totals()))

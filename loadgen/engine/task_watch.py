@@ -9,7 +9,7 @@ from array import array
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from loadgen.engine.latency_buckets import nearest_rank
+from loadgen.engine.totals import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,23 +1,61 @@
-"""The totals of a task while it runs, for the screen and for Prometheus: results need them not."""
+"""The totals of a task while it runs, for the screen and for Prometheus: results need them not.
+
+Latencies are counted in a few buckets, small enough for a datagram: each is a quarter longer than
+the one before, from a millisecond to some ten minutes.
+"""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter
+from itertools import accumulate
 from operator import add
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-from loadgen.engine.latency_buckets import BUCKETS, bucket_of
 from loadgen.engine.rows import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadgen.engine.rows import RequestRow
 
-_NO_LATENCIES = (0,) * BUCKETS
+BUCKETS = 61
+_ENDS = [0.001 * 1.25**bucket for bucket in range(BUCKETS)]
 
 
-class Totals(BaseModel):
+def bucket_of(seconds: float) -> int:
+    """Return the number of the bucket that a latency belongs to."""
+    return bisect_left(_ENDS, seconds, hi=BUCKETS - 1)
+
+
+def seconds_of(bucket: int) -> float:
+    """Return the longest latency of a bucket; the last one has longer ones, too."""
+    return _ENDS[bucket]
+
+
+def percentile(counts: Sequence[int], share: float) -> float | None:
+    """Return the end of the bucket that a percentile is in; None of nothing."""
+    below = [*accumulate(counts)]
+    return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float:
+    """Return the least of sorted values that a share of them does not exceed: a percentile.
+
+    Args:
+        ordered: At least one value.
+        share: From 0 to 1.
+    """
+    rank = math.ceil(round(share * len(ordered), 9))
+    return ordered[max(rank, 1) - 1]
+
+
+@dataclass
+class Totals:
     """Totals of one task, or of a whole run.
 
     Attributes:
@@ -36,7 +74,7 @@ class Totals(BaseModel):
     ended: Counter[str] = Field(default_factory=Counter)
     clients: Counter[str] = Field(default_factory=Counter)
     latencies: list[int] = Field(
-        default_factory=lambda: list(_NO_LATENCIES), min_length=BUCKETS, max_length=BUCKETS
+        default_factory=lambda: [0] * BUCKETS, min_length=BUCKETS, max_length=BUCKETS
     )
 
     def end(self, row: RequestRow) -> None:

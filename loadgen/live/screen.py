@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from loadgen.engine.latency_buckets import percentile
 from loadgen.engine.rows import Outcome
-from loadgen.engine.totals import Totals
+from loadgen.engine.totals import Totals, percentile
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:

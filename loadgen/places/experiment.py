@@ -9,8 +9,8 @@ import resource
 import shlex
 import sys
 import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from loadgen.behaviours.list import List
-from loadgen.engine.connecting import Connector, raise_open_file_limit
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
-from loadgen.engine.context import SOCKETS, TaskContext
+from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import ProgressReceiver
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
@@ -40,10 +40,8 @@ from loadgen.results.tables import write_rows
 from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from loadgen.documents.model import Document
     from loadgen.engine.totals import Totals
@@ -71,10 +69,10 @@ def experiment(document: Document, options: RunOptions) -> Path:
     started_at = datetime.now(UTC)
     with run_directory(directory) as folder:
         measure = _in_virtual_time if options.place == "virtual" else _over_sockets
-        with exported(options.name, document.name, options.metrics_port) as take:
-            told = measure(document, _observed_by(options, take), folder, directory)
-        if not sum(each.requests for each in told.tasks) and told.interrupted:
-            raise KeyboardInterrupt
+        scenario, port = document.name, options.metrics_port
+        with exported(options.name, scenario, port, options.on_progress) as observe:
+            options = replace(options, on_progress=observe)
+            told = measure(document, options, folder, directory)
         write_json(
             folder / RUN_NAME,
             {
@@ -88,7 +86,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "command_line": shlex.join(["loadgen", *sys.argv[1:]]),
                 "place": options.place,
                 "service_url": options.service_url,
-                **told.document(),
+                **told,
                 "versions": {package: _version(package) for package in _PACKAGES},
                 "machine": _machine(),
             },
@@ -96,47 +94,38 @@ def experiment(document: Document, options: RunOptions) -> Path:
     return directory
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What run.json tells of a run besides its document and its machine."""
+def _told(
+    tasks: Sequence[TaskFacts],
+    servers: Mapping[str, Mapping[str, Any]],
+    samples: Samples,
+    server_version: str,
+    shocks: Sequence[Mapping[str, Any]],
+    aborted: str | None = None,
+) -> dict[str, Any]:
+    """Return what run.json tells of a run besides its document and its machine.
 
-    tasks: Sequence[TaskFacts]
-    servers: Mapping[str, Any]
-    samples: Samples
-    server_version: str
-    shocks: Sequence[Mapping[str, Any]] = ()
-    aborted: str | None = None
-
-    @property
-    def interrupted(self) -> bool:
-        return any(each.interrupted for each in self.tasks) and self.aborted is None
-
-    def document(self) -> dict[str, Any]:
-        seen = self.samples.seen_at_the_end
-        return {
-            "tasks": [each.model_dump() for each in self.tasks],
-            "servers": {
-                role: {**each, "seen_at_the_end": role in seen}
-                for role, each in self.servers.items()
-            },
-            "server_version": self.server_version,
-            "shocks": list(self.shocks),
-            "interrupted": self.interrupted,
-            "aborted": self.aborted,
-        }
-
-
-def _observed_by(options: RunOptions, take: Callable[[Totals], None]) -> RunOptions:
-    def observe(totals: Totals) -> None:
-        take(totals)
-        options.on_progress(totals)
-
-    return replace(options, on_progress=observe)
+    Raises:
+        KeyboardInterrupt: It was interrupted before any request had ended.
+    """
+    interrupted = aborted is None and any(each.interrupted for each in tasks)
+    if interrupted and not any(each.requests for each in tasks):
+        raise KeyboardInterrupt
+    return {
+        "tasks": [each.model_dump() for each in tasks],
+        "servers": {
+            role: {**each, "seen_at_the_end": role in samples.seen_at_the_end}
+            for role, each in servers.items()
+        },
+        "server_version": server_version,
+        "shocks": [*shocks],
+        "interrupted": interrupted,
+        "aborted": aborted,
+    }
 
 
 def _in_virtual_time(
     document: Document, options: RunOptions, folder: Path, directory: Path
-) -> _Told:
+) -> dict[str, Any]:
     from loadgen.places.virtual import run_in_virtual_time
 
     del directory  # its servers have no logs
@@ -153,17 +142,18 @@ def _in_virtual_time(
         {"at": each.at, "what": each.words, "ready_seconds": each.at} for each in document.shocks
     ]
     _write_shocks(folder, options, t0_epoch_seconds, shocks)
-    return _Told([run.facts], run.servers, run.samples, FLOODGATE_VERSION, shocks)
+    return _told([run.facts], run.servers, run.samples, FLOODGATE_VERSION, shocks)
 
 
 # -- over sockets ---------------------------------------------------------------------------------
 
 
-def _over_sockets(document: Document, options: RunOptions, folder: Path, directory: Path) -> _Told:
+def _over_sockets(
+    document: Document, options: RunOptions, folder: Path, directory: Path
+) -> dict[str, Any]:
     """Drive clients against servers that are there, or are started for the run."""
     if options.master is None:
-        connections = sum(each.count * each.connections_each for each in document.clients)
-        raise_open_file_limit(-(-connections // (options.tasks or 1)))
+        raise_open_file_limit(-(-_connections(document) // (options.tasks or 1)))
     with ExitStack() as stack:
         if options.service_url:
             own, namespaces = None, known_namespaces(document.topics)
@@ -178,54 +168,56 @@ def _over_sockets(document: Document, options: RunOptions, folder: Path, directo
         return _drive(document, namespaces, own, options, folder)
 
 
+def _connections(document: Document) -> int:
+    return sum(each.count * each.connections_each for each in document.clients)
+
+
 def _drive(
     document: Document,
     namespaces: tuple[Namespace, ...],
     own: RunningServers | None,
     options: RunOptions,
     folder: Path,
-) -> _Told:
+) -> dict[str, Any]:
     admin_urls = options.admin_urls
     admin_url = admin_urls.get("broker") or admin_urls.get("proxy", "")
     server_version = check_reachable(options.service_url)
     targets = [Target(role, url, options.pids.get(role)) for role, url in admin_urls.items()]
     servers = {role: vars(read_server_facts(role, url)) for role, url in admin_urls.items()}
+    missed: list[str] = []  # The expectation that ended the run.
+
+    def observe(totals: Totals) -> None:
+        options.on_progress(totals)
+        if not missed and options.abort_early and (found := options.abort_early(totals)):
+            missed.append(found)
+            receiver.stop()
+
     with ExitStack() as stack:
         watch = stack.enter_context(ServerWatch(targets))
         options.on_samples(watch)
         relay, url = None, options.service_url
         if any(each.cut or each.slow for each in document.shocks):
-            connections = sum(each.count * each.connections_each for each in document.clients)
-            relay = stack.enter_context(Relay(url, connections))
+            relay = stack.enter_context(Relay(url, _connections(document)))
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
-            observer = _Observer(options, shocks.agreed)
-            plan = TaskPlan(
-                groups=document.clients,
-                namespaces=namespaces,
-                phases=document.phases,
-                seed=document.seed,
+            receiver = ProgressReceiver(observe, shocks.agreed)
+            plan = TaskPlan.of(
+                document,
+                namespaces,
                 service_url=url,
                 admin_url=admin_url,
                 tasks=options.tasks or 1,
                 loopback=is_loopback(url),
-                progress_address=observer.receiver.address,
+                progress_address=receiver.address,
                 directory=str(folder.resolve()),
                 run=options.name,
-                anew=document.anew,
             )
-            tasks = _run_tasks(plan, options, observer)
-    t0_epoch_seconds = tasks[0].t0_epoch_seconds
-    watch.write(
-        str(folder),
-        options.name,
-        t0_epoch_seconds - (time.time() - time.perf_counter()),
-        t0_epoch_seconds,
-    )
-    interrupted = any(each.interrupted for each in tasks)
-    happened = shocks.happened(interrupted=interrupted)
-    _write_shocks(folder, options, t0_epoch_seconds, happened)
-    return _Told(tasks, servers, watch, server_version, happened, observer.missed)
+            tasks = _run_tasks(plan, options, receiver)
+    t0 = tasks[0].t0_epoch_seconds
+    watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
+    happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
+    _write_shocks(folder, options, t0, happened)
+    return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
 
 
 def _write_shocks(
@@ -237,44 +229,19 @@ def _write_shocks(
         write_rows(str(folder), options.name, number, t0_epoch_seconds, rows)
 
 
-class _Observer:
-    """Takes the totals of a run; its mutable state is the expectation that ended it, if one did."""
-
-    def __init__(self, options: RunOptions, on_agreed: Callable[[float], None]) -> None:
-        self._options = options
-        self.missed: str | None = None
-        self.receiver = ProgressReceiver(self._observe, on_agreed)
-
-    def _observe(self, totals: Totals) -> None:
-        self._options.on_progress(totals)
-        if self.missed is None and self._options.abort_early is not None:
-            self.missed = self._options.abort_early(totals)
-            if self.missed is not None:
-                self.receiver.stop()
-
-
-def _run_tasks(plan: TaskPlan, options: RunOptions, observer: _Observer) -> list[TaskFacts]:
+def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) -> list[TaskFacts]:
     plans = [plan.model_copy(update={"task": task}) for task in range(plan.tasks)]
-    with ExitStack() as stack:
-        receiver = stack.enter_context(observer.receiver)
+    with receiver:
         if options.place == "processes":
             return run_in_processes(plans)
         # Spark is imported only where it is asked for: it takes a second.
         from loadgen.places.spark import run_in_spark
+        from loadgen.spark.session import SparkSettings, spark_session
 
-        return run_in_spark(stack.enter_context(_session(options)), plans, receiver.stop)
-
-
-@contextmanager
-def _session(options: RunOptions) -> Iterator[SparkSession]:
-    if options.spark is not None:
-        yield options.spark
-        return
-    from loadgen.spark.session import SparkSettings, spark_session
-
-    settings = SparkSettings("loadgen run", cores=options.tasks or 1, master=options.master)
-    with spark_session(settings) as session:
-        yield session
+        settings = SparkSettings("loadgen run", cores=plan.tasks, master=options.master)
+        session = nullcontext(options.spark) if options.spark else spark_session(settings)
+        with session as spark:
+            return run_in_spark(spark, plans, receiver.stop)
 
 
 def _require_namespaces(document: Document, namespaces: Sequence[Namespace]) -> None:
@@ -298,13 +265,12 @@ def check_reachable(service_url: str) -> str:
 
 
 async def _connect_once(service_url: str) -> str:
-    connector = Connector()
-    context = TaskContext(service_url, connector, SOCKETS.new_time(), SOCKETS.clock)
+    context = TaskContext(service_url)
     group, nowhere = List(name="check", count=1), Namespace(name="public/default")
     plan = ClientPlan(0, 0, group, nowhere, 0.0)
-    connection = LoadConnection(plan, context, lambda lost, why: None, lambda command: None)
-    await connector.resolve(service_url)
-    failure = await connector.connect(connection, 0)
+    connection = LoadConnection(plan, context, lambda lost, why: None, lambda command, _: None)
+    await context.connector.resolve(service_url)
+    failure = await context.connector.connect(connection, 0)
     if failure is not None:
         remedy = "is it running and is this its binary port?"
         if failure.startswith(_NOT_KNOWN):

@@ -62,58 +62,32 @@ class ServerFiles:
         return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
 
 
+@dataclass(frozen=True)
 class RunningServers:
     """Servers that are ready for clients.
 
-    Args:
-        servers: They, by role.
+    Attributes:
+        by_role: They.
         namespaces: Those that clients list, with what right listings hold.
     """
 
-    def __init__(
-        self, servers: Mapping[str, RestartableServer], namespaces: tuple[Namespace, ...]
-    ) -> None:
-        self._servers = servers
-        self.namespaces = namespaces
+    by_role: Mapping[str, RestartableServer]
+    namespaces: tuple[Namespace, ...]
 
     @property
     def service_url(self) -> str:
         """The address that clients connect to."""
-        return self._servers.get("proxy", self._servers["broker"]).server.service_url
+        return self.by_role.get("proxy", self.by_role["broker"]).server.service_url
 
     @property
     def admin_urls(self) -> dict[str, str]:
         """The servers' web ports, by role."""
-        return {role: each.server.web_url for role, each in self._servers.items()}
+        return {role: each.server.web_url for role, each in self.by_role.items()}
 
     @property
     def pids(self) -> dict[str, int]:
         """Process ids, by role."""
-        return {role: each.server.pid for role, each in self._servers.items()}
-
-    def restart(self, role: str) -> None:
-        """Kill a server and start it again where it was; return once it is ready.
-
-        Raises:
-            ServerStartError: It did not come up again.
-        """
-        self._servers[role].restart()
-
-    def kill(self, role: str) -> None:
-        """End a server by SIGKILL."""
-        self._servers[role].stop(kill=True)
-
-    def stop(self, role: str) -> None:
-        """Let a server drain and end."""
-        self._servers[role].stop()
-
-    def pause(self, role: str) -> None:
-        """Let a server stand still."""
-        self._servers[role].pause()
-
-    def go_on(self, role: str) -> None:
-        """Let a server that stands still work again."""
-        self._servers[role].go_on()
+        return {role: each.server.pid for role, each in self.by_role.items()}
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from loadgen.engine.latency_buckets import BUCKETS, seconds_of
-from loadgen.engine.totals import Totals
+from loadgen.engine.totals import BUCKETS, Totals, seconds_of
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,17 +84,19 @@ class RunCollector(Collector):
 
 
 @contextmanager
-def exported(run: str, scenario: str, port: int | None) -> Iterator[Callable[[Totals], None]]:
+def exported(
+    run: str, scenario: str, port: int | None, observer: Callable[[Totals], None]
+) -> Iterator[Callable[[Totals], None]]:
     """Serve a run's metrics at a port of the loopback for a block; hand out who takes totals.
 
-    Without a port nothing is served; port 0 is any that is free.
+    Without a port nothing is served; port 0 is any that is free. The observer is told them, too.
 
     Raises:
         UsageError: The port cannot be had.
     """
     collector = RunCollector(run, scenario)
     if port is None:
-        yield lambda totals: None
+        yield observer
         return
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
@@ -106,6 +107,7 @@ def exported(run: str, scenario: str, port: int | None) -> Iterator[Callable[[To
 
     def take(totals: Totals) -> None:
         collector.totals = totals
+        observer(totals)
 
     try:
         yield take

@@ -55,7 +55,6 @@ _LOOPBACK = {
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
 }
-_LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 _OUR_PREFIX = "floodgate"
 _PROFILE_KEY = "floodgateProfile"
 
@@ -112,19 +111,20 @@ class OwnServer:
             **local,
         }
 
-    def set_aside(self, local: Mapping[str, str]) -> list[str]:
+    @property
+    def _overridden(self) -> dict[str, str]:
+        """Keys that no run keeps as the file has them."""
+        local = local_broker() if self.role == "broker" else local_proxy("", "")
+        return {**_LOCAL_OF[self.role], **local}
+
+    def set_aside(self) -> list[str]:
         """Return the keys of the file that a rehearsal on the loopback cannot keep."""
-        overridden = {**_LOCAL_OF[self.role], **local}
-        return [
-            key
-            for key, value in self.keys.items()
-            if value.strip() and overridden.get(key, value) != value.strip()
-        ]
+        said, ours = self.keys, self._overridden
+        return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
         """Read the values that some run keeps, as the server will when it starts."""
-        local = local_broker() if self.role == "broker" else local_proxy("", "")
-        overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
+        overridden = {*self._overridden, _PROFILE_KEY}
         return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
 
     def require(self, problems: Sequence[str]) -> None:
@@ -155,20 +155,20 @@ class OwnCluster:
 
     def notes(self) -> list[str]:
         """Say what differs from the operator's cluster."""
-        found = [_set_aside_note(self.broker, self.broker.set_aside(local_broker()))]
+        found = []
+        if self.broker.file is None:
+            found.append("Without --broker-conf the broker has Pulsar's defaults.")
         if self.proxy is None:
             found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
-        else:
-            found.append(_set_aside_note(self.proxy, self.proxy.set_aside(local_proxy("", ""))))
-        for server in filter(None, (self.broker, self.proxy)):
+        servers = [each for each in (self.broker, self.proxy) if each is not None]
+        found += [
+            f"Set aside from {each.file}, as all is local here: {', '.join(each.set_aside())}."
+            for each in servers
+            if each.set_aside()
+        ]
+        for server in servers:
             found += [f"{server.file}: {notice.sentence}" for notice in server.checked().notices]
-        return [note for note in found if note]
-
-
-def _set_aside_note(server: OwnServer, keys: list[str]) -> str:
-    if server.file is None:
-        return "Without --broker-conf the broker has Pulsar's defaults."
-    return f"Set aside from {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
+        return found
 
 
 def read_own_server(role: str, file: Path | None) -> OwnServer:

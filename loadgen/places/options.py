@@ -89,9 +89,9 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
     place = options.place or ("spark" if options.master or options.spark else "processes")
     clients = sum(group.count for group in document.clients)
     tasks = options.tasks or min(_USUAL_TASKS, clients)
-    options = replace(options, place=place, tasks=1 if place == "virtual" else tasks)
-    options = replace(options, name=options.name or document.name)
-    require_directory_name(options.name)
+    name, own_tasks = options.name or document.name, 1 if place == "virtual" else tasks
+    options = replace(options, name=name, place=place, tasks=own_tasks)
+    require_directory_name(name)
     if not 1 <= tasks <= clients:
         raise UsageError(
             f"--tasks {tasks} does not fit {plural(clients, 'client')}: use 1 to {clients:,}"

@@ -15,36 +15,25 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import wait
-from typing import IO, TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from loadgen.errors import ExitCode, LoadgenError
-from loadgen.places.task import Task, TaskFacts, TaskPlan
+from loadgen.places.server_process import signals_taken
+from loadgen.places.task import Task, TaskFacts, TaskPlan, TaskResult
 from loadgen.results.tables import write_rows
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 LEAD_SECONDS = 0.5
 """From the last "connected" to the start: time enough for the message to reach every worker."""
 _WORKER = module_name("loadgen.places.processes")
 _END_SECONDS = 5.0
-Found = TypeVar("Found")
-
-
-class Speaker(Protocol):
-    """A process that says something."""
-
-    def fileno(self) -> int:
-        """Return its end of a pipe: readable once it says something, or has ended."""
-
-
-WorkerT = TypeVar("WorkerT", bound=Speaker)
 
 
 def run_task(
@@ -61,23 +50,20 @@ def run_task(
         LoadgenError: The server's name is unknown, this process may not open enough files, or the
             rows cannot be written.
     """
+
+    async def run() -> TaskResult:
+        task = Task(plan, agree)
+        if ends_early_on is not None:
+            asyncio.get_running_loop().add_signal_handler(ends_early_on, task.interrupt)
+        return await task.run()
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-
-        async def run() -> TaskFacts:
-            task = Task(plan, agree)
-            if ends_early_on is not None:
-                asyncio.get_running_loop().add_signal_handler(ends_early_on, task.interrupt)
-            result = await task.run()
-            facts = result.facts
-            try:
-                write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, result.rows)
-            except OSError as error:
-                raise LoadgenError(
-                    f"the run cannot be written to {plan.directory}: {error}"
-                ) from error
-            return facts
-
-        return runner.run(run())
+        facts, rows = runner.run(run())
+    try:
+        write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
+    except OSError as error:
+        raise LoadgenError(f"the run cannot be written to {plan.directory}: {error}") from error
+    return facts
 
 
 # -- the driver's side ----------------------------------------------------------------------------
@@ -102,36 +88,26 @@ def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskFacts]:
             return as_they_come(workers, _Worker.facts)
 
 
-def as_they_come(workers: Sequence[WorkerT], read: Callable[[WorkerT], Found]) -> list[Found]:
+def as_they_come(workers: Sequence[Any], read: Callable[[Any], Any]) -> list[Any]:
     """Return what each worker says, read as it comes: that one has died is known at once."""
-    waiting = {worker.fileno(): worker for worker in workers}
-    found: dict[WorkerT, Found] = {}
-    while waiting:
-        for output in wait(list(waiting)):
-            worker = waiting.pop(cast("int", output))
+    found: dict[Any, Any] = {}
+    while len(found) < len(workers):
+        for worker in wait([each for each in workers if each not in found]):
             found[worker] = read(worker)
     return [found[worker] for worker in workers]
 
 
-@contextmanager
-def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
+def _interrupt_ends_early(workers: Sequence[_Worker]) -> AbstractContextManager[None]:
     """Let the first Ctrl-C ask the workers to end; a second one ends everything."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
+    handled = signal.getsignal(signal.SIGINT)
 
     def end_early(number: int, frame: object) -> None:
         del number, frame
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGINT, handled)
         for worker in workers:
             worker.end_early()
 
-    signal.signal(signal.SIGINT, end_early)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    return signals_taken(end_early, signal.SIGINT)
 
 
 class _Worker:
@@ -150,21 +126,24 @@ class _Worker:
             env={**os.environ, **python_path()},
             process_group=0,  # Ctrl-C in a terminal reaches the driver alone, which decides
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._told, self._says = self._process.stdin, self._process.stdout
         self._write(self._plan.model_dump_json(by_alias=True))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._pipe(self._process.stdin).close()
+        self._told.close()
         try:
             self._process.wait(_END_SECONDS if exc[0] is None else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._pipe(self._process.stdout).close()
+        self._says.close()
         self._errors.close()
 
     def fileno(self) -> int:
-        return self._pipe(self._process.stdout).fileno()
+        return self._says.fileno()
 
     def connected_at(self) -> float:
         return float(self._read("CONNECTED"))
@@ -180,25 +159,19 @@ class _Worker:
 
     def _write(self, line: str) -> None:
         try:
-            pipe = self._pipe(self._process.stdin)
-            pipe.write(f"{line}\n".encode())
-            pipe.flush()
+            self._told.write(f"{line}\n".encode())
+            self._told.flush()
         except BrokenPipeError:
             raise self._failure() from None
 
     def _read(self, word: str) -> str:
-        first, _, rest = self._pipe(self._process.stdout).readline().decode().partition(" ")
+        first, _, rest = self._says.readline().decode().partition(" ")
         if first == "ERROR":
             sentence, exit_code = json.loads(rest)
             raise LoadgenError(sentence, ExitCode(exit_code))
         if first != word or not rest.endswith("\n"):
             raise self._failure()
         return rest
-
-    @staticmethod
-    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-        assert pipe is not None
-        return pipe
 
     def _failure(self) -> LoadgenError:
         self._process.kill()
@@ -234,7 +207,8 @@ def main() -> None:
     """Read the plan, run it, tell of it."""
     try:
         plan = TaskPlan.model_validate_json(sys.stdin.readline())
-        _say(f"FACTS {run_task(plan, _agree, ends_early_on=signal.SIGTERM).model_dump_json()}")
+        facts = run_task(plan, _agree, ends_early_on=signal.SIGTERM)
+        _say(f"FACTS {facts.model_dump_json()}")
     except LoadgenError as error:
         _say(f"ERROR {json.dumps([str(error), error.exit_code])}")
         sys.exit(int(error.exit_code))

@@ -7,14 +7,18 @@ is not as fast as the loopback. Connections to other brokers than the service UR
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import uvloop
 
-from loadgen.engine.connecting import parse_service_url, raise_open_file_limit
+from loadgen.engine.connecting import (
+    CONNECTING_AT_ONCE,
+    parse_service_url,
+    raise_open_file_limit,
+)
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class Relay:
         connections: So many it may have to pass on at once.
 
     Attributes:
-        service_url: Where it listens.
+        service_url: Where it listens, within the block.
     """
 
     def __init__(self, service_url: str, connections: int) -> None:
@@ -43,18 +47,17 @@ class Relay:
             raise UsageError(f"a link by TLS ({service_url}) is neither cut nor slowed")
         raise_open_file_limit(2 * connections)
         self._target = parse_service_url(service_url)
-        self.service_url = ""
-        self._listens: Future[str] = Future()
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
-        self._whole: asyncio.Event
-        self._over: asyncio.Event
-        self._loop: asyncio.AbstractEventLoop
+        self._whole, self._over = asyncio.Event(), asyncio.Event()
         self._rate = self._free_at = 0.0
         self._passing: set[asyncio.Task[None]] = set()
 
     def __enter__(self) -> Relay:
+        self._listens = socket.create_server((_HOST, 0), backlog=CONNECTING_AT_ONCE)
+        self.service_url = f"pulsar://{_HOST}:{self._listens.getsockname()[1]}"
+        self._loop = self._runner.get_loop()
         self._thread.start()
-        self.service_url = self._listens.result()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -75,21 +78,14 @@ class Relay:
         self._rate = rate
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with self._runner as runner:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._whole, self._over = asyncio.Event(), asyncio.Event()
         self._whole.set()
-        try:
-            server = await asyncio.start_server(self._accepted, _HOST, 0, limit=_CHUNK_BYTES)
-        except OSError as error:
-            self._listens.set_exception(error)
-            return
-        async with server:
-            port = server.sockets[0].getsockname()[1]
-            self._listens.set_result(f"pulsar://{_HOST}:{port}")
+        async with await asyncio.start_server(
+            self._accepted, sock=self._listens, limit=_CHUNK_BYTES
+        ):
             await self._over.wait()
             for task in self._passing:
                 task.cancel()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 SAMPLE_SECONDS = 0.25
-_REQUEST_TIMEOUT_SECONDS = 2.0
-_LARGEST_PAGE_BYTES = 16 * 1024 * 1024
+REQUEST_TIMEOUT_SECONDS = 2.0
+LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
 """So many may pass until memory has come back after the last client has gone."""
 _MOST_POINTS = 200_000
@@ -57,8 +57,8 @@ _KEPT = (
 # Always 1: what it says is in its labels, and in run.json.
 _LABELS_ONLY = "floodgate_server_info"
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
-_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
-_UNREADABLE = (OSError, ValueError, HTTPException)
+LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+UNREADABLE = (OSError, ValueError, HTTPException)
 _RESET_HIGH_WATER_MARK = "5"
 _MEMORY = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
 _OPEN_FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
@@ -122,22 +122,19 @@ class Samples:
             t0: The agreed start on the clock of the samples.
             t0_epoch_seconds: The same on the wall clock.
         """
-        columns: dict[str, list[object]] = {
-            name: [] for name in ("run", "process", "at", "seconds", "metric", "figure", "value")
-        }
-        for process, series in self._series.items():
-            for metric, (moments, values) in series.items():
-                count = len(values)
-                columns["run"] += [run] * count
-                columns["process"] += [process] * count
-                columns["metric"] += [metric] * count
-                columns["figure"] += [figure_of(metric)] * count
-                columns["seconds"] += [moment - t0 for moment in moments]
-                columns["value"] += values
-        columns["at"] = [
-            round((t0_epoch_seconds + each) * 1e6)  # type: ignore[operator]
-            for each in columns["seconds"]
+        rows = [
+            (process, metric, moment - t0, value)
+            for process, series in self._series.items()
+            for metric, (moments, values) in series.items()
+            for moment, value in zip(moments, values, strict=True)
         ]
+        names = ("process", "metric", "seconds", "value")
+        columns: dict[str, list[object]] = {
+            name: [row[place] for row in rows] for place, name in enumerate(names)
+        }
+        columns["run"] = [run] * len(rows)
+        columns["figure"] = [figure_of(row[1]) for row in rows]
+        columns["at"] = [round((t0_epoch_seconds + row[2]) * 1e6) for row in rows]
         write_table(directory, "samples", 0, columns)
 
 
@@ -160,9 +157,8 @@ class ServerWatch(Samples):
     """Samples every target for the time of a block, on the clock of ``time.perf_counter``."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
-        targets = list(targets)
-        super().__init__(target.process for target in targets)
-        self._watches = {target.process: _TargetWatch(target, self) for target in targets}
+        self._watches = {each.process: _TargetWatch(each, self) for each in targets}
+        super().__init__(self._watches)
         self._stack = ExitStack()
 
     def __enter__(self) -> ServerWatch:
@@ -182,16 +178,15 @@ class ServerWatch(Samples):
 
 
 class _TargetWatch:
-    """The threads that sample one server."""
+    """The threads that sample one server. Mutable state: its books, None while they are closed."""
 
     def __init__(self, target: Target, samples: Samples) -> None:
         self._target = target
         self._samples = samples
-        self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
-        self._books_open = self._books is not None
+        self._books = self._books_of(target.pid)
         self._pages = WebPages()
         self._over = threading.Event()
-        watches = [self._watch] if self._books is None else [self._watch, self._read_books]
+        watches = [self._watch] if target.pid is None else [self._watch, self._read_books]
         self._threads = [
             threading.Thread(target=each, name=f"sample-{target.process}", daemon=True)
             for each in watches
@@ -206,7 +201,7 @@ class _TargetWatch:
         target = self._target
         try:
             self._scrape()
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
             raise UsageError(
                 f"{target.admin_url}/metrics/ cannot be read ({reason}): "
@@ -214,7 +209,7 @@ class _TargetWatch:
             ) from None
         if self._books is not None:
             self._books.reset_high_water_mark()
-            self._samples.add(target.process, time.perf_counter(), self._books.samples())
+            self._add(self._books.samples())
         for thread in self._threads:
             thread.start()
 
@@ -224,20 +219,21 @@ class _TargetWatch:
             thread.join()
 
     def restarted(self, pid: int) -> None:
-        if self._books is not None:
-            self._books = KernelBooks(self._target.process, pid)
-            self._books_open = True
+        if self._target.pid is not None:
+            self._books = self._books_of(pid)
+
+    def _books_of(self, pid: int | None) -> KernelBooks | None:
+        return None if pid is None else KernelBooks(self._target.process, pid)
 
     def _read_books(self) -> None:
-        assert self._books is not None
         while not self._over.wait(SAMPLE_SECONDS):
+            books = self._books
             try:
-                seen = self._books.samples()
+                self._add({} if books is None else books.samples())
             except UsageError:
                 # It has ended. Another may answer at its address by now, and tells of itself.
-                self._books_open = False
-            else:
-                self._samples.add(self._target.process, time.perf_counter(), seen)
+                if self._books is books:
+                    self._books = None
 
     def _watch(self) -> None:
         process = self._target.process
@@ -254,17 +250,19 @@ class _TargetWatch:
         """Scrape; a gap in the curve says what there is to say where the page does not come."""
         try:
             self._scrape()
-        except _UNREADABLE:
+        except UNREADABLE:
             return False
         return True
 
     def _scrape(self) -> None:
         url = f"{self._target.admin_url.rstrip('/')}/metrics/"
-        page = self._pages.read(url, _REQUEST_TIMEOUT_SECONDS, _LARGEST_PAGE_BYTES)
-        samples = dict(kept_samples(page))
-        if self._books_open:
-            for metric in _OF_THE_PROCESS:
-                samples.pop(metric, None)
+        page = self._pages.read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
+        kept = dict(kept_samples(page))
+        # What the books tell, nobody else has to.
+        told = () if self._books is None else _OF_THE_PROCESS
+        self._add({metric: value for metric, value in kept.items() if metric not in told})
+
+    def _add(self, samples: Mapping[str, float]) -> None:
         self._samples.add(self._target.process, time.perf_counter(), samples)
 
 
@@ -273,7 +271,7 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
     for line in page.splitlines():
         found = _SAMPLE.match(line) if is_kept(line) else None
         if found is not None and not math.isnan(value := float(found[3])):
-            yield found[1] + other_labels(_LABEL.findall(found[2] or "")), value
+            yield found[1] + other_labels(LABEL.findall(found[2] or "")), value
 
 
 def is_kept(name: str) -> bool:

@@ -11,22 +11,23 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from loadgen.access import WebPages
+from loadgen.places.sampling import (
+    LABEL,
+    LARGEST_PAGE_BYTES,
+    REQUEST_TIMEOUT_SECONDS,
+    UNREADABLE,
+)
 from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TIMEOUT_SECONDS = 2.0
-_LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 _INFO = re.compile(rf"^({METRIC}|pulsar_version_info)\{{(.*)\}} ", re.MULTILINE)
-_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _BROKERS = "/admin/v2/brokers"
-_UNREACHABLE = (OSError, ValueError, HTTPException)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def read_server_facts(process: str, admin_url: str) -> ServerFacts:
 
 def facts_of_page(page: str) -> ServerFacts:
     """Return what a page of metrics says of its server."""
-    found = {name: dict(_LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
+    found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
     own = found.get(METRIC)
     if own is None:
         return ServerFacts(found.get("pulsar_version_info", {}).get("version"))
@@ -68,8 +69,8 @@ def facts_of_page(page: str) -> ServerFacts:
 def _text(url: str) -> str:
     """Return what is at a URL; nothing if it is not to be had."""
     try:
-        return WebPages().read(url, _TIMEOUT_SECONDS, _LARGEST_ANSWER_BYTES)
-    except _UNREACHABLE:
+        return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
+    except UNREADABLE:
         return ""
 
 

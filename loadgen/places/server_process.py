@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from loadgen.errors import LoadgenError
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 READY_SECONDS = 60.0
@@ -109,18 +109,24 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 
 @contextmanager
-def termination_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
+def signals_taken(
+    handler: Callable[[int, object], None], *numbers: signal.Signals
+) -> Iterator[None]:
+    """Let a function take signals within the block; only the main thread can have that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, _interrupt) for number in numbers]
+    before = [signal.signal(number, handler) for number in numbers]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        for number, handled in zip(numbers, before, strict=True):
+            signal.signal(number, handled)
+
+
+def termination_interrupts() -> AbstractContextManager[None]:
+    """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
+    return signals_taken(_interrupt, signal.SIGTERM, signal.SIGHUP)
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
@@ -208,28 +214,28 @@ def last_sentences(path: Path) -> str:
 
     Source: server.command_line, on what a user gets wrong.
     """
-    lines = _lines_of(path)
-    records = [place for place, line in enumerate(lines, 1) if _LOG_RECORD.match(line)]
-    said = lines[records[-1] if records else 0 :]
+    said: list[str] = []
+    for line in _lines_of(path):
+        if _LOG_RECORD.match(line):
+            said.clear()
+        else:
+            said.append(line)
     if any(line.startswith("Traceback ") for line in said):
         return ""
-    if len(said) > _SENTENCES_SHOWN:
-        left = len(said) - _SENTENCES_SHOWN
+    if (left := len(said) - _SENTENCES_SHOWN) > 0:
         said[_SENTENCES_SHOWN:] = [f"and {left} more lines in {path}"]
     return "\n".join(said)
 
 
 def log_tail(path: Path) -> str:
     """Return the last lines of a log, indented; a note when there is none."""
-    lines = _lines_of(path)[-_LOG_LINES_SHOWN:]
-    return "\n".join(f"    {line}" for line in lines or ["(empty)"])
+    return "\n".join(f"    {line}" for line in _lines_of(path)[-_LOG_LINES_SHOWN:] or ["(empty)"])
 
 
 def _lines_of(path: Path) -> list[str]:
-    try:
+    with suppress(OSError):
         return path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
+    return []
 
 
 class RestartableServer:
@@ -253,11 +259,10 @@ class RestartableServer:
         Raises:
             ServerStartError: It did not come up again.
         """
-        urls = {
-            _PORT_KEYS[self._launch.module]: self.server.service_url,
-            "webServicePort": self.server.web_url,
+        ports = {
+            _PORT_KEYS[self._launch.module]: str(urlsplit(self.server.service_url).port),
+            "webServicePort": str(urlsplit(self.server.web_url).port),
         }
-        ports = {key: str(urlsplit(url).port) for key, url in urls.items()}
         with self._one_at_a_time:
             self._end(kill=True)
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
@@ -265,19 +270,15 @@ class RestartableServer:
             self.server = self._threads.submit(self._start).result()
         return self.server
 
-    def stop(self, *, kill: bool = False) -> None:
-        """End the process: let it drain, or kill it."""
+    def stop(self) -> None:
+        """Let it drain and end."""
         with self._one_at_a_time:
-            self._end(kill=kill)
+            self._end(kill=False)
 
-    def _end(self, *, kill: bool) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            if kill:
-                process.kill()
-            else:
-                process.send_signal(signal.SIGCONT)  # one that stands still would not end
-            stop(process)
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        with self._one_at_a_time:
+            self._end(kill=True)
 
     def pause(self) -> None:
         """Let it stand still until :meth:`go_on`."""
@@ -288,9 +289,15 @@ class RestartableServer:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.send_signal(number)
+
+    def _end(self, *, kill: bool) -> None:
+        # One that stands still would not end.
+        self._signal(signal.SIGKILL if kill else signal.SIGCONT)
+        process, self._process = self._process, None
+        if process is not None:
+            stop(process)
 
     def _start(self) -> ServerProcess:
         with self._launch.log.open("ab") as log:  # behind what a killed one wrote

@@ -101,8 +101,7 @@ class Shocks:
             return
         begun = time.time()
         try:
-            undo = self._act(shock)
-            if undo is not None:
+            if (undo := self._act(shock)) is not None:
                 self._over.wait(shock.lasts)
                 undo()
         except LoadgenError as error:
@@ -116,7 +115,7 @@ class Shocks:
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
         """Let a shock happen; return what ends one that lasts."""
-        servers, relay, role = self._servers, self._relay, shock.role or "broker"
+        servers, relay = self._servers, self._relay
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
         elif relay is not None and (shock.cut or shock.slow):
@@ -124,14 +123,11 @@ class Shocks:
             if shock.cut:
                 relay.cut()
             return relay.mend
-        elif servers is not None and shock.pause:
-            servers.pause(role)
-            return lambda: servers.go_on(role)
         elif servers is not None and shock.role:
-            {"kill": servers.kill, "stop": servers.stop, "restart": servers.restart}[shock.kind](
-                role
-            )
-            self._watch.restarted(role, servers.pids[role])
+            server = servers.by_role[shock.role]
+            getattr(server, shock.kind)()
+            self._watch.restarted(shock.role, server.server.pid)
+            return server.go_on if shock.pause else None
         return None  # A group's connections are lost by its tasks themselves.
 
 

@@ -10,54 +10,58 @@ import asyncio
 import gc
 import time
 from collections import defaultdict, deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from limiter.clock import clock_sleep
+from limiter.clock import clock_sleep, deadline
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
-from loadgen.engine.context import SOCKETS, Ground, TaskContext
+from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.clients import Namespace, TaskShare, client_plans
-from loadgen.plan.phases import Phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
 
 
-class TaskPlan(BaseModel):
+class TaskPlan(TaskShare):
     """The instructions for one task; they travel as JSON.
 
     Attributes:
-        groups: All of the run's; each task has every ``tasks``-th client.
-        task: Its number, from 0.
-        loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
         directory: Where its rows are written.
-        anew: When all connections of a group are lost, and its name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     groups: tuple[AnyGroup, ...]
-    namespaces: tuple[Namespace, ...]
-    phases: Phases = Phases()
-    seed: int = 1
     service_url: str = ""
     admin_url: str = ""
-    task: int = 0
-    tasks: int = 1
-    loopback: bool = True
     progress_address: tuple[str, int] | None = None
     directory: str = ""
     run: str = ""
-    anew: tuple[tuple[float, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        document: Document,
+        namespaces: tuple[Namespace, ...],
+        **more: Any,  # noqa: ANN401 - other attributes
+    ) -> TaskPlan:
+        """Return the plan of a document."""
+        return cls(
+            groups=document.clients,
+            namespaces=namespaces,
+            phases=document.phases,
+            seed=document.seed,
+            anew=document.anew,
+            **more,
+        )
 
     @property
     def connections(self) -> int:
@@ -101,8 +105,7 @@ class TaskFacts(BaseModel):
     requests: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(NamedTuple):
     """What one task has to show."""
 
     facts: TaskFacts
@@ -116,28 +119,25 @@ class Task:
         plan: Its share of the run.
         agree: Called once all clients are connected, in a thread of its own, with the wall clock;
             returns the start that all tasks agree on, in seconds of the epoch.
-        ground: Its time, and its ways to a server.
+        ground: Its connector, time and clock, where they are not those of sockets.
     """
 
     def __init__(
-        self, plan: TaskPlan, agree: Callable[[float], float], ground: Ground = SOCKETS
+        self,
+        plan: TaskPlan,
+        agree: Callable[[float], float],
+        **ground: Any,  # noqa: ANN401 - fields of TaskContext
     ) -> None:
         self.plan = plan
         self.context = TaskContext(
             plan.service_url,
-            ground.new_connector(),
-            ground.new_time(),
-            ground.clock,
-            plan.admin_url,
-            plan.phases.warm_up,
-            plan.phases.end,
+            admin_url=plan.admin_url,
+            warm_up=plan.phases.warm_up,
+            end=plan.phases.end,
+            **ground,
         )
         self._agree = agree
-        share = TaskShare(
-            plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback, plan.anew
-        )
-        plans = client_plans(plan.groups, plan.namespaces, share)
-        self._clients = [LoadClient(each, self.context) for each in plans]
+        self._clients = [LoadClient(each, self.context) for each in client_plans(plan)]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
         self._stop = asyncio.Event()
@@ -203,49 +203,46 @@ class Task:
     async def _course(self) -> None:
         """Start all clients, each at its moment, and go through the phases."""
         phases, loop = self.plan.phases, asyncio.get_running_loop()
-        starting = loop.create_task(self._start_all())
-        watching = loop.create_task(self._end_when_settled())
-        self._enter("warm-up" if phases.warm_up else "measure")
-        stopped = loop.create_task(self._stop.wait())
+        beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
-            for phase, end in (
-                ("measure", phases.warm_up),
-                ("hold", phases.warm_up + phases.measure),
-                ("drain", phases.end),
-            ):
-                if end > self.context.time.seconds() and not self._stop.is_set():
-                    waiting = loop.create_task(self._sleep_until(end))
-                    await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
-                if not (phase == "hold" and not phases.hold):
-                    self._enter(phase)
+            self._enter("warm-up" if phases.warm_up else "measure")
+            await self._pass_by(phases.warm_up)
+            self._enter("measure")
+            await self._pass_by(phases.warm_up + phases.measure)
+            if phases.hold:
+                self._enter("hold")
+                await self._pass_by(phases.end)
         finally:
-            for each in (starting, watching, stopped):
+            for each in beside:
                 each.cancel()
         await self._drain()
 
+    async def _pass_by(self, moment: float) -> None:
+        """Wait for a moment, or until nothing new is to begin."""
+        if (left_seconds := moment - self.context.time.seconds()) > 0:
+            with suppress(TimeoutError):
+                async with deadline(self.context.clock, left_seconds):
+                    await self._stop.wait()
+
     async def _sleep_until(self, moment: float) -> None:
-        await clock_sleep(self.context.clock, max(0.0, moment - self.context.time.seconds()))
+        if (left_seconds := moment - self.context.time.seconds()) > ON_TIME_SECONDS:
+            await clock_sleep(self.context.clock, left_seconds)
 
     def _enter(self, phase: str) -> None:
         self.context.totals.phase = phase
 
     async def _start_all(self) -> None:
         """Start each client when its moment has come; those without one when there is a place."""
-        timed = [each for each in self._clients if each.plan.start is not None]
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
-        seen: float | None = None
+        timed = [each for each in self._clients if each.plan.start is not None]
+        lags = self.context.lags
         for client in sorted(timed, key=lambda each: each.started):
-            late = self.context.time.seconds() - client.started
-            if late < -ON_TIME_SECONDS:
-                await self._sleep_until(client.started)
-                late = max(0.0, self.context.time.seconds() - client.started)
-            if client.started != seen:
-                seen = client.started
+            await self._sleep_until(client.started)
+            late = max(0.0, self.context.time.seconds() - client.started)
+            if late <= lags.setdefault(client.started, late):
                 self._start_error = max(self._start_error, late)
-                self.context.lags.setdefault(seen, max(0.0, late))
             self._start(client)
 
     def _start(self, client: LoadClient) -> None:
@@ -285,14 +282,9 @@ class Task:
         """Begin nothing new, and wait for what is under way for as long as the document says."""
         self._enter("drain")
         self._stop.set()
-        loop = asyncio.get_running_loop()
-        for client in self._clients:
-            client.stopping.set()
-        idle = loop.create_task(_all(client.finish() for client in self._clients))
-        over = loop.create_task(clock_sleep(self.context.clock, self.plan.phases.drain))
-        await asyncio.wait((idle, over), return_when=asyncio.FIRST_COMPLETED)
-        idle.cancel()
-        over.cancel()
+        with suppress(TimeoutError):
+            async with deadline(self.context.clock, self.plan.phases.drain):
+                await asyncio.gather(*(client.finish() for client in self._clients))
 
     async def _end(self) -> None:
         for task in self._running:
@@ -310,6 +302,10 @@ class Task:
             await clock_sleep(self.context.clock, REPORT_SECONDS)
 
     def _facts(self, t0: float, watched: dict[str, Any]) -> TaskFacts:
+        first: dict[int, float] = {}
+        for row in self.context.rows.requests:
+            if row.sent is not None:
+                first.setdefault(row.client, row.sent - row.due)
         versions: Sequence[str] = sorted(
             {each.server_version for each in self._clients if each.server_version}
         )
@@ -317,16 +313,10 @@ class Task:
             task=self.plan.task,
             clients=len(self._clients),
             start_error_seconds=self._start_error,
-            client_start_error_seconds=max(
-                (each.start_error for each in self._clients), default=0.0
-            ),
+            client_start_error_seconds=max([0.0, *first.values()]),
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),
             server_version=versions[0] if versions else "",
             **watched,
         )
-
-
-async def _all(works: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
-    await asyncio.gather(*works)

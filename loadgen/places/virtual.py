@@ -8,15 +8,14 @@ import logging
 import math
 import re
 import signal
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
-from loadgen.engine.context import Ground
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
+from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
@@ -125,7 +124,7 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
-    simulation = _Simulation(document, run, times or SERVICE_TIMES[document.servers.service_times])
+    times = times or SERVICE_TIMES[document.servers.service_times]
     with (
         stopped_watches(),
         servers_silent(),
@@ -134,9 +133,41 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
-            return runner.run(simulation.run(on_begun))
+            return runner.run(_simulated(document, run, times, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+async def _simulated(
+    document: Document,
+    run: str,
+    times: ServiceTimes,
+    on_begun: Callable[[Callable[[], tuple[float, Totals]]], None],
+) -> VirtualRun:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    network, moments = Network(loop), VirtualRunTime(loop.time)
+    topics = document.topics.plan() if document.topics.made else None
+    names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
+    url = service_url(document.servers)
+    plan = TaskPlan.of(document, names, service_url=url, loopback=False, run=run)
+    async with virtual_servers(document.servers, topics, network, times) as services:
+        clock, connector = network.clock, VirtualConnector(network)
+        task = Task(plan, agreed, connector=connector, time=moments, clock=clock)
+        sampler = _Sampler(services, clock)
+        sampler.start()
+        totals = task.context.totals
+        on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
+        facts, rows = await task.run()
+        # The servers learn that all clients have left: now their books have to balance.
+        await clock_sleep(clock, _SETTLE_SECONDS)
+        sampler.stop()
+        told = {name: _facts_of(each) for name, each in services.items()}
+    for row in rows.requests:
+        verify(row)
+    # What this process worked is no share of virtual time: no generator can be too slow.
+    facts = facts.model_copy(update={"cpu_seconds": 0.0})
+    return VirtualRun(facts, rows, sampler.samples, moments.t0, told)
 
 
 @contextmanager
@@ -159,9 +190,6 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
 
     asyncio's own handler would cancel one task, and the others would end in virtual time.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield may_go_on
-        return
     interrupts: list[int] = []
 
     def look() -> bool:
@@ -171,13 +199,12 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
             raise KeyboardInterrupt
         return goes_on
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(each, lambda number, _: interrupts.append(number)) for each in numbers]
-    try:
+    def interrupt(number: int, frame: object) -> None:
+        del frame
+        interrupts.append(number)
+
+    with signals_taken(interrupt, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         yield look
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -195,56 +222,6 @@ def uncollected() -> Iterator[None]:
         gc.collect()
         if was_enabled:
             gc.enable()
-
-
-class _Simulation:
-    """A run to be."""
-
-    def __init__(self, document: Document, run: str, times: ServiceTimes) -> None:
-        self._document = document
-        self._run = run
-        self._times = times
-        topics = document.topics
-        self._topics = topics.plan() if topics.made else None
-
-    async def run(
-        self, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
-    ) -> VirtualRun:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        network, wanted = Network(loop), self._document.servers
-        async with virtual_servers(wanted, self._topics, network, self._times) as services:
-            clock, connector = network.clock, VirtualConnector(network)
-            ground = Ground(clock, lambda: VirtualRunTime(loop.time), lambda: connector)
-            task = Task(self._plan(), agreed, ground)
-            sampler = _Sampler(services, clock)
-            sampler.start()
-            moments, totals = task.context.time, task.context.totals
-            on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
-            result = await task.run()
-            # The servers learn that all clients have left: now their books have to balance.
-            await clock_sleep(clock, _SETTLE_SECONDS)
-            sampler.stop()
-            told = {name: _facts_of(each) for name, each in services.items()}
-            for row in result.rows.requests:
-                verify(row)
-        # What this process worked is no share of virtual time: no generator can be too slow.
-        facts = result.facts.model_copy(update={"cpu_seconds": 0.0})
-        return VirtualRun(facts, result.rows, sampler.samples, moments.t0, told)
-
-    def _plan(self) -> TaskPlan:
-        document, plan = self._document, self._topics
-        names = known_namespaces(document.topics) if plan is None else hashed_namespaces(plan)
-        return TaskPlan(
-            groups=document.clients,
-            namespaces=names,
-            phases=document.phases,
-            seed=document.seed,
-            service_url=service_url(document.servers),
-            loopback=False,
-            run=self._run,
-            anew=document.anew,
-        )
 
 
 class _Sampler:

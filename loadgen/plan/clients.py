@@ -9,11 +9,12 @@ import random
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from loadgen.plan.arrivals import Concurrency
+from loadgen.plan.phases import Phases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,33 +80,35 @@ class ClientPlan:
     source_address: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskShare:
+class TaskShare(BaseModel):
     """The part of a run that one task has: every ``tasks``-th client, from number ``task``.
 
     Attributes:
-        end: When nothing new begins, in seconds since the agreed start.
+        groups: All of the run's.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
         anew: When all connections of a group are lost, and its name.
     """
 
-    task: int
-    tasks: int
-    seed: int
-    end: float
-    loopback: bool = False
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    groups: tuple[Any, ...]
+    namespaces: tuple[Namespace, ...]
+    phases: Phases = Phases()
+    seed: int = 1
+    task: int = 0
+    tasks: int = 1
+    loopback: bool = True
     anew: tuple[tuple[float, str], ...] = ()
 
 
-def client_plans(
-    groups: Sequence[Group], namespaces: Sequence[Namespace], share: TaskShare
-) -> Iterator[ClientPlan]:
+def client_plans(share: TaskShare) -> Iterator[ClientPlan]:
     """Yield the clients of one task."""
+    groups: Sequence[Group] = share.groups
     begun = accumulate((group.count for group in groups), initial=0)
     for (number, group), first in zip(enumerate(groups), begun, strict=False):
         starts = start_moments(group, share.seed + number)
         anew = [moment for moment, name in share.anew if name == group.name]
-        chosen = namespaces[slice(*(group.namespaces or (None, None)))]
+        chosen = share.namespaces[slice(*(group.namespaces or (None, None)))]
         for index in range((share.task - first) % share.tasks, group.count, share.tasks):
             client = first + index
             # One more mixing step than seeds that only count up would have.
@@ -117,7 +120,7 @@ def client_plans(
                 namespace=chosen[group.namespace_of(index, len(chosen))],
                 start=starts[index] if index < len(starts) else None,
                 seed=seed,
-                drops=(*_drops(group, share.end, seed), *anew),
+                drops=(*_drops(group, share.phases.end, seed), *anew),
                 source_address=source_address(client) if share.loopback else None,
             )
 

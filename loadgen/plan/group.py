@@ -96,17 +96,20 @@ class Group(Part):
 
     @property
     def connections_each(self) -> int:
-        """Connections of a client at once, if the server is a proxy: it takes the most."""
-        return 1
+        """Connections of a client at once, if the server is a proxy: it takes the most.
+
+        What a client opens, a proxy passes on in a tunnel.
+        """
+        return 2 if self.opens else 1
 
     def namespace_of(self, index: int, namespaces: int) -> int:
         """Return which of its namespaces a client has, by its number in the group."""
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return about how many requests a client sends in so many seconds."""
-        del seconds
-        return 1.0
+        """Return about how many requests a client sends in so many seconds: on its beat, if any."""
+        every = getattr(self, "every", 0.0)
+        return max(1.0, seconds / every) if every else 1.0
 
     @property
     def lasts(self) -> bool:

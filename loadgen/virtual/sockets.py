@@ -12,12 +12,7 @@ from urllib.parse import urlsplit
 
 from limiter.clock import deadline
 from loadgen.engine.answer_stream import Listing
-from loadgen.engine.connecting import (
-    CONNECT_TIMEOUT_SECONDS,
-    CONNECTING_AT_ONCE,
-    ConnectFailedError,
-    connect_failure,
-)
+from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.engine.context import RunTime
 from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 from loadgen.virtual.loop import EPOCH_MS
@@ -53,14 +48,13 @@ def agreed(_: float) -> float:
     return EPOCH_MS / 1000
 
 
-class VirtualConnector:
-    """Connects clients over a simulated network; see Connector."""
+class VirtualConnector(Connector):
+    """Connects clients over a simulated network."""
 
     def __init__(self, network: Network) -> None:
+        super().__init__()
         self._network = network
-        self.service = ""
         self._parsed: dict[bytes, pb.BaseCommand] = {}
-        self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
 
     def allow(self, connections: int) -> None:
         """Do nothing: there are no open files."""
@@ -69,19 +63,10 @@ class VirtualConnector:
         """Take note of the server, which is here, whatever its URL says."""
         self.service = urlsplit(service_url).netloc
 
-    async def connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
-    ) -> str | None:
-        """Connect one client; return why that failed, or None."""
+    async def _connect(
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None
+    ) -> None:
         port = urlsplit(f"//{other or self.service}").port or 0
-        try:
-            async with self._places:
-                await self._connect(client, receive_buffer_bytes, port)
-        except (OSError, ConnectFailedError) as error:
-            return connect_failure(error)
-        return None
-
-    async def _connect(self, client: LoadConnection, receive_buffer_bytes: int, port: int) -> None:
         sock = VirtualSocket(client, self._parsed)
         sock.end = end = self._network.connect(sock, reader_of(client), port, receive_buffer_bytes)
         try:
@@ -94,8 +79,9 @@ class VirtualConnector:
 
 def reader_of(client: LoadConnection) -> Reader:
     """Return what reads as fast as a client does, from now on."""
-    rate = client.reader.rate
-    return Paced(rate, client.context.time.monotonic()) if rate else UNLIMITED
+    if (budget := client.budget) is None:
+        return UNLIMITED
+    return Paced(budget.rate, client.context.time.monotonic())
 
 
 class VirtualSocket(asyncio.Transport):
@@ -159,7 +145,6 @@ class VirtualSocket(asyncio.Transport):
                     body.feed(memoryview(piece)[offset:])
                 offset = max(0, offset - len(piece))
             client.receive(Listing(frame.request_id, body))
-        client.between_frames()
 
     def disconnected(self, error: Exception | None) -> None:
         """Tell the client that the server has ended the connection."""

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.documents.model import Document
-from loadgen.engine.latency_buckets import nearest_rank
+from loadgen.engine.totals import nearest_rank
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from tests.proof.result import ProofOptions, ProofResult

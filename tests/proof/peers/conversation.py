@@ -173,7 +173,7 @@ class _Conversation:
             await self._read_to_the_end(reader, writer)
 
     def _ask(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(list_frame(self._plan.request_id, self._plan.expected.name, None, None, {}))
+        writer.write(list_frame(self._plan.request_id, self._plan.expected.name))
 
     async def _ask_and_leave(self, writer: asyncio.StreamWriter) -> None:
         if self._plan.stage is Stage.ASKED:

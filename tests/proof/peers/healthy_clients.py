@@ -98,7 +98,7 @@ class HealthyClient:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float
     ) -> None:
         expected = self._truth.namespaces[0]
-        writer.write(list_frame(self._request_id, expected.name, None, None, {}))
+        writer.write(list_frame(self._request_id, expected.name))
         try:
             async with deadline(LoopClock(), OPERATION_SECONDS):
                 frame = await self._answer(reader, writer)

@@ -73,7 +73,7 @@ class HonestPeer:
 
     def ask(self, listings: int = 1) -> None:
         """Ask for so many listings; what the socket does not take goes with a later turn."""
-        self._unsent += list_frame(1, self._namespace, None, None, {}) * listings
+        self._unsent += list_frame(1, self._namespace) * listings
 
     def turn(self, started: float) -> None:
         """Send what waits, and read what the rate allows by now."""

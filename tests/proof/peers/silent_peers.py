@@ -53,9 +53,7 @@ class SilentPeer:
 
     def ask(self, listings: int) -> None:
         """Send as many requests at once; their ids count from 1."""
-        frames = [
-            list_frame(number + 1, self.namespace, None, None, {}) for number in range(listings)
-        ]
+        frames = [list_frame(number + 1, self.namespace) for number in range(listings)]
         self.socket.sendall(b"".join(frames))
 
     def leave(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loadgen.engine.connection import LoadConnection
 
 BASE = "persistent://public/default/"
-URL = "pulsar://broker:6650"
+URL, OTHER_URL = "pulsar://broker:6650", "pulsar://other:6650"
 Type = pb.BaseCommand
 
 
@@ -38,6 +38,7 @@ class ScriptedBroker:
         asked: When a request came, its kind, and its fields.
         open: The connections that stand.
         made: Servers that connections were made to; None is the service URL.
+        redirects: So many lookups are sent on to another broker.
     """
 
     clock: Clock
@@ -48,6 +49,7 @@ class ScriptedBroker:
     watches: bool = True
     reconciles: bool = False
     proxied: bool = False
+    redirects: int = 0
     down: bool = False
     service: str = "broker:6650"
     asked: list[tuple[float, str, dict[str, Any]]] = field(default_factory=list)
@@ -187,17 +189,20 @@ class ScriptedTransport(asyncio.Transport):
 
     def _lookup(self, command: pb.BaseCommand) -> None:
         asked = command.lookupTopic
+        answers = pb.CommandLookupTopicResponse
+        redirected = self.broker.redirects > 0
+        self.broker.redirects -= redirected
         found = pb.CommandLookupTopicResponse(
             request_id=asked.request_id,
-            response=pb.CommandLookupTopicResponse.Connect,
-            brokerServiceUrl=URL,
+            response=answers.Redirect if redirected else answers.Connect,
+            brokerServiceUrl=OTHER_URL if redirected else URL,
+            authoritative=redirected,
             proxy_through_service_url=self.broker.proxied,
         )
         told = Type(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=found)
         kind = "lookup" if asked.topic.endswith("*") else "lookup of a topic"
-        self._request(
-            kind, asked.request_id, {"topic": asked.topic}, lambda: self.client.receive(told)
-        )
+        fields = {"topic": asked.topic} | ({"authoritative": True} if asked.authoritative else {})
+        self._request(kind, asked.request_id, fields, lambda: self.client.receive(told))
 
     def _watch_topic_list(self, command: pb.BaseCommand) -> None:
         asked = command.watchTopicList

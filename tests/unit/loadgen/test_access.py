@@ -11,8 +11,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.authentication.token import AuthenticationToken
 from loadgen.access import WebPages, name_access, own_credentials
-from loadgen.engine.credentials import auth_response
-from loadgen.engine.frames import connect_frame
+from loadgen.engine.frames import auth_frame, connect_frame
 from loadgen.errors import UsageError
 from tests.support.peers.stand_in_admin import Given, stand_in_admin
 
@@ -49,7 +48,7 @@ def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
     token = AuthenticationToken("a.b.c")
     # When
     command = pb.BaseCommand.FromString(connect_frame(authentication=token)[8:])
-    again = auth_response("me", 20, token).authResponse.response
+    again = pb.BaseCommand.FromString(auth_frame(token)[8:]).authResponse.response
     # Then
     assert (command.connect.auth_method_name, command.connect.auth_data) == ("token", b"a.b.c")
     assert command.connect.feature_flags.supports_auth_refresh

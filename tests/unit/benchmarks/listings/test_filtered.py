@@ -60,7 +60,7 @@ async def test_the_yardstick_answers_each_request_once_it_is_whole() -> None:
     server = ParsingServer(b"answer")
     transport = MemoryTransport(server, reads_at_once=True)
     server.connection_made(transport)
-    data = connect_frame() + 2 * list_frame(1, "a/b", None, None, {})
+    data = connect_frame() + 2 * list_frame(1, "a/b")
     # When
     server.data_received(data[:-1])
     before = bytes(transport.received)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.errors import UsageError
-from loadgen.plan.clients import TaskShare, client_plans
+from loadgen.places.task import TaskPlan
+from loadgen.plan.clients import client_plans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +70,7 @@ def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> N
                 plan
                 for task in range(tasks)
                 for plan in client_plans(
-                    document.clients,
-                    document.topics.expected(),
-                    TaskShare(task, tasks, document.seed, document.phases.end),
+                    TaskPlan.of(document, document.topics.expected(), task=task, tasks=tasks)
                 )
             ),
             key=lambda plan: plan.number,

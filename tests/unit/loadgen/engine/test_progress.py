@@ -4,10 +4,9 @@ import asyncio
 import queue
 import socket
 
-from loadgen.engine.latency_buckets import BUCKETS
 from loadgen.engine.progress import ProgressReceiver, ProgressSender
 from loadgen.engine.rows import Outcome, RequestRow
-from loadgen.engine.totals import Totals
+from loadgen.engine.totals import BUCKETS, Totals
 from tests.support.clocks.settle import settle
 
 

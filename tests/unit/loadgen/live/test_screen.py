@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.engine.latency_buckets import (
+from loadgen.engine.rows import Outcome, RequestRow
+from loadgen.engine.totals import (
     BUCKETS,
+    Totals,
     bucket_of,
     nearest_rank,
     percentile,
     seconds_of,
 )
-from loadgen.engine.rows import Outcome, RequestRow
-from loadgen.engine.totals import Totals
 from loadgen.live.screen import COLUMNS, ROWS, WINDOW_SECONDS, Pulse, ServerRows, screen
 from loadgen.places.sampling import Samples
 

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from loadgen.commands.run import run
 from loadgen.engine.rows import Outcome, RequestRow
 from loadgen.engine.totals import Totals
 from loadgen.errors import UsageError
@@ -58,11 +59,12 @@ def test_a_port_serves_the_latest_totals_for_the_time_of_the_block() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/metrics"
-    with exported("mine", "storm", port) as take:
+    url, seen = f"http://127.0.0.1:{port}/metrics", []
+    with exported("mine", "storm", port, seen.append) as take:
         take(TOTALS)
         with urllib.request.urlopen(url) as response:
             assert "loadgen_connections_total" in response.read().decode()
+    assert seen == [TOTALS]
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url)
 
@@ -71,9 +73,20 @@ def test_a_port_that_is_taken_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"--metrics-port {port} cannot be had"):
-            exported("mine", "storm", port).__enter__()
+            exported("mine", "storm", port, print).__enter__()
 
 
 def test_without_a_port_nothing_is_served() -> None:
-    with exported("mine", "storm", None) as take:
+    seen = []
+    with exported("mine", "storm", None, seen.append) as take:
         take(TOTALS)
+    assert seen == [TOTALS]
+
+
+def test_the_port_is_of_the_loopback_alone_and_the_command_says_so() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with exported("mine", "storm", port, print), pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"http://127.0.0.2:{port}/metrics")
+    assert "at this port of the loopback" in (run.__doc__ or "")

@@ -142,7 +142,7 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
 
 def test_what_is_off_in_the_file_is_not_told_as_set_aside() -> None:
     keys = {"authenticationEnabled": "false", "webServicePortTls": "", "maxMessageSize": "9"}
-    assert OwnServer("broker", None, keys).set_aside(local_broker()) == []
+    assert OwnServer("broker", None, keys).set_aside() == []
 
 
 def test_what_is_not_given_is_told() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from client.discovery.families import FAMILIES
 from limiter.clock import clock_sleep
-from loadgen.engine.context import Ground, RunTime
+from loadgen.engine.context import RunTime
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.phases import Phases
@@ -75,8 +75,7 @@ def run(
             tasks=tasks,
             loopback=False,
         )
-        ground = Ground(clock, lambda: StartTime(clock.now), lambda: broker)
-        made = Task(plan, lambda now: now, ground)
+        made = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
         if stop_at is not None:
             clock.call_at(clock.now() + START + stop_at, made.interrupt)
         result = await made.run()
@@ -210,8 +209,7 @@ def test_every_request_ends_once_whatever_the_broker_does(
             service_url=URL,
             loopback=False,
         )
-        ground = Ground(clock, lambda: StartTime(clock.now), lambda: broker)
-        task = Task(plan, lambda now: now, ground)
+        task = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
         running = asyncio.get_running_loop().create_task(task.run())
         for verb, seconds in steps:
             if verb == "change":

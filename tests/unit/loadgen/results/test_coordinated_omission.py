@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.lookup import Lookup
 from loadgen.engine.client import LoadClient
 from loadgen.engine.context import RunTime, TaskContext
@@ -47,18 +48,18 @@ class StallingServer:
         if self._refuses and (left := self._left()):
             await asyncio.sleep(left)
 
-    def request(self, *_: object) -> asyncio.Future[str]:
+    def request(self, *_: object) -> asyncio.Future[pb.CommandLookupTopicResponse]:
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[str] = loop.create_future()
-        loop.call_later(self._left() + SERVICE, answer.set_result, "")
+        answer: asyncio.Future[pb.CommandLookupTopicResponse] = loop.create_future()
+        found = pb.CommandLookupTopicResponse()
+        loop.call_later(self._left() + SERVICE, answer.set_result, found)
         return answer
 
     def forget(self, _: int) -> None:
         """Nobody is told when the first byte came."""
 
-    def patience_end(self, seconds: float, *, rounds_up: bool) -> float:
-        del rounds_up
-        return asyncio.get_running_loop().time() + seconds
+    def patience_end(self) -> float:
+        return asyncio.get_running_loop().time() + 30
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -1,0 +1,98 @@
+"""Writes the rows of one client, and knows whether any of its requests is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from client.discovery.actions import Unanswered
+from loadgen.engine.rows import EventRow, Outcome, RequestRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from client.discovery.actions import Failure
+    from loadgen.engine.connection import Failed
+    from loadgen.engine.context import TaskContext
+    from loadgen.plan.clients import ClientPlan
+
+_OUTCOMES: dict[Failure, Outcome] = {
+    Unanswered.TIMED_OUT: Outcome.TIMEOUT,
+    Unanswered.DISCONNECTED: Outcome.DISCONNECTED,
+    Unanswered.UNREACHABLE: Outcome.UNREACHABLE,
+}
+
+
+class RowWriter:
+    """Writes rows. Mutable state: how many requests are under way.
+
+    Attributes:
+        now: Returns seconds since the agreed start.
+        stopping: Set when nothing new is to begin.
+    """
+
+    def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
+        self.plan = plan
+        self.context = context
+        self.group = plan.group
+        self.namespace = plan.namespace.name
+        self.now: Callable[[], float] = context.time.seconds
+        self.stopping = asyncio.Event()
+        self._under_way = 0
+        self._idle = asyncio.Event()
+
+    def event(self, what: str, value: float | None = None, text: str = "") -> None:
+        """Write a row of the table of events."""
+        group = self.group
+        at, of = self.now(), (self.plan.number, group.name, group.family, self.namespace)
+        self.context.rows.events.append(EventRow(at, *of, what, value, text))
+        self.context.totals.clients[f"{group.name} {what}"] += 1
+
+    def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
+        """Begin a row; :meth:`end_row` ends it."""
+        row = self._row(operation, self.now() if due is None else due, item)
+        self.context.rows.requests.append(row)
+        self._under_way += 1
+        return row
+
+    def _row(self, operation: str, due: float, item: str = "") -> RequestRow:
+        number, group = self.plan.number, self.group
+        return RequestRow(
+            number, group.name, group.family, operation, self.namespace, due, item=item
+        )
+
+    def _finished(self) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    @contextmanager
+    def not_idle(self) -> Iterator[None]:
+        """Have the end of the run wait for a block, at most for as long as it drains."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._finished()
+
+    def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
+        """End a row: it was answered, or it failed, or what came is wrong and why."""
+        row.done = self.now()
+        if failed is not None:
+            row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)
+            row.reason = failed.reason
+        else:
+            row.outcome, row.reason = Outcome.WRONG if wrong else Outcome.ANSWERED, wrong
+        if row.first_byte is None and row.outcome in (Outcome.ANSWERED, Outcome.REFUSED):
+            row.first_byte = row.done
+        if row.due >= self.context.warm_up:
+            self.context.totals.end(row)
+        self._finished()
+
+    async def finish(self) -> None:
+        """Begin nothing new, and return when nothing is under way."""
+        self.stopping.set()
+        while self._under_way:
+            self._idle.clear()
+            await self._idle.wait()

@@ -1,0 +1,62 @@
+"""A client that never reads learns that the server has closed its connection."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.engine.rows import Outcome
+from loadgen.places.task import Task, TaskPlan
+from loadgen.plan.clients import Namespace
+from loadgen.plan.phases import Phases
+from proto.frames import encode_command
+
+CONNECTED = encode_command(
+    pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=pb.CommandConnected(server_version="x"))
+)
+MORE_THAN_KERNELS_TAKE = bytes(16 << 20)
+RESET = struct.pack("ii", 1, 0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::"])
+@pytest.mark.parametrize("resets", [True, False])
+async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
+    host: str, *, resets: bool
+) -> None:
+    # Given a server that closes a connection whose answer is not read
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(CONNECTED)
+        await reader.read(1000)
+        accepted = writer.get_extra_info("socket")
+        answered = accepted.dup()
+        writer.transport.pause_reading()
+        answered.send(MORE_THAN_KERNELS_TAKE)
+        await asyncio.sleep(0.5)
+        if resets:
+            answered.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        answered.close()
+        writer.transport.abort()
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, 0), family=family, dualstack_ipv6=host == "::")
+    server = await asyncio.start_server(serve, sock=listening)
+    port = listening.getsockname()[1]
+    # When
+    plan = TaskPlan(
+        groups=[{"name": "deaf", "do": "list", "count": 1, "read": {"never": True}, "timeout": 30}],
+        namespaces=[Namespace(name="public/default")],
+        phases=Phases(measure=20, drain=0.1),
+        service_url=f"pulsar://127.0.0.1:{port}",
+    )
+    async with server:
+        result = await Task(plan, lambda now: now).run()
+    # Then
+    lost = [each for each in result.rows.events if each.what == "connection-lost"]
+    assert [each.text for each in lost] == ["closed by the server"]
+    assert 0.4 < lost[0].at < 10
+    assert [row.outcome for row in result.rows.requests] == [Outcome.DISCONNECTED]
