@@ -42,6 +42,9 @@ def _chart(chart: Chart) -> tuple[int, str]:
     chart = replace(chart, series=series, marks=sorted(chart.marks))
     x, y = _x_axis(chart), _y_axis(chart)
     legend, top = _legend([each for each in chart.series if each.name], _TITLE)
+    if chart.y_title:
+        legend += _text(0, top + 14, chart.y_title, "soft")
+        top += 20
     rows = _mark_rows(chart, x)
     top += 8 + 14 * (max(rows, default=-1) + 1)
     left = 12 + _LETTER * max(len(label) for _, label in y.ticks)

@@ -8,17 +8,20 @@ from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.axes import amount
+from loadgen.engine.rows import Outcome
+from loadgen.results.units import Unit, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from loadgen.report.axes import Unit
-
-_SECONDS = frozenset(
-    {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
-)
-_SHARES = frozenset({"rate", "cpu_share"})
+_SECONDS = {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
+_NOUNS = {
+    **dict.fromkeys(map(str, Outcome), "requests"),
+    "back": "clients",
+    "rate": "of clients",
+    "kinds": "answers",
+}
+"""What the numbers of a column count, where its name does not say it."""
 _HEADS = {
     "p999": "p99.9",
     "max": "slowest",
@@ -35,11 +38,10 @@ _MOST_ROWS = 100
 
 def unit_of(column: str) -> Unit:
     """Return the unit of a column by its name."""
-    if column in _SHARES:
-        return "share"
     if column in _SECONDS or column.endswith(("_seconds", "_sent", "_due", "_done")):
-        return "seconds"
-    return "bytes" if column.endswith("bytes") else "count"
+        return Unit.SECONDS
+    known = {"rate": Unit.SHARE, "cpu_share": Unit.SHARE}
+    return known.get(column, Unit.BYTES if column.endswith("bytes") else Unit.COUNT)
 
 
 def cell(column: str, value: object) -> str:
@@ -49,7 +51,7 @@ def cell(column: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return amount(value, unit_of(column))
+        return in_words(unit_of(column), value)
     text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
@@ -57,7 +59,7 @@ def cell(column: str, value: object) -> str:
 def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
     """Render rows with their columns, without those of the hidden that hold nothing in any row.
 
-    A number whose column has no unit is a count.
+    A number whose column has no unit is a count, of what its name or its head says.
     """
     if not rows:
         return "<p>None.</p>"
@@ -65,20 +67,22 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
     names = [name for name in rows[0] if name not in empty]
     texts = {name for name in names if any(isinstance(row[name], str | datetime) for row in rows)}
     css = {name: ' class="text"' if name in texts else "" for name in names}
-    head = "".join(
-        f'<th scope="col"{css[name]}>{escape(_HEADS.get(name, name.replace("_", " ")))}</th>'
-        for name in names
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{css[name]}>{escape(cell(name, row[name]))}</td>" for name in names)
-        + "</tr>"
+    head = "".join(f'<th scope="col"{css[name]}>{_head(name, texts)}</th>' for name in names)
+    cells = [
+        "".join(f"<td{css[name]}>{escape(cell(name, row[name]))}</td>" for name in names)
         for row in rows[:_MOST_ROWS]
-    )
+    ]
+    body = "".join(f"<tr>{each}</tr>" for each in cells)
     inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     more = len(rows) - _MOST_ROWS
     left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
     return f'<div class="scroll"><table>{inner}</table></div>{left}'
+
+
+def _head(name: str, texts: Iterable[str]) -> str:
+    noun = _NOUNS.get(name, "") if name not in texts else ""
+    small = f" <small>{escape(noun)}</small>" if noun else ""
+    return f"{escape(_HEADS.get(name, name.replace('_', ' ')))}{small}"
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:

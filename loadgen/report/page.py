@@ -7,33 +7,21 @@ needed, and there is none.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
-from loadgen.report.axes import amount
 from loadgen.report.html import folded, table
-from loadgen.report.sections import (
-    COMPARED_SECTIONS,
-    NOTE,
-    RUN_SECTIONS,
-    ask,
-    beside,
-    drawn,
-    origin,
-    section,
-    sections,
-)
+from loadgen.report.run_charts import labels_of, title_of
+from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
 from loadgen.report.style import page_style
-from loadgen.report.time_charts import labels_of, title_of
-from loadgen.results.expectations import in_words
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import Level, verdict_of
-from loadgen.units import format_bytes
+from loadgen.units import format_bytes, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
     from loadgen.results.verdict import Verdict
 
@@ -78,7 +66,7 @@ def run_page(run: Results, title: str | None = None) -> str:
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
         _verdict(verdict),
-        *sections([run], RUN_SECTIONS),
+        *sections([run]),
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
     ]
@@ -102,20 +90,10 @@ def comparison_page(
         words = f"{label}: {verdict.word}, {verdict.count}"
         body.append(folded(words, _findings(verdict), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
-    body += sections(runs, COMPARED_SECTIONS)
+    body += sections(runs)
     for run, label in zip(runs, labels, strict=True):
         body.append(folded(f"What produced it: {label}", origin(run)))
     return _page(title or " beside ".join(labels[:3]), body)
-
-
-def sweep_page(title: str, charts: Sequence[Chart], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of figures against what was varied: charts, and the table they are of."""
-    return _page(title, [drawn(charts), section("All points", table(rows))])
-
-
-def charts_page(title: str, parts: Sequence[tuple[str, Sequence[Chart | Bars]]]) -> str:
-    """Return a page of charts that somebody else has, in sections by their headings."""
-    return _page(title, [section(heading, drawn(charts)) for heading, charts in parts])
 
 
 def _page(title: str, body: Sequence[str]) -> str:
@@ -141,13 +119,12 @@ def _page(title: str, body: Sequence[str]) -> str:
 
 def _lead(run: Results) -> str:
     """Say what ran, where and when."""
-    count = run.value("SELECT count(*) FROM requests")
-    clients = run.value("SELECT count(DISTINCT client) FROM requests")
-    until = run.value("SELECT max(done) FROM requests") or 0.0
+    (found,) = run.sql("SELECT count(*) AS n, count(DISTINCT client) AS clients FROM requests")
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
-        f"{clients:,} clients made {count:,} requests in {amount(until, 'seconds')}",
+        f"{plural(found['clients'], 'client')} made {plural(found['n'], 'request')} in "
+        f"{in_words(Unit.SECONDS, run.ended)}",
         str(run.run.get("started_at") or "")[:16].replace("T", " "),
         "in virtual time" if where == "virtual" else where,
         str(run.run.get("server_version") or ""),
@@ -181,9 +158,7 @@ def _expectations(verdict: Verdict) -> str:
         {
             "expectation": each.expectation.text,
             "holds": each.holds,
-            "found": "-"
-            if each.value is None
-            else in_words(each.expectation.measure.unit, each.value),
+            "found": "-" if each.value is None else each.found,
         }
         for each in verdict.judged
     ]

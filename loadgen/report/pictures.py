@@ -33,7 +33,7 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
         kind, _, key = name.partition(".")
         if kind not in CHARTS:
             raise UsageError(f"there is no chart {kind[:80]}: name one of {', '.join(CHARTS)}")
-        found = CHARTS[kind](runs)
+        found = list(CHARTS[kind](runs))
         chosen = [each for each in found if key in ("", each.key)]
         if not chosen:
             known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"

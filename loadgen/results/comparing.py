@@ -15,11 +15,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
 from loadgen.results.results import Results, RunDirectoryError, read_run
 from loadgen.results.summary import SUMMARY_VERSION, summary_of
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.units import plural
 

@@ -22,12 +22,11 @@ from loadgen.results.measures import (
     SELECTORS,
     SERVERS,
     Measure,
-    Unit,
     measures_of,
     subjects,
 )
 from loadgen.results.results import QUERIES, split
-from loadgen.units import format_bytes, format_count, format_seconds, parse_size
+from loadgen.results.units import EXAMPLES, in_words, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -102,8 +101,6 @@ _FORM = re.compile(
     r"(?P<operator>[<>=!]+)\s*(?P<value>[^<>=!]+?)\s*$"
 )
 _PERCENTILE = re.compile(r"^(?P<what>\w+)\.p(?P<share>\d+(?:\.\d+)?)$")
-_NUMBER = re.compile(r"^(\d+(?:\.\d+)?)\s*(\S*)$")
-_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 _LONGEST_QUOTE = 80
 
 
@@ -226,61 +223,16 @@ def _selectors(text: str, subject: str, inside: str | None) -> tuple[tuple[str, 
 
 
 def _value(text: str, measure: Measure, written: str) -> float | None:
+    form = EXAMPLES[measure.unit]
     if written == LIMIT:
         if measure.limited:
             return None
-        form = _UNITS[measure.unit][1]
         raise _mistake(text, f"{measure.name} has no limit of its own: write {form}")
-    read, form, _ = _UNITS[measure.unit]
     try:
-        return read(written)
-    except (UsageError, ValueError, KeyError):
+        return value_of(measure.unit, written)
+    except (UsageError, ValueError):
         needed = f"is measured in {measure.unit}: write {form}, not {written}"
         raise _mistake(text, f"{measure.name} {needed}") from None
-
-
-def _number(written: str) -> tuple[float, str]:
-    found = _NUMBER.match(written)
-    if found is None:
-        raise ValueError(written)
-    return float(found[1]), found[2]
-
-
-def _seconds(written: str) -> float:
-    number, unit = _number(written)
-    return number * _SECONDS[unit]
-
-
-def _share(written: str) -> float:
-    number, unit = _number(written)
-    if unit != "%" or number > 100:
-        raise ValueError(written)
-    return number / 100
-
-
-def _count(written: str) -> float:
-    number, unit = _number(written.replace(",", ""))
-    if unit or number != int(number):
-        raise ValueError(written)
-    return number
-
-
-_UNITS: dict[Unit, tuple[Callable[[str], float], str, Callable[[float], str]]] = {
-    Unit.SECONDS: (_seconds, "2s, 250ms or 1min", format_seconds),
-    Unit.SHARE: (_share, "0.1%", lambda value: f"{value * 100:.3g} %"),
-    Unit.COUNT: (_count, "a whole number", format_count),
-    Unit.BYTES: (
-        lambda written: parse_size("", written),
-        "1GiB, 512MB or a number of bytes",
-        format_bytes,
-    ),
-}
-"""Of each unit: how a value is read, how one is written, and how a figure is shown."""
-
-
-def in_words(unit: Unit, value: float) -> str:
-    """Write a figure as a table shows it."""
-    return "never" if math.isinf(value) else _UNITS[unit][2](value)
 
 
 # -- judging ------------------------------------------------------------------------------------
@@ -307,7 +259,7 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
         value, missing = _of_rows(each, results), "nothing of it was requested"
     if value is None:
         return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
-    found = in_words(measure.unit, value)
+    found = in_words(measure.unit, value, measure.noun)
     if wanted is None:
         limit = servers.get((each.subject, measure.limited), {}).get("last")
         if not limit or not limit > 0:  # A limit that is off is no number.

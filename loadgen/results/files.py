@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
 from loadgen.results.summary import summary_of
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
 

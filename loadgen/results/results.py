@@ -9,6 +9,7 @@ import json
 import math
 import re
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -160,6 +161,11 @@ class Results:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @cached_property
+    def ended(self) -> float:
+        """When the last request was done; 0 if there was none."""
+        return float(self.value("SELECT coalesce(max(done), 0E0) FROM requests"))
+
     @property
     def document(self) -> dict[str, Any]:
         """The scenario, as it was resolved."""
@@ -237,16 +243,15 @@ def used_parameters(text: str) -> list[str]:
     return list(dict.fromkeys(_PARAMETER.findall(text)))
 
 
-def _sections() -> Iterator[tuple[str, Query]]:
-    text = Path(__file__).with_name("queries.sql").read_text(encoding="utf-8")
-    found = list(_SECTION.finditer(text))
-    for each, following in zip(found, [*found[1:], None], strict=True):
-        title = " ".join(line.removeprefix("-- ") for line in each[2].splitlines())
-        sql = text[each.end() : following.start() if following else None].strip()
-        yield each[1], Query(title, sql)
+def read_questions(path: Path) -> dict[str, Query]:
+    """Read a file of questions, each behind its name and its title as comments."""
+    _, *parts = _SECTION.split(path.read_text(encoding="utf-8"))
+    titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
+    asked = map(Query, titles, map(str.strip, parts[2::3]))
+    return dict(zip(parts[::3], asked, strict=True))
 
 
-_TEXTS = dict(_sections())
+_TEXTS = read_questions(Path(__file__).with_name("queries.sql"))
 
 
 def split(
