@@ -11,6 +11,7 @@ import asyncio
 import json
 import socket
 import threading
+import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 REPORT_SECONDS = 1.0
 _LARGEST_DATAGRAM_BYTES = 60_000
+_LARGEST_TEXT_BYTES = 1_000_000
 _POLL_SECONDS = 0.2
 _STOP = b"stop"
 
@@ -51,7 +53,7 @@ class ProgressSender:
             "t0_epoch_seconds": self.t0_epoch_seconds,
         }
         try:
-            self._socket.sendto(json.dumps(told).encode(), self._address)
+            self._socket.sendto(zlib.compress(json.dumps(told).encode()), self._address)
         except OSError:
             return  # the driver has left or its buffer is full; the next second brings a new total
 
@@ -142,11 +144,12 @@ class ProgressReceiver:
 
     def _take(self, message: bytes, sender: Any) -> None:  # noqa: ANN401
         try:
-            content = json.loads(message)
+            text = zlib.decompressobj().decompress(message, _LARGEST_TEXT_BYTES)
+            content = json.loads(text)
             t0_epoch_seconds = content["t0_epoch_seconds"]
             agreed = None if t0_epoch_seconds is None else float(t0_epoch_seconds)
             task, totals = int(content["task"]), Totals.model_validate(content["totals"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
             return  # not from our workers: any process of the machine can send here
         self._tasks[task] = totals
         self._senders.add(sender)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
@@ -14,7 +14,7 @@ from loadgen.engine.rows import Outcome
 if TYPE_CHECKING:
     from loadgen.engine.rows import RequestRow
 
-_NO_LATENCIES = (0,) * BUCKETS
+_Latencies = Annotated[list[int], Field(min_length=BUCKETS, max_length=BUCKETS)]
 
 
 class Totals(BaseModel):
@@ -26,7 +26,7 @@ class Totals(BaseModel):
         bytes: Those read.
         ended: Requests that ended, by ``group operation outcome``.
         clients: Clients that started, were back and gave up, by ``group what``.
-        latencies: Answers by the bucket of how long they took since they were due.
+        latencies: Answers of each group by the bucket of how long they took since they were due.
     """
 
     phase: str = "connect"
@@ -35,21 +35,28 @@ class Totals(BaseModel):
     bytes: int = 0
     ended: Counter[str] = Field(default_factory=Counter)
     clients: Counter[str] = Field(default_factory=Counter)
-    latencies: list[int] = Field(
-        default_factory=lambda: list(_NO_LATENCIES), min_length=BUCKETS, max_length=BUCKETS
-    )
+    latencies: dict[str, _Latencies] = {}
 
     def end(self, row: RequestRow) -> None:
         """Count a request that ended."""
         self.ended[f"{row.group} {row.operation} {row.outcome}"] += 1
         if row.outcome is Outcome.ANSWERED and row.done is not None:
-            self.latencies[bucket_of(row.done - row.due)] += 1
+            counts = self.latencies.setdefault(row.group, [0] * BUCKETS)
+            counts[bucket_of(row.done - row.due)] += 1
+
+    @property
+    def all_latencies(self) -> list[int]:
+        """Answers of all groups by their bucket."""
+        return [sum(counts) for counts in zip([0] * BUCKETS, *self.latencies.values(), strict=True)]
 
     def of(self, *outcomes: Outcome) -> int:
         """Return how many requests ended so, of all groups and operations."""
         return sum(count for name, count in self.ended.items() if name.split(" ")[2] in outcomes)
 
     def __add__(self, other: Totals) -> Totals:
+        latencies = dict(self.latencies)
+        for group, counts in other.latencies.items():
+            latencies[group] = list(map(add, latencies.get(group, [0] * BUCKETS), counts))
         return Totals(
             phase=other.phase,
             connected=self.connected + other.connected,
@@ -57,5 +64,5 @@ class Totals(BaseModel):
             bytes=self.bytes + other.bytes,
             ended=self.ended + other.ended,
             clients=self.clients + other.clients,
-            latencies=list(map(add, self.latencies, other.latencies)),
+            latencies=latencies,
         )

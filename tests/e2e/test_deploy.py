@@ -27,6 +27,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from broker.configuration.config import BrokerConfig
+from loadgen.engine.latency_buckets import BUCKETS
 from loadgen.engine.totals import Totals
 from loadgen.places.metrics import RunCollector
 from proxy.config import ProxyConfig
@@ -398,7 +399,9 @@ def names_of_a_run() -> set[str]:
     """The samples that loadgen has while a run lasts."""
     collector = RunCollector("run", "scenario")
     collector.totals = Totals(
-        ended=Counter({"all list answered": 1}), clients=Counter({"all back": 1})
+        ended=Counter({"all list answered": 1}),
+        clients=Counter({"all back": 1}),
+        latencies={"all": [1] * BUCKETS},
     )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
