@@ -269,46 +269,36 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
     return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
 
 
+_OF_CLIENTS = f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))"
+
+
 def _of_rows(each: Expectation, results: Results) -> float | None:
-    row = "c" if each.subject == CLIENTS else "r"
-    conditions = [f"{SELECTORS[key].format(row=row)} = :{key}" for key, _ in each.selectors]
-    parameters: dict[str, Any] = dict(each.selectors)
+    parameters = dict(each.selectors)
+    conditions = [f"{SELECTORS[key]} = :{key}" for key in parameters]
     if each.subject in OPERATIONS:
-        conditions.append("r.operation = :operation")
         parameters["operation"] = each.subject
+        conditions.append("r.operation = :operation")
     where = " AND ".join(conditions) or "true"
-    rows = f"({QUERIES['clients'].sql}) c" if row == "c" else "measured r"
-    text = f"SELECT {each.measure.sql} AS value FROM {rows} WHERE {where}"
+    rows = _OF_CLIENTS if each.subject == CLIENTS else "measured"
+    text = f"SELECT {each.measure.sql} AS value FROM {rows} r WHERE {where}"
     if each.share is not None:
-        millionths = round(each.share * 1_000_000)
-        if row == "r":
-            text = split("'all'", where, each.measure.sql, {"value": millionths})
-        else:
-            text = f"""SELECT min(seconds) AS value FROM (
-              SELECT {each.measure.sql} AS seconds, count(*) OVER () AS total,
-                row_number() OVER (ORDER BY {each.measure.sql}) AS place FROM {rows} WHERE {where})
-              WHERE place * 1000000 >= total * {millionths}"""
+        share = {"value": round(each.share * 1_000_000)}
+        text = split("'all'", where, each.measure.sql, share, rows)
     found = results.sql(text, **parameters)
-    value = found[0]["value"] if found else None
-    return None if value is None else float(value)
+    return float(found[0]["value"]) if found and found[0]["value"] is not None else None
 
 
 def _of_server(each: Expectation, results: Results, servers: _Servers) -> float | None:
-    if each.measure.name == "again.seconds":
-        restarts = [
-            shock["at"]
-            for shock in results.run.get("shocks") or ()
-            if "restart" in str(shock["what"]) and each.subject in str(shock["what"])
-        ]
+    name = each.measure.name
+    if name == "again.seconds":
+        whats = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
+        restarts = [at for what, at in whats if "restart" in what and each.subject in what]
         found = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
         return max((math.inf if seconds is None else seconds for seconds in found), default=None)
-    for figure in each.measure.sql.split(", "):
-        name, column = figure.split(" ")
-        row = servers.get((each.subject, name))
-        if row is not None:
-            value = float(row[column])
-            before = servers.get((each.subject, "resident"), {}).get("first")
-            if each.measure.name != "resident.rise":
-                return value
-            return None if before is None else max(0.0, value - before)
-    return None
+    told = (figure.split(" ") for figure in each.measure.sql.split(", "))
+    rows = ((servers.get((each.subject, figure)), column) for figure, column in told)
+    value = next((float(row[column]) for row, column in rows if row is not None), None)
+    if value is None or name != "resident.rise":
+        return value
+    before = servers.get((each.subject, "resident"), {}).get("first")
+    return None if before is None else max(0.0, value - before)

@@ -15,10 +15,10 @@ OPERATIONS = tuple(
 )
 """Operations of requests, as their rows call them."""
 SELECTORS = {
-    "family": "{row}.family",
-    "group": "{row}.group",
-    "tenant": "split_part({row}.namespace, '/', 1)",
-    "namespace": "{row}.namespace",
+    "family": "r.family",
+    "group": "r.group",
+    "tenant": "split_part(r.namespace, '/', 1)",
+    "namespace": "r.namespace",
 }
 """What requests and clients can be chosen by, and where it stands in a row."""
 
@@ -29,8 +29,8 @@ class Measure:
 
     Attributes:
         name: What follows the subject's dot; ``pN`` stands for any percentile.
-        sql: The figure, over rows ``r`` of requests or ``c`` of clients; of a percentile, what it
-            is of. Of a server: the figures that tell it, the best first, each with its column.
+        sql: The figure, over rows ``r`` of requests or clients; of a percentile, what it is of.
+            Of a server: the figures that tell it, the best first, each with its column.
         limited: The figure that is the server's own limit of it.
         noun: What is counted.
     """
@@ -78,12 +78,12 @@ OF_REQUESTS = (
     Measure("topics.max", Unit.COUNT, "max(r.topics)", noun="topics"),
 )
 OF_CLIENTS = (
-    *_counted("back", "c.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
-    Measure("back.pN", Unit.SECONDS, "c.back_seconds"),
-    Measure("back.max", Unit.SECONDS, "max(c.back_seconds)"),
-    Measure("listings.max", Unit.COUNT, "max(c.listings)", noun="lists"),
-    Measure("reconnects.max", Unit.COUNT, "max(c.reconnects)", noun="connections"),
-    Measure("reconnects.min", Unit.COUNT, "min(c.reconnects)", noun="connections"),
+    *_counted("back", "r.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
+    Measure("back.pN", Unit.SECONDS, "r.back_seconds"),
+    Measure("back.max", Unit.SECONDS, "max(r.back_seconds)"),
+    Measure("listings.max", Unit.COUNT, "max(r.listings)", noun="lists"),
+    Measure("reconnects.max", Unit.COUNT, "max(r.reconnects)", noun="connections"),
+    Measure("reconnects.min", Unit.COUNT, "min(r.reconnects)", noun="connections"),
 )
 OF_SERVERS = (
     *_limiter("heap"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import judge, parse_expectations
 from loadgen.results.generator import generator_figures, generator_limits
+from loadgen.results.results import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -109,7 +110,6 @@ def verdict_of(results: Results) -> Verdict:
     judged = judge(expectations, results)
     findings = [
         *_answers(results),
-        *_delivered(results),
         *_books(results),
         *_whole(results.run),
         *_generator(results),
@@ -123,56 +123,48 @@ def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) ->
     return Finding(level, sentence, source) if bad else Finding(Level.FINE, right, source)
 
 
+_CHECKED = {
+    "agreement": (
+        "", "",
+        "Answers to group {group} differ for {namespace}, which nobody changed: {kinds} kinds, of "
+        "{least_topics:,} to {most_topics:,} names, in tasks {first_task} to {last_task}.",
+    ),
+    "lost": (
+        "publish", "message",
+        "{lost:,} messages of {group} never came to subscription {subscription}.",
+    ),
+    "doubled": (
+        "deliver", "message", "{doubled:,} messages came again to subscription {subscription}."
+    ),
+    "untold": (
+        "update", "change", "{clients:,} clients of {group} were not told {untold:,} changes."
+    ),
+}  # fmt: skip
+"""Questions of which each row is a wrong answer: of which operation, about what, and a sentence."""
+
+
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield whether answers were right, and tasks agree."""
-    found = results.sql(
-        "SELECT coalesce(count_if(outcome = 'wrong'), 0) AS wrong, count(*) AS n, "
-        "min(CASE WHEN outcome = 'wrong' THEN reason END) AS reason FROM requests "
-        "WHERE outcome IN ('answered', 'wrong')"
-    )[0]
+    """Yield whether answers were right, tasks agree, and what was to come came once."""
+    rows = results.sql(
+        "SELECT operation, count(*) AS n, count_if(outcome IN ('answered', 'wrong')) AS checked, "
+        "count_if(outcome = 'wrong') AS wrong, min(reason) FILTER (outcome = 'wrong') AS reason "
+        "FROM requests GROUP BY operation"
+    )
+    wrong = sum(row["wrong"] for row in rows)
+    reason = min((row["reason"] for row in rows if row["wrong"]), default="")
     yield _finding(
-        found["wrong"] > 0, Level.WRONG, "answers",
-        f"{plural(found['wrong'], 'answer was', 'answers were')} wrong: {found['reason']}.",
-        f"No answer was wrong ({found['n']:,} checked).",
+        wrong > 0, Level.WRONG, "answers",
+        f"{plural(wrong, 'answer was', 'answers were')} wrong: {reason}.",
+        f"No answer was wrong ({sum(row['checked'] for row in rows):,} checked).",
     )  # fmt: skip
-    for row in results.query("agreement")[:_NAMED]:
-        yield Finding(
-            Level.WRONG,
-            f"Answers to group {row['group']} differ for {row['namespace']}, which nobody changed: "
-            f"{row['kinds']} kinds, of {row['least_topics']:,} to {row['most_topics']:,} names, in "
-            f"tasks {row['first_task']} to {row['last_task']}.",
-            "agreement",
-        )
-
-
-def _delivered(results: Results) -> Iterator[Finding]:
-    """Yield whether messages and updates came, and came once; nothing if there were none."""
-    kinds = {
-        "lost": (
-            "publish",
-            "message",
-            "{lost:,} messages of {group} never came to subscription {subscription}",
-        ),
-        "doubled": (
-            "deliver",
-            "message",
-            "{doubled:,} messages came again to subscription {subscription}",
-        ),
-        "untold": (
-            "update",
-            "change",
-            "{clients:,} clients of {group} were not told {untold:,} changes",
-        ),
-    }
-    for name, (operation, noun, sentence) in kinds.items():
-        rows = results.query(name)
-        for row in rows[:_NAMED]:
-            yield Finding(Level.WRONG, f"{sentence.format(**row)}.", name)
-        count = results.value(
-            "SELECT count(*) FROM requests WHERE operation = :kind", kind=operation
-        )
-        if count and not rows:
-            yield Finding(Level.FINE, f"No {noun} was {name} ({count:,} checked).", name)
+    counts = {row["operation"]: row["n"] for row in rows}
+    for name, (operation, noun, sentence) in _CHECKED.items():
+        found = results.query(name)
+        for row in found[:_NAMED]:
+            yield Finding(Level.WRONG, sentence.format(**row), name)
+        if operation in counts and not found:
+            right = f"No {noun} was {name} ({counts[operation]:,} checked)."
+            yield Finding(Level.FINE, right, name)
 
 
 def _books(results: Results) -> Iterator[Finding]:
@@ -182,15 +174,13 @@ def _books(results: Results) -> Iterator[Finding]:
     be asked at the end, nothing is said.
     """
     told = results.run.get("servers") or {}
-    seen = {name for name, each in told.items() if each.get("seen_at_the_end")}
-    left = (results.value("SELECT max(done) FROM requests") or 0.0) + LEAVING_SECONDS
-    used = [
-        row
-        for row in results.query("servers")
-        if row["figure"] in ("heap.used", "direct.used")
-        and (row["process"] in seen or row["last_seconds"] >= left)
-        and not row["first"]
-    ]
+    used = results.sql(
+        f"SELECT process, figure, last FROM ({QUERIES['servers'].sql}) "
+        "WHERE figure IN ('heap.used', 'direct.used') AND first = 0 "
+        "AND (list_contains(:seen, process) OR last_seconds >= :left) ORDER BY process, figure",
+        seen=[name for name, each in told.items() if each.get("seen_at_the_end")],
+        left=results.ended + LEAVING_SECONDS,
+    )
     held = [
         f"{format_bytes(row['last'])} of {row['process']} {row['figure'].partition('.')[0]} memory"
         for row in used
@@ -224,12 +214,10 @@ def _generator(results: Results) -> Iterator[Finding]:
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
     right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
     yield _finding(
-        bool(limits),
-        Level.UNRELIABLE,
-        "generator",
+        bool(limits), Level.UNRELIABLE, "generator",
         f"The generator was the limit, not the server: {'; '.join(limits)}.",
         f"The generator kept its schedule: {right}.",
-    )
+    )  # fmt: skip
 
 
 _ENDS = (
