@@ -49,11 +49,6 @@ SELECT chart, line, y, CAST(total AS BIGINT) AS total,
   sum(CASE WHEN isinf(y) THEN n ELSE 0 END) OVER (PARTITION BY chart, line) / total AS never
 FROM ranked ORDER BY chart, line, place
 
--- name: outcomes
--- What became of the requests of each group.
-SELECT CASE WHEN :alone THEN r.group ELSE '' END AS line, outcome, count(*) AS n
-FROM measured r GROUP BY ALL ORDER BY line
-
 -- name: back
 -- How many clients of each group were back by when.
 WITH told AS (

@@ -221,14 +221,12 @@ def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
     """What became of the requests of each group, or of each run."""
     bars = []
     for run, label in zip(runs, labels_of(runs), strict=True):
-        rows = run.sql(QUESTIONS["outcomes"].sql, alone=len(runs) == 1)
-        for name, same in groupby(rows, itemgetter("line")):
-            counts = {row["outcome"]: row["n"] for row in same}
-            told = [(counts[each], each) for each in OUTCOMES if each in counts]
-            words = ", ".join(f"{count:,} {each}" for count, each in told)
-            parts = [(count, OUTCOMES[each]) for count, each in told]
-            words += f" of {plural(sum(counts.values()), 'request')}"
-            bars.append(Bar(name or label, parts, words))
+        for row in run.query("by-group" if len(runs) == 1 else "all"):
+            told = [each for each in OUTCOMES if row[each]]
+            words = ", ".join(f"{row[each]:,} {each}" for each in told)
+            parts = [(row[each], OUTCOMES[each]) for each in told]
+            name = row["part"] if len(runs) == 1 else label
+            bars.append(Bar(name, parts, f"{words} of {plural(row['requests'], 'request')}"))
     if bars:
         yield Bars("What became of requests", bars[:_MOST_BARS])
 

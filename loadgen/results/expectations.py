@@ -8,10 +8,10 @@ expression and names the nearest thing that there is.
 from __future__ import annotations
 
 import math
-import operator
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
@@ -33,14 +33,9 @@ if TYPE_CHECKING:
 
     from loadgen.results.results import Results
 
-OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+    _Compared = Callable[[float, float], bool]
+
+OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
 LIMIT = "limit"
 """The value that stands for the server's own limit."""

@@ -17,7 +17,8 @@ from loadgen.errors import LoadgenError
 from loadgen.results.summary import summary_of
 from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
-from loadgen.units import format_bytes, plural
+from loadgen.results.vocabulary import unit_of
+from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _NOT_XML = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"\n": " ", "\r": " "})
 _SERVER_FIGURES = ("heap.used", "direct.used", "resident", "unread", "cpu.seconds")
+_OUTCOMES = ("answered", "refused", "wrong", "lost")
 _MOST_ROWS = 40
 
 
@@ -113,10 +115,7 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
     rows = [
         (
             each.part,
-            f"{each.requests:,}",
-            f"{each.answered:,}",
-            f"{each.refused:,}",
-            f"{each.wrong:,}",
+            *(f"{count:,}" for count in (each.requests, each.answered, each.refused, each.wrong)),
             f"{each.timeout + each.disconnected + each.unreachable:,}",
             *_times(each.response_seconds),
         )
@@ -127,12 +126,12 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
         for each in summary.back[:_MOST_ROWS]
     ]
     reasons = [(each.outcome, each.reason, f"{each.requests:,}") for each in summary.reasons[:10]]
-    facts = {
-        "scenario": summary.name,
-        "servers": summary.server_version or "",
-        "place": summary.place,
-        "started": summary.started_at,
-    }
+    facts = (
+        ("scenario", summary.name),
+        ("servers", summary.server_version or ""),
+        ("place", summary.place),
+        ("started", summary.started_at),
+    )
     lines = [
         f"# {'✓' if verdict.fine else '✗'} {_plain(title)}: {verdict.word}",
         "",
@@ -142,15 +141,11 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
         f"## Checks: {verdict.count}",
         "",
         *_table(("", ""), [("✓" if each.fine else "✗", each.sentence) for each in findings]),
-        *_section(
-            "Requests",
-            ("", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max"),
-            rows,
-        ),
+        *_section("Requests", ("", "due", *_OUTCOMES, "p50", "p99", "max"), rows),
         *_section("Clients that were back", ("group", "back", "p50", "p99", "max"), back),
         *_section("Not answered", ("outcome", "reason", "requests"), reasons),
         *_section("Servers", ("", "at first", "at most", "at the end"), list(_servers(summary))),
-        *_section("What produced this", ("", ""), [each for each in facts.items() if each[1]]),
+        *_section("What produced this", ("", ""), [each for each in facts if each[1]]),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",
         "figure, `loadgen sql` asks the tables beside it.",
     ]
@@ -168,11 +163,9 @@ def _times(found: Percentiles | None) -> tuple[str, ...]:
 def _servers(summary: Summary) -> Iterator[tuple[str, ...]]:
     for name, server in sorted(summary.servers.items()):
         for key in _SERVER_FIGURES:
-            figure = server.figures.get(key)
-            if figure is not None:
-                shown = (figure.first, figure.max, figure.last)
-                words = format_bytes if key != "cpu.seconds" else "{:.2f} s".format
-                yield (f"{name} {key}", *("" if x is None else words(x) for x in shown))
+            if (found := server.figures.get(key)) is not None:
+                shown = (found.first, found.max, found.last)
+                yield (f"{name} {key}", *(in_words(unit_of(key)[0], each) for each in shown))
 
 
 def _section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -186,7 +186,7 @@ def test_a_page_that_cannot_be_written_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LoadgenError, match="cannot write the page"):
+    with pytest.raises(LoadgenError, match=r"page.html cannot be written: .*; choose another"):
         write_page(tmp_path / "file" / "page.html", "")
     monkeypatch.setattr(page, "LARGEST_PAGE_BYTES", 10)
     with pytest.raises(LoadgenError, match="name fewer run directories"):
