@@ -9,12 +9,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
-from loadgen.results.units import Unit, in_words
+from loadgen.results.cells import cell, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_SECONDS = {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
 _NOUNS = {
     **dict.fromkeys(map(str, Outcome), "requests"),
     "back": "clients",
@@ -22,38 +21,9 @@ _NOUNS = {
     "kinds": "answers",
 }
 """What the numbers of a column count, where its name does not say it."""
-_HEADS = {
-    "p999": "p99.9",
-    "max": "slowest",
-    "first_byte": "first byte",
-    "response_seconds": "response",
-    "service_seconds": "service",
-    "part": "",
-}
 _ITEMS_SHOWN = 5
 """A run has hundreds of namespaces; the first ones tell what they look like."""
-_LONGEST_TEXT = 400
 _MOST_ROWS = 100
-
-
-def unit_of(column: str) -> Unit:
-    """Return the unit of a column by its name."""
-    if column in _SECONDS or column.endswith(("_seconds", "_sent", "_due", "_done")):
-        return Unit.SECONDS
-    known = {"rate": Unit.SHARE, "cpu_share": Unit.SHARE}
-    return known.get(column, Unit.BYTES if column.endswith("bytes") else Unit.COUNT)
-
-
-def cell(column: str, value: object) -> str:
-    """Write one value of a table, not yet escaped."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return in_words(unit_of(column), value)
-    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
@@ -63,26 +33,23 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
     """
     if not rows:
         return "<p>None.</p>"
-    empty = {name for name in hidden if not any(row[name] for row in rows)}
-    names = [name for name in rows[0] if name not in empty]
-    texts = {name for name in names if any(isinstance(row[name], str | datetime) for row in rows)}
-    css = {name: ' class="text"' if name in texts else "" for name in names}
-    head = "".join(f'<th scope="col"{css[name]}>{_head(name, texts)}</th>' for name in names)
-    cells = [
-        "".join(f"<td{css[name]}>{escape(cell(name, row[name]))}</td>" for name in names)
+    heads, begins = [], {}
+    for name, words in columns(rows, hidden).items():
+        text = any(isinstance(row[name], str | datetime) for row in rows)
+        css = ' class="text"' if text else ""
+        noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
+        heads.append(f'<th scope="col"{css}>{escape(words)}{noun}</th>')
+        begins[name] = f"<td{css}>"
+    body = [
+        "".join(f"{td}{escape(cell(name, row[name]))}</td>" for name, td in begins.items())
         for row in rows[:_MOST_ROWS]
     ]
-    body = "".join(f"<tr>{each}</tr>" for each in cells)
-    inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    inner = (
+        f"<thead><tr>{''.join(heads)}</tr></thead><tbody><tr>{'</tr><tr>'.join(body)}</tr></tbody>"
+    )
     more = len(rows) - _MOST_ROWS
     left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
     return f'<div class="scroll"><table>{inner}</table></div>{left}'
-
-
-def _head(name: str, texts: Iterable[str]) -> str:
-    noun = _NOUNS.get(name, "") if name not in texts else ""
-    small = f" <small>{escape(noun)}</small>" if noun else ""
-    return f"{escape(_HEADS.get(name, name.replace('_', ' ')))}{small}"
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
+from loadgen.results.cells import SELDOM, of_server
 from loadgen.results.results import QUERIES
 from loadgen.results.tables import TABLES
 from loadgen.results.units import Unit, in_words
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
-_SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
 _FIGURES = {
-    **dict.fromkeys(("requests", "answered", *_SELDOM), Unit.COUNT),
+    **dict.fromkeys(("requests", "answered", *SELDOM), Unit.COUNT),
     **dict.fromkeys(("p50", "p90", "p99", "p999", "max"), Unit.SECONDS),
 }
 _COMPARED = ("resident", "heap.used", "direct.used", "unread")
@@ -34,7 +34,7 @@ bytes, as in Pulsar's own configuration."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
-    "by-group-operation": (*_SELDOM, "bytes"),
+    "by-group-operation": (*SELDOM, "bytes"),
     "answers": (),
     "back": (),
     "events": ("text", "most_seconds"),
@@ -99,7 +99,7 @@ def _asked(run: Results, name: str) -> str:
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
-        rows = [_server(row) for row in rows]
+        rows = [of_server(row) for row in rows]
     if name == "back" and not any(row["back"] for row in rows):
         rows = rows if "discover" in {each["do"] for each in run.document["clients"]} else []
     if not rows:
@@ -108,12 +108,6 @@ def _asked(run: Results, name: str) -> str:
     if name in _FOLDED:
         return folded(f"{question.title} {len(rows):,} rows", told)
     return f"<p>{escape(question.title)}</p>{told}"
-
-
-def _server(row: dict[str, Any]) -> dict[str, Any]:
-    unit, noun = unit_of(row["figure"])
-    told = {name: in_words(unit, row[name], noun) for name in ("first", "last", "max", "rise")}
-    return {"process": row["process"], "figure": row["figure"], **told}
 
 
 def ask(run: Results) -> str:
@@ -172,5 +166,5 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
     return [
         {"_of": of, "_figure": name, **{each: in_words(unit, x.get(each), noun) for each in labels}}
         for (of, name, unit, noun), x in told.items()
-        if name not in _SELDOM or any(x.values())
+        if name not in SELDOM or any(x.values())
     ]
