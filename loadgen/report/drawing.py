@@ -127,12 +127,10 @@ def _finite(series: Series, *, log: bool) -> Series:
 
 def _x_axis(chart: Chart) -> Axis:
     found = [p[0] for each in chart.series for p in each.points]
-    found += chart.span or ()
-    found = [each for each in found if math.isfinite(each)] or [0.0, 1.0]
+    found = [*found, *(chart.span or ())] or [0.0, 1.0]
     if chart.x == "percentile":
         return percentile_axis(max(found))
-    low, high = (min(found), max(found)) if chart.span is None else chart.span
-    return linear_axis(max(high, max(found)), chart.x, low=min(low, min(found)), exact=True)
+    return linear_axis(max(found), chart.x, low=min(found), exact=True)
 
 
 def _y_axis(chart: Chart) -> Axis:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
 from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words
-from loadgen.results.results import read_questions
+from loadgen.results.questions import read_questions
 from loadgen.results.units import Unit, in_words
 from loadgen.results.vocabulary import MEASURED, limit_of
 from loadgen.units import plural
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Drawn = Chart | Bars
 
 QUESTIONS = read_questions(Path(__file__).with_name("page.sql"))
-OUTCOMES = {
+OUTCOMES: dict[str, str] = {
     Outcome.ANSWERED: "good",
     Outcome.REFUSED: "bad",
     Outcome.WRONG: "c3",
@@ -121,18 +121,17 @@ def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[st
 
 def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
     """How many requests a second were due, by operation and what became of them."""
-    width = _round(_end(runs) / _BUCKETS)
+    width, alone = _round(_end(runs) / _BUCKETS), len(runs) == 1
     for operation, lines in _lines(runs, "requests", width=width).items():
+        look: Look = "area" if alone else "step"
         series = [
-            each.series("step", plural(each.total, "request"))
-            if each.label
-            else each.series("area", plural(each.total, "request"), OUTCOMES[Outcome(each.name)])
+            each.series(look, plural(each.total, "request"), OUTCOMES[each.name] if alone else "")
             for each in lines
         ]
         title = f"{_words(operation).capitalize()} a second, by when they were due"
         # What stands on others is drawn before them.
-        series = series if len(runs) > 1 else series[::-1]
-        yield _over_time(runs, title, series, Unit.RATE, "requests a second", key=operation)
+        drawn = series[::-1] if alone else series
+        yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
@@ -142,17 +141,15 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
     """
     width = _end(runs) / _MOMENTS or 1.0
     for operation, lines in _lines(runs, "each", width=width).items():
-        for number, same in groupby(lines, lambda line: line.run):
-            series, label = [], ""
+        for (number, label), same in groupby(lines, lambda line: (line.run, line.label)):
+            series = []
             for each in same:
                 look: Look = "dots" if each.name == Outcome.ANSWERED else "rings"
-                words, label = plural(each.total, "request"), each.label
-                series.append(
-                    Series(each.name, each.points, look, OUTCOMES[Outcome(each.name)], words)
-                )
-            title = ": ".join(filter(None, (label, f"{_words(operation)}, until they ended")))
+                words = plural(each.total, "request")
+                series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
+            title = f"{label}: {_words(operation)}" if label else _words(operation).capitalize()
             yield _over_time(
-                runs[number : number + 1], title[0].upper() + title[1:], series, Unit.SECONDS,
+                [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
                 "time from when it was due until it ended", key=operation, log=True,
                 x_title="when it was due, since the agreed start", span=(0.0, _end(runs)),
             )  # fmt: skip
@@ -236,7 +233,7 @@ def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
     bars = [
         Bar(
             f"{whose}{row['outcome']}, {row['reason'] or 'no reason told'}"[:70],
-            [(row["requests"], OUTCOMES.get(row["outcome"], "ink"))],
+            [(row["requests"], OUTCOMES[row["outcome"]])],
             plural(row["requests"], "request"),
         )
         for run, whose in _whose(runs)

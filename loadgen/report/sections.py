@@ -9,7 +9,7 @@ from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
 from loadgen.results.cells import SELDOM, of_server
-from loadgen.results.results import QUERIES
+from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
 from loadgen.results.units import Unit, in_words
 from loadgen.results.vocabulary import unit_of
@@ -45,12 +45,7 @@ _TABLES: dict[str, Sequence[str]] = {
 """Questions whose rows a page shows, each with its columns that seldom hold anything."""
 _FOLDED = ("events", "servers")
 _SECTIONS = (
-    (
-        "Requests by group and operation",
-        NOTE,
-        "outcomes",
-        ("by-group-operation", "answers"),
-    ),
+    ("Requests by group and operation", NOTE, "outcomes", ("by-group-operation", "answers")),
     ("Requests over time", "", "requests", ()),
     ("Each request", "Of many the slowest of each moment. Rings got no answer.", "each", ()),
     ("How long they waited", "A line ends where the rest never got an answer.", "distribution", ()),

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from loadgen.errors import UsageError
-from loadgen.results.results import QUERIES, VIEWS, Results
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import VIEWS, Results
 from loadgen.results.tables import TABLES
 from loadgen.units import format_count
 

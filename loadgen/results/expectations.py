@@ -25,7 +25,7 @@ from loadgen.results.measures import (
     measures_of,
     subjects,
 )
-from loadgen.results.results import QUERIES, split
+from loadgen.results.questions import QUERIES, split
 from loadgen.results.units import EXAMPLES, in_words, value_of
 
 if TYPE_CHECKING:

@@ -7,38 +7,25 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tempfile
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import pyarrow as pa
 
 from loadgen.errors import UsageError
+from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
 RUN_VERSION = 2
-PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
-"""Those of every split, in millionths: whole numbers are exact in any SQL."""
 _MEMORY, _THREADS = "256MB", 2
-_DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
-_PARTS = {
-    "all": "'all'",
-    "by-operation": "r.operation",
-    "by-group": "r.group",
-    "by-group-operation": "concat(r.group, '.', r.operation)",
-    "by-family": "r.family",
-    "by-namespace": "r.namespace",
-    "by-tenant": "split_part(r.namespace, '/', 1)",
-    "by-second": "CAST(floor(r.due) AS BIGINT)",
-}
 _TEXT_COLUMNS = ("run", "group", "behaviour", "pattern", "publishers", "subscription")
 _GROUPS = pa.schema(
     [
@@ -119,8 +106,7 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            files = [str(path) for each in directories for path in parts_of(each, name)]
-            if files:
+            if files := _files(directories, name):
                 self._view(name, files)
             else:
                 self.connection.register(name, schema.empty_table())
@@ -173,10 +159,8 @@ class Results:
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a question in the form of ``queries.sql``."""
-        used = used_parameters(text)
-        found = self.connection.execute(
-            _PARAMETER.sub(r"$\1", text), {name: {**_DEFAULTS, **parameters}[name] for name in used}
-        )
+        given = parameters_of(text, parameters)
+        found = self.connection.execute(PARAMETER.sub(r"$\1", text), given)
         self.columns = [column[0] for column in found.description or ()]
         return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
 
@@ -185,6 +169,10 @@ class Results:
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found
+
+
+def _files(directories: Sequence[Path], table: str) -> list[str]:
+    return [str(path) for each in directories for path in parts_of(each, table)]
 
 
 def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> None:
@@ -198,8 +186,7 @@ def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> Non
     runs = [read_run(directory) for directory in directories]
     made = {"groups": _groups(runs), "runs": _runs(runs)}
     for name, schema in TABLES.items():
-        files = [str(path) for each in directories for path in parts_of(each, name)]
-        if files:
+        if files := _files(directories, name):
             session.read.parquet(*files).createOrReplaceTempView(name)
         else:  # Spark knows no dictionaries.
             kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in schema)
@@ -212,90 +199,8 @@ def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> Non
 
 def spark_rows(session: SparkSession, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     """Return the rows of a question, asked of Spark SQL."""
-    given = {name: {**_DEFAULTS, **parameters}[name] for name in used_parameters(text)}
-    return [row.asDict() for row in session.sql(text, args=given).collect()]
-
-
-# -- the questions ------------------------------------------------------------------------------
-
-_SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
-
-
-class Query(NamedTuple):
-    """A question: what it tells, and its SQL."""
-
-    title: str
-    sql: str
-
-    @property
-    def written(self) -> str:
-        """The SQL with its usual values in place of parameters."""
-        return _PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
-
-
-def used_parameters(text: str) -> list[str]:
-    """Return the names of a question's parameters."""
-    return list(dict.fromkeys(_PARAMETER.findall(text)))
-
-
-def read_questions(path: Path) -> dict[str, Query]:
-    """Read a file of questions, each behind its name and its title as comments."""
-    _, *parts = _SECTION.split(path.read_text(encoding="utf-8"))
-    titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
-    asked = map(Query, titles, map(str.strip, parts[2::3]))
-    return dict(zip(parts[::3], asked, strict=True))
-
-
-_TEXTS = read_questions(Path(__file__).with_name("queries.sql"))
-_SPLIT = _TEXTS["split"].sql
-
-
-def split(
-    part: str = "'all'",
-    where: str = "true",
-    seconds: str = "r.response_seconds",
-    shares: Mapping[str, int] = PERCENTILES,
-    rows: str = "measured",
-) -> str:
-    """Return the SQL of counts and percentiles of each part.
-
-    Args:
-        part: An expression over a row ``r``.
-        where: Those that count.
-        seconds: What percentiles are of.
-        shares: Columns, and the millionths that they are the percentile of.
-        rows: What rows are of.
-    """
-    columns = [
-        f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
-    ]
-    values = {
-        "part": part,
-        "where": where,
-        "seconds": seconds,
-        "rows": rows,
-        "shares": ", ".join(f"({share})" for share in shares.values()),
-        "percentiles": ", ".join(columns),
-        "columns": ", ".join(f"p.{name}" for name in shares),
-    }
-    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], _SPLIT)
-
-
-def _queries() -> Iterator[tuple[str, Query]]:
-    about = _TEXTS.pop("split").title
-    for name, part in _PARTS.items():
-        yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
-    title = "Those answered by group and operation, from when they were sent."
-    part = _PARTS["by-group-operation"]
-    yield "service", Query(title, split(part, "r.outcome = 'answered'", "r.service_seconds"))
-    inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
-    for name, query in _TEXTS.items():
-        yield name, query._replace(sql=query.sql.replace("{clients}", inner))
-
-
-QUERIES = dict(_queries())
-"""Every shipped question by name; each is about one run."""
+    found = session.sql(text, args=parameters_of(text, parameters))
+    return [row.asDict() for row in found.collect()]
 
 
 # -- what run.json says, as tables --------------------------------------------------------------

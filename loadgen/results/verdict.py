@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import judge, parse_expectations
 from loadgen.results.generator import generator_figures, generator_limits
-from loadgen.results.results import QUERIES
+from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -89,18 +89,14 @@ class Verdict:
     @property
     def count(self) -> str:
         """How many findings are not fine, in words."""
-        bad = sum(not each.fine for each in self.findings)
-        return (
-            f"{bad} of {plural(len(self.findings), 'check')} failed"
-            if bad
-            else (f"all {len(self.findings)} hold")
-        )
+        bad, of = sum(not each.fine for each in self.findings), len(self.findings)
+        return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {of} hold"
 
 
 def worst_code(verdicts: Sequence[Verdict]) -> ExitCode:
     """Return what several runs exit with together: the worst, not the first that failed."""
-    levels = [each.level for each in verdicts] or [Level.FINE]
-    return max(levels, key=lambda level: level.rank).value[0]
+    levels = (each.level for each in verdicts)
+    return max(levels, key=lambda level: level.rank, default=Level.FINE).value[0]
 
 
 def verdict_of(results: Results) -> Verdict:
@@ -230,8 +226,8 @@ _ENDS = (
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     """Yield groups that got next to nothing, where no expectation says what is to be got."""
     rows = results.sql(
-        """SELECT r.group AS group, r.operation, count(*) AS due,
-          count_if(r.outcome IN ('answered', 'wrong')) AS answered, count_if(g.deaf) AS deaf
+        """SELECT r.group AS group, r.operation, count(*) AS due, bool_or(g.deaf) AS deaf,
+          count_if(r.outcome IN ('answered', 'wrong')) AS answered
         FROM measured r JOIN groups g ON r.group = g.group
         GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
     )
@@ -239,38 +235,37 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
         yield Finding(Level.MISSED, "No request was due: nothing was measured.", "requests")
         return
     expected = [each.expectation for each in judged]
-    poor = [
-        row
-        for row in rows
-        if not row["deaf"]  # Who never reads gets nothing, as it was meant.
-        and row["answered"] < ANSWERED_SHARE * row["due"]
-        and not any(each.says_of(row["group"], row["operation"], *_ENDS) for each in expected)
-    ]
-    for row in poor:
-        got = f"only {row['answered']:,}" if row["answered"] else "none"
-        name = f"{row['group']}.{row['operation']}"
+    poor = False
+    for group, operation, due, deaf, answered in (row.values() for row in rows):
+        # Who never reads gets nothing, as it was meant.
+        if deaf or answered >= ANSWERED_SHARE * due:
+            continue
+        if any(each.says_of(group, operation, *_ENDS) for each in expected):
+            continue
+        poor, name = True, f"{group}.{operation}"
         yield Finding(
             Level.MISSED,
-            f"Of {plural(row['due'], 'request')} of {name} {got} got an answer, and the document "
-            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
+            f"Of {plural(due, 'request')} of {name} {f'only {answered:,}' if answered else 'none'} "
+            "got an answer, and the document expects nothing of it: if that is meant, expect "
+            f"{name}.answered <= 50%.",
             "answered",
         )
     if not poor:
-        deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
-        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
+        silent = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
+        but = f" (not judged, as it does not read: {', '.join(silent)})" if silent else ""
         said = f"Every group got what is expected, or most answers{but}."
         yield Finding(Level.FINE, said, "answered")
     empty = [
-        row
+        (row["namespace"], row["group"])
         for row in results.query("answers")
         if row["most_topics"] == 0
         and not any(each.says_of(row["group"], "list", "topics") for each in expected)
     ]
-    for row in empty[:_NAMED]:
+    for namespace, group in empty[:_NAMED]:
         yield Finding(
             Level.MISSED,
-            f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
-            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
+            f"No list of {namespace} by group {group} names a topic: load topics first, or, if "
+            f"that is meant, expect {group}.list.topics.max == 0.",
             "topics",
         )
 

@@ -11,7 +11,8 @@ import pytest
 from loadgen.errors import LoadgenError
 from loadgen.report import page
 from loadgen.report.page import comparison_page, run_page, write_page
-from loadgen.results.results import QUERIES, Results
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results
 from loadgen.results.tables import TABLES
 from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
 
