@@ -12,6 +12,7 @@ from loadgen.report.charts import Chart, Series
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.style import picture_style
+from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
                 for policy in _COLOURS
                 if (parts := _parts(curves, size, policy))
             ],
-            "share",
+            Unit.SHARE,
             log=True,
             span=(0.0, longest),
             x_title="seconds waited for memory",

@@ -18,7 +18,8 @@ from loadgen.report.pictures import picture_of, write_picture
 from loadgen.results.asking import MOST_ROWS, as_csv, as_text, questions, run_sql
 from loadgen.results.asking import as_json as json_of
 from loadgen.results.files import write_files
-from loadgen.results.results import QUERIES, Results
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.results.verdict import verdict_of
 

@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
+from loadgen.results.units import Unit, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -135,7 +135,7 @@ def _show(points: Sequence[Point], out: Path) -> None:
     if found is not None:
         along, lines = found
         title = "Seconds until 99 % of clients are back: median and range over repeats"
-        chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES], "seconds")
+        chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES])
         write_picture(out / _PICTURE_NAME, picture([chart], picture_style()))
         screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
 

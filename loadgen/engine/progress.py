@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 REPORT_SECONDS = 1.0
 _LARGEST_DATAGRAM_BYTES = 60_000
+_LARGEST_TEXT_BYTES = 1_000_000
 _POLL_SECONDS = 0.2
 _STOP = b"stop"
 
@@ -56,7 +58,7 @@ class ProgressSender:
             told = _Report(task=self._task, totals=totals, t0_epoch_seconds=self.t0_epoch_seconds)
             # The driver has left or its buffer is full; the next second brings a new total.
             with suppress(OSError):
-                self._socket.sendto(told.model_dump_json().encode(), self._address)
+                self._socket.sendto(zlib.compress(told.model_dump_json().encode()), self._address)
 
     @property
     def address(self) -> tuple[str, int] | None:
@@ -142,8 +144,9 @@ class ProgressReceiver:
 
     def _take(self, message: bytes, sender: Any) -> None:  # noqa: ANN401
         try:
-            told = _Report.model_validate_json(message)
-        except ValueError:
+            text = zlib.decompressobj().decompress(message, _LARGEST_TEXT_BYTES)
+            told = _Report.model_validate_json(text)
+        except (ValueError, zlib.error):
             return  # not from our workers: any process of the machine can send here
         self._tasks[told.task] = told.totals
         self._senders.add(sender)

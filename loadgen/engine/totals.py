@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BUCKETS = 61
 _ENDS = [0.001 * 1.25**bucket for bucket in range(BUCKETS)]
+_Latencies = Annotated[list[int], Field(min_length=BUCKETS, max_length=BUCKETS)]
 
 
 def bucket_of(seconds: float) -> int:
@@ -64,7 +65,7 @@ class Totals:
         bytes: Those read.
         ended: Requests that ended, by ``group operation outcome``.
         clients: Clients that started, were back and gave up, by ``group what``.
-        latencies: Answers by the bucket of how long they took since they were due.
+        latencies: Answers of each group by the bucket of how long they took since they were due.
     """
 
     phase: str = "connect"
@@ -73,21 +74,28 @@ class Totals:
     bytes: int = 0
     ended: Counter[str] = Field(default_factory=Counter)
     clients: Counter[str] = Field(default_factory=Counter)
-    latencies: list[int] = Field(
-        default_factory=lambda: [0] * BUCKETS, min_length=BUCKETS, max_length=BUCKETS
-    )
+    latencies: dict[str, _Latencies] = Field(default_factory=dict)
 
     def end(self, row: RequestRow) -> None:
         """Count a request that ended."""
         self.ended[f"{row.group} {row.operation} {row.outcome}"] += 1
         if row.outcome is Outcome.ANSWERED and row.done is not None:
-            self.latencies[bucket_of(row.done - row.due)] += 1
+            counts = self.latencies.setdefault(row.group, [0] * BUCKETS)
+            counts[bucket_of(row.done - row.due)] += 1
+
+    @property
+    def all_latencies(self) -> list[int]:
+        """Answers of all groups by their bucket."""
+        return [sum(counts) for counts in zip([0] * BUCKETS, *self.latencies.values(), strict=True)]
 
     def of(self, *outcomes: Outcome) -> int:
         """Return how many requests ended so, of all groups and operations."""
         return sum(count for name, count in self.ended.items() if name.split(" ")[2] in outcomes)
 
     def __add__(self, other: Totals) -> Totals:
+        latencies = dict(self.latencies)
+        for group, counts in other.latencies.items():
+            latencies[group] = list(map(add, latencies.get(group, [0] * BUCKETS), counts))
         return Totals(
             phase=other.phase,
             connected=self.connected + other.connected,
@@ -95,5 +103,5 @@ class Totals:
             bytes=self.bytes + other.bytes,
             ended=self.ended + other.ended,
             clients=self.clients + other.clients,
-            latencies=list(map(add, self.latencies, other.latencies)),
+            latencies=latencies,
         )

@@ -70,7 +70,7 @@ class Pulse:
         """Return a percentile of what was answered lately; None of nothing."""
         then, now = self._seen[0][1], self._seen[-1][1]
         return percentile(
-            [b - a for a, b in zip(then.latencies, now.latencies, strict=True)], share
+            [b - a for a, b in zip(then.all_latencies, now.all_latencies, strict=True)], share
         )
 
     @property

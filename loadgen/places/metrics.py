@@ -70,16 +70,17 @@ class RunCollector(Collector):
         found = HistogramMetricFamily(
             "loadgen_response_seconds",
             "From when a request was due until it was answered.",
-            labels=["run", "scenario"],
+            labels=["run", "scenario", "group"],
         )
-        below, sum_seconds, buckets = 0, 0.0, []
-        for bucket, count in enumerate(self.totals.latencies):
-            below += count
-            sum_seconds += count * seconds_of(bucket)
-            if bucket % _BUCKETS_JOINED == _BUCKETS_JOINED - 1 and bucket < BUCKETS - 1:
-                buckets.append((f"{seconds_of(bucket):.6g}", below))
-        buckets.append(("+Inf", below))
-        found.add_metric(self._labels, buckets, sum_seconds)
+        for group, counts in self.totals.latencies.items():
+            below, sum_seconds, buckets = 0, 0.0, []
+            for bucket, count in enumerate(counts):
+                below += count
+                sum_seconds += count * seconds_of(bucket)
+                if bucket % _BUCKETS_JOINED == _BUCKETS_JOINED - 1 and bucket < BUCKETS - 1:
+                    buckets.append((f"{seconds_of(bucket):.6g}", below))
+            buckets.append(("+Inf", below))
+            found.add_metric([*self._labels, group], buckets, sum_seconds)
         return found
 
 

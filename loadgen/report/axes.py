@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds
+from loadgen.results.units import Unit
+from loadgen.units import MB_BYTES, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Unit = Literal["seconds", "bytes", "count", "share", "number"]
-
 _TICKS = 5
 _STEPS = (1.0, 2.0, 5.0, 10.0)
+_TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
@@ -37,9 +37,9 @@ class Axis:
 
 def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
     """Return an axis with round labels, which ends at one of them unless its end is exact."""
-    one = MB_BYTES if unit == "bytes" and high >= MB_BYTES else 1.0
+    one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
     step = _round_step(max(high - low, 1e-9) / one / _TICKS) * one
-    if unit == "count":
+    if unit is Unit.COUNT:
         step = max(1.0, step)
     first, last = math.ceil(round(low / step, 9)), math.floor(round(high / step, 9))
     if not exact:
@@ -85,31 +85,13 @@ def _round_step(at_least: float) -> float:
 
 def tick_label(value: float, unit: Unit) -> str:
     """Return the label of a round value, as short as it goes."""
-    if unit == "share":
+    if unit is Unit.SHARE:
         return f"{value * 100:.4g} %"
     if not value:
         return "0"
-    if unit == "seconds":
-        size = abs(value)
-        if size >= 1:
-            return f"{value:,.10g} s"
-        return f"{value * 1e3:.4g} ms" if size >= 1e-3 else f"{value * 1e6:.4g} µs"
-    if unit == "bytes":
+    if unit is Unit.SECONDS:
+        name = next((each for each, size in _TIMES.items() if abs(value) >= size), "µs")
+        return f"{value / _TIMES[name]:,.10g} {name}"
+    if unit is Unit.BYTES:
         return f"{value / MB_BYTES:,.4g} MB" if value >= MB_BYTES / 10 else format_bytes(value)
-    return f"{value:,.10g}"
-
-
-def amount(value: float | None, unit: Unit) -> str:
-    """Write a value with its unit, as tables have it; what never ended is ``never``."""
-    if value is None or math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "never"
-    if unit == "seconds":
-        fine = 0 < abs(value) < 0.00995
-        return f"{value * 1e3:.2g} ms" if fine else format_seconds(value)
-    if unit == "bytes":
-        return format_bytes(value)
-    if unit == "share":
-        return f"{value * 100:.4g} %"
-    return format_count(value) if unit == "count" else f"{value:,.4g}"
+    return f"{value:,.10g}{'/s' if unit is Unit.RATE else ''}"

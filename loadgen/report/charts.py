@@ -7,20 +7,18 @@ Colours are CSS classes: one style sheet makes them light, dark and print.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from loadgen.report.axes import amount
+from loadgen.results.units import Unit, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadgen.report.axes import Unit
-
 Point = tuple[float, float]
 Look = Literal["line", "step", "area", "dots", "rings"]
 
-HEIGHT = 250
+HEIGHT = 270
 COLOURS = 6
 """Colours of series; further ones begin again, with other dashes."""
 
@@ -56,19 +54,21 @@ class Chart:
         bands: Spans of x that are shaded, with what they are.
         marks: Moments at which something happened, and what.
         span: Where the horizontal axis begins and ends at least.
+        x_title, y_title: What stands along each axis, with its unit where its labels have none.
         key: What tells it from others of its kind.
     """
 
     title: str
     series: Sequence[Series]
-    unit: Unit = "count"
-    x: Unit | Literal["percentile"] = "seconds"
+    unit: Unit = Unit.COUNT
+    x: Unit | Literal["percentile"] = Unit.SECONDS
     log: bool = False
     limits: Sequence[tuple[float, str]] = ()
     bands: Sequence[tuple[float, float, str]] = ()
     marks: Sequence[tuple[float, str]] = ()
     span: tuple[float, float] | None = None
     x_title: str = ""
+    y_title: str = ""
     height: int = HEIGHT
     key: str = ""
 
@@ -100,19 +100,6 @@ def colour_of(number: int) -> str:
     return f"c{number % COLOURS}"
 
 
-def stacked(series: Sequence[Series]) -> list[Series]:
-    """Return areas that stand on each other, of series with the same x; the lowest comes last."""
-    tops: list[Series] = []
-    total: dict[float, float] = {}
-    for each in series:
-        points = []
-        for x, y in each.points:
-            total[x] = total.get(x, 0.0) + y
-            points.append((x, total[x]))
-        tops.append(replace(each, points=points, look="area"))
-    return tops[::-1]
-
-
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
     """Return about so many points, the lowest and the highest of each stretch among them.
 
@@ -128,25 +115,7 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
     return kept
 
 
-def sparkline(points: Sequence[Point], width: int = 40) -> str:
-    """Return the course of values as a line of text: the highest of each stretch."""
-    kept = [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]
-    if not kept:
-        return ""
-    first, peak = min(x for x, _ in kept), max(0.0, *(y for _, y in kept)) or 1.0
-    span = (max(x for x, _ in kept) - first) or 1.0
-    cells: list[float | None] = [None] * width
-    for x, y in kept:
-        cell = min(width - 1, int((x - first) / span * width))
-        cells[cell] = max(y, cells[cell] or 0.0)
-    steps = "▁▂▃▄▅▆▇█"
-    return "".join(
-        " " if each is None else steps[round(max(0.0, each) / peak * (len(steps) - 1))]
-        for each in cells
-    )
-
-
-def peak_words(points: Iterable[Point], unit: Unit) -> str:
+def peak_words(points: Iterable[Point], unit: Unit, noun: str = "") -> str:
     """Return the highest value in words, for a legend."""
     found = [y for _, y in points if math.isfinite(y)]
-    return f"at most {amount(max(found), unit)}" if found else "nothing"
+    return f"at most {in_words(unit, max(found), noun)}" if found else "nothing"

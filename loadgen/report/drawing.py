@@ -26,11 +26,33 @@ _BAR, _BAR_WORDS = 14, 34
 
 def render(drawn: Chart | Bars) -> str:
     """Return a chart as one ``svg`` element, without colours of its own."""
-    height, body = _chart(drawn) if isinstance(drawn, Chart) else _bars(drawn)
+    height, body = _drawn(drawn)
+    return _svg(WIDTH, height, drawn.title, body)
+
+
+def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: int = 28) -> str:
+    """Return charts beside each other as one SVG file with a style of its own."""
+    columns, parts, y = min(columns, len(drawn)), [], 8
+    for begin in range(0, len(drawn), columns):
+        row = [_drawn(each) for each in drawn[begin : begin + columns]]
+        for column, (_, body) in enumerate(row):
+            place = f'transform="translate({8 + column * (WIDTH + gap)} {y})"'
+            parts.append(f"<g {place}>{body}</g>")
+        y += max(height for height, _ in row) + gap
+    width, height = 16 + columns * (WIDTH + gap) - gap, 8 + y - gap
+    paper = f'<style>{style}</style><rect class="paper" width="{width}" height="{height}"/>'
+    return f"{_svg(width, height, '; '.join(e.title for e in drawn), paper + ''.join(parts))}\n"
+
+
+def _drawn(drawn: Chart | Bars) -> tuple[int, str]:
+    """Return the height of a chart, and its elements."""
+    return _chart(drawn) if isinstance(drawn, Chart) else _bars(drawn)
+
+
+def _svg(width: int, height: int, title: str, body: str) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height}" '
-        f'width="{WIDTH}" height="{height}" role="img" aria-label="{_safe(drawn.title)}">'
-        f"{body}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img" aria-label="{_safe(title)}">{body}</svg>'
     )
 
 
@@ -42,6 +64,8 @@ def _chart(chart: Chart) -> tuple[int, str]:
     chart = replace(chart, series=series, marks=sorted(chart.marks))
     x, y = _x_axis(chart), _y_axis(chart)
     legend, top = _legend([each for each in chart.series if each.name], _TITLE)
+    legend += _text(0, top + 14, chart.y_title, "soft")
+    top += 20 if chart.y_title else 0
     rows = _mark_rows(chart, x)
     top += 8 + 14 * (max(rows, default=-1) + 1)
     left = 12 + _LETTER * max(len(label) for _, label in y.ticks)
@@ -56,14 +80,11 @@ def _chart(chart: Chart) -> tuple[int, str]:
         *(_series(plot, each) for each in chart.series),
         *(_mark(plot, *each, row) for each, row in zip(chart.marks, rows, strict=True)),
         *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
+        _text(left + plot.width / 2, height - 5, chart.x_title, "soft", "middle"),
     ]
     if not any(each.points for each in chart.series):
-        parts.append(
-            _text(left + plot.width / 2, top + plot.height / 2, "nothing", "soft", "middle")
-        )
-    if chart.x_title:
-        middle = left + plot.width / 2
-        parts.append(_text(middle, height - 5, chart.x_title, "soft", "middle"))
+        middle = left + plot.width / 2, top + plot.height / 2
+        parts.append(_text(*middle, "nothing", "soft", "middle"))
     return height, "".join(parts)
 
 
@@ -106,12 +127,10 @@ def _finite(series: Series, *, log: bool) -> Series:
 
 def _x_axis(chart: Chart) -> Axis:
     found = [p[0] for each in chart.series for p in each.points]
-    found += chart.span or ()
-    found = [each for each in found if math.isfinite(each)] or [0.0, 1.0]
+    found = [*found, *(chart.span or ())] or [0.0, 1.0]
     if chart.x == "percentile":
         return percentile_axis(max(found))
-    low, high = (min(found), max(found)) if chart.span is None else chart.span
-    return linear_axis(max(high, max(found)), chart.x, low=min(low, min(found)), exact=True)
+    return linear_axis(max(found), chart.x, low=min(found), exact=True)
 
 
 def _y_axis(chart: Chart) -> Axis:
@@ -204,15 +223,14 @@ def _dots(points: Iterable[Point], look: str) -> str:
 
 
 def _band(plot: _Plot, low: float, high: float, label: str) -> str:
-    left, right = plot.x(low), plot.x(high)
-    if right - left < 0.5:
+    left, width = plot.x(low), plot.x(high) - plot.x(low)
+    if width < 0.5:
         return ""
-    words = ""
-    if _LETTER * len(label) + 8 < right - left:
-        words = _text(left + 4, plot.top + 12, label, "soft")
+    fits = _LETTER * len(label) + 8 < width
     return (
-        f'<rect class="shade" x="{_n(left)}" y="{_n(plot.top)}" width="{_n(right - left)}" '
-        f'height="{_n(plot.height)}"><title>{_safe(label)}</title></rect>{words}'
+        f'<rect class="shade" x="{_n(left)}" y="{_n(plot.top)}" width="{_n(width)}" '
+        f'height="{_n(plot.height)}"><title>{_safe(label)}</title></rect>'
+        f"{_text(left + 4, plot.top + 12, label if fits else '', 'soft')}"
     )
 
 
@@ -249,14 +267,11 @@ def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
 
 def _bars(drawn: Bars) -> tuple[int, str]:
     totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
-    scale, parts, y = (
-        WIDTH / (max(totals, default=0) or 1),
-        [_text(0, 14, drawn.title, "title")],
-        38,
-    )
+    scale, y = WIDTH / (max(totals, default=0) or 1), 38
+    parts = [_text(0, 14, drawn.title, "title")]
     for bar in drawn.bars:
-        x, words = 0.0, f"{bar.name}: {bar.words}" if bar.words else bar.name
-        parts.append(_text(0, y, words))
+        parts.append(_text(0, y, f"{bar.name}: {bar.words}" if bar.words else bar.name))
+        x = 0.0
         for value, colour in bar.parts:
             width = value * scale if math.isfinite(value) else WIDTH - x
             shape = f'x="{_n(x)}" y="{y + 5}" width="{_n(width)}" height="{_BAR}"'
@@ -266,31 +281,9 @@ def _bars(drawn: Bars) -> tuple[int, str]:
     return max(y - 12, 60), "".join(parts)
 
 
-# -- files ------------------------------------------------------------------------------------
-
-
-def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: int = 28) -> str:
-    """Return charts beside each other as one SVG file with a style of its own."""
-    columns = min(columns, len(drawn))
-    parts, y, row = [], 0, 0
-    for number, each in enumerate(drawn):
-        column = number % columns
-        height, body = _chart(each) if isinstance(each, Chart) else _bars(each)
-        row = max(row, height) if column else height
-        place = f'transform="translate({8 + column * (WIDTH + gap)} {8 + y})"'
-        parts.append(f"<g {place}>{body}</g>")
-        if column == columns - 1 or number == len(drawn) - 1:
-            y += row + gap
-    width, height = 16 + columns * (WIDTH + gap) - gap, 16 + y - gap
-    words = _safe("; ".join(each.title for each in drawn))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" role="img" aria-label="{words}"><style>{style}</style>'
-        f'<rect class="paper" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
-    )
-
-
 def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") -> str:
+    if not words:
+        return ""
     kind = f' class="{css}"' if css else ""
     place = f' text-anchor="{anchor}"' if anchor != "start" else ""
     return f'<text x="{_n(x)}" y="{_n(y)}"{kind}{place}>{_safe(words)}</text>'

@@ -8,74 +8,45 @@ from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.axes import amount
+from loadgen.engine.rows import Outcome
+from loadgen.results.cells import cell, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from loadgen.report.axes import Unit
-
-_SECONDS = frozenset(
-    {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
-)
-_SHARES = frozenset({"rate", "cpu_share"})
-_HEADS = {
-    "p999": "p99.9",
-    "max": "slowest",
-    "first_byte": "first byte",
-    "response_seconds": "response",
-    "service_seconds": "service",
-    "part": "",
+_NOUNS = {
+    **dict.fromkeys(map(str, Outcome), "requests"),
+    "back": "clients",
+    "rate": "of clients",
+    "kinds": "answers",
 }
+"""What the numbers of a column count, where its name does not say it."""
 _ITEMS_SHOWN = 5
 """A run has hundreds of namespaces; the first ones tell what they look like."""
-_LONGEST_TEXT = 400
 _MOST_ROWS = 100
-
-
-def unit_of(column: str) -> Unit:
-    """Return the unit of a column by its name."""
-    if column in _SHARES:
-        return "share"
-    if column in _SECONDS or column.endswith(("_seconds", "_sent", "_due", "_done")):
-        return "seconds"
-    return "bytes" if column.endswith("bytes") else "count"
-
-
-def cell(column: str, value: object) -> str:
-    """Write one value of a table, not yet escaped."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return amount(value, unit_of(column))
-    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
     """Render rows with their columns, without those of the hidden that hold nothing in any row.
 
-    A number whose column has no unit is a count.
+    A number whose column has no unit is a count, of what its name or its head says.
     """
     if not rows:
         return "<p>None.</p>"
-    empty = {name for name in hidden if not any(row[name] for row in rows)}
-    names = [name for name in rows[0] if name not in empty]
-    texts = {name for name in names if any(isinstance(row[name], str | datetime) for row in rows)}
-    css = {name: ' class="text"' if name in texts else "" for name in names}
-    head = "".join(
-        f'<th scope="col"{css[name]}>{escape(_HEADS.get(name, name.replace("_", " ")))}</th>'
-        for name in names
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{css[name]}>{escape(cell(name, row[name]))}</td>" for name in names)
-        + "</tr>"
+    heads, begins = [], {}
+    for name, words in columns(rows, hidden).items():
+        text = any(isinstance(row[name], str | datetime) for row in rows)
+        css = ' class="text"' if text else ""
+        noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
+        heads.append(f'<th scope="col"{css}>{escape(words)}{noun}</th>')
+        begins[name] = f"<td{css}>"
+    body = [
+        "".join(f"{td}{escape(cell(name, row[name]))}</td>" for name, td in begins.items())
         for row in rows[:_MOST_ROWS]
+    ]
+    inner = (
+        f"<thead><tr>{''.join(heads)}</tr></thead><tbody><tr>{'</tr><tr>'.join(body)}</tr></tbody>"
     )
-    inner = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     more = len(rows) - _MOST_ROWS
     left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
     return f'<div class="scroll"><table>{inner}</table></div>{left}'

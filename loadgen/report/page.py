@@ -7,49 +7,30 @@ needed, and there is none.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
-from loadgen.report.axes import amount
 from loadgen.report.html import folded, table
-from loadgen.report.sections import (
-    COMPARED_SECTIONS,
-    NOTE,
-    RUN_SECTIONS,
-    ask,
-    beside,
-    drawn,
-    origin,
-    section,
-    sections,
-)
+from loadgen.report.pictures import write_picture
+from loadgen.report.run_charts import labels_of, title_of
+from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
 from loadgen.report.style import page_style
-from loadgen.report.time_charts import labels_of, title_of
-from loadgen.results.expectations import in_words
-from loadgen.results.verdict import Level, verdict_of
-from loadgen.units import format_bytes
+from loadgen.results.units import Unit, in_words
+from loadgen.results.verdict import verdict_of
+from loadgen.units import format_bytes, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
-    from loadgen.results.verdict import Verdict
+    from loadgen.results.verdict import Finding, Verdict
 
 PAGE_NAME = "index.html"
 LARGEST_PAGE_BYTES = 4_000_000
-_SIGNS = {
-    Level.FINE: ("good", "✓"),
-    Level.MISSED: ("bad", "✗"),
-    Level.UNRELIABLE: ("bad", "?"),
-    Level.INTERRUPTED: ("bad", "!"),
-    Level.WRONG: ("bad", "✗"),
-}
-_SWITCH = """<form class="switch" aria-label="Colours">Colours:
-<label><input type="radio" name="colours" checked> of the system</label>
-<label><input type="radio" name="colours" id="light"> light</label>
-<label><input type="radio" name="colours" id="dark"> dark</label></form>"""
+_TEMPLATE = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
 
 
 def write_page(path: Path, page: str) -> None:
@@ -58,18 +39,12 @@ def write_page(path: Path, page: str) -> None:
     Raises:
         LoadgenError: It cannot be written, or is larger than a browser shows at once.
     """
-    data = page.encode()
-    if len(data) > LARGEST_PAGE_BYTES:
+    size = len(page.encode())
+    if size > LARGEST_PAGE_BYTES:
         raise LoadgenError(
-            f"the page {path} would have {format_bytes(len(data))}; name fewer run directories"
+            f"the page {path} would have {format_bytes(size)}; name fewer run directories"
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise LoadgenError(
-            f"cannot write the page {path}: {error.strerror}; choose another --out"
-        ) from error
+    write_picture(path, page)
 
 
 def run_page(run: Results, title: str | None = None) -> str:
@@ -78,7 +53,7 @@ def run_page(run: Results, title: str | None = None) -> str:
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
         _verdict(verdict),
-        *sections([run], RUN_SECTIONS),
+        *sections([run]),
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
     ]
@@ -102,52 +77,25 @@ def comparison_page(
         words = f"{label}: {verdict.word}, {verdict.count}"
         body.append(folded(words, _findings(verdict), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
-    body += sections(runs, COMPARED_SECTIONS)
+    body += sections(runs)
     for run, label in zip(runs, labels, strict=True):
         body.append(folded(f"What produced it: {label}", origin(run)))
     return _page(title or " beside ".join(labels[:3]), body)
 
 
-def sweep_page(title: str, charts: Sequence[Chart], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of figures against what was varied: charts, and the table they are of."""
-    return _page(title, [drawn(charts), section("All points", table(rows))])
-
-
-def charts_page(title: str, parts: Sequence[tuple[str, Sequence[Chart | Bars]]]) -> str:
-    """Return a page of charts that somebody else has, in sections by their headings."""
-    return _page(title, [section(heading, drawn(charts)) for heading, charts in parts])
-
-
 def _page(title: str, body: Sequence[str]) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>
-{page_style()}</style>
-</head>
-<body>
-<header>{_SWITCH}<h1>{escape(title)}</h1></header>
-<main>
-{chr(10).join(body)}
-</main>
-<footer>Made by <code>loadgen report</code> from run directories; it needs no network.</footer>
-</body>
-</html>
-"""
+    told = {"title": escape(title), "style": page_style(), "body": "\n".join(body)}
+    return _TEMPLATE.substitute(told)
 
 
 def _lead(run: Results) -> str:
     """Say what ran, where and when."""
-    count = run.value("SELECT count(*) FROM requests")
-    clients = run.value("SELECT count(DISTINCT client) FROM requests")
-    until = run.value("SELECT max(done) FROM requests") or 0.0
+    (found,) = run.sql("SELECT count(*) AS n, count(DISTINCT client) AS clients FROM requests")
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
-        f"{clients:,} clients made {count:,} requests in {amount(until, 'seconds')}",
+        f"{plural(found['clients'], 'client')} made {plural(found['n'], 'request')} in "
+        f"{in_words(Unit.SECONDS, run.ended)}",
         str(run.run.get("started_at") or "")[:16].replace("T", " "),
         "in virtual time" if where == "virtual" else where,
         str(run.run.get("server_version") or ""),
@@ -156,24 +104,25 @@ def _lead(run: Results) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    css, sign = _SIGNS[verdict.level]
     words = f"{verdict.word[0].upper()}{verdict.word[1:]}: {verdict.count}"
     return (
-        f'<section><p class="verdict"><span class="{css}">{sign}</span> {escape(words)}</p>'
+        f'<section><p class="verdict">{_sign(verdict)} {escape(words)}</p>'
         f"{_findings(verdict)}{_expectations(verdict)}</section>"
     )
 
 
+def _sign(found: Finding | Verdict) -> str:
+    css, sign = ("good", "✓") if found.fine else ("bad", "✗")
+    return f'<span class="sign {css}">{sign}</span>'
+
+
 def _findings(verdict: Verdict) -> str:
     """Render all findings, the worst first."""
-    items = []
-    for each in sorted(verdict.findings, key=lambda each: -each.level.rank):
-        css, sign = _SIGNS[each.level]
-        items.append(
-            f'<li><span class="sign {css}">{sign}</span>{escape(each.sentence)} '
-            f"<small>{escape(each.source)}</small></li>"
-        )
-    return f'<ul class="findings">{"".join(items)}</ul>'
+    items = "".join(
+        f"<li>{_sign(each)}{escape(each.sentence)} <small>{escape(each.source)}</small></li>"
+        for each in sorted(verdict.findings, key=lambda each: -each.level.rank)
+    )
+    return f'<ul class="findings">{items}</ul>'
 
 
 def _expectations(verdict: Verdict) -> str:
@@ -181,9 +130,7 @@ def _expectations(verdict: Verdict) -> str:
         {
             "expectation": each.expectation.text,
             "holds": each.holds,
-            "found": "-"
-            if each.value is None
-            else in_words(each.expectation.measure.unit, each.value),
+            "found": "-" if each.value is None else each.found,
         }
         for each in verdict.judged
     ]

@@ -33,7 +33,7 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
         kind, _, key = name.partition(".")
         if kind not in CHARTS:
             raise UsageError(f"there is no chart {kind[:80]}: name one of {', '.join(CHARTS)}")
-        found = CHARTS[kind](runs)
+        found = list(CHARTS[kind](runs))
         chosen = [each for each in found if key in ("", each.key)]
         if not chosen:
             known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
@@ -43,7 +43,7 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
 
 
 def write_picture(path: Path, drawn: str) -> None:
-    """Write a picture.
+    """Write a picture, or a page of them.
 
     Raises:
         LoadgenError: It cannot be written there.
@@ -52,4 +52,6 @@ def write_picture(path: Path, drawn: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(drawn, encoding="utf-8")
     except OSError as error:
-        raise LoadgenError(f"the picture {path} cannot be written: {error.strerror}") from error
+        raise LoadgenError(
+            f"{path} cannot be written: {error.strerror}; choose another --out"
+        ) from error

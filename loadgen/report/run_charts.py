@@ -7,130 +7,257 @@ show is left out.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.axes import amount, percentile_place
-from loadgen.report.charts import COLOURS, Bar, Bars, Chart, Series, colour_of
-from loadgen.report.time_charts import (
-    MOST_LINES,
-    OUTCOMES,
-    back,
-    each_request,
-    labels_of,
-    operation_words,
-    operations,
-    requests,
-    servers,
-)
-from loadgen.units import format_count
+from loadgen.engine.rows import Outcome
+from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words
+from loadgen.results.questions import read_questions
+from loadgen.results.units import Unit, in_words
+from loadgen.results.vocabulary import MEASURED, limit_of
+from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from loadgen.report.axes import Unit
-    from loadgen.report.charts import Point
+    from loadgen.report.charts import Look, Point
     from loadgen.results.results import Results
 
     Drawn = Chart | Bars
 
-_MOST_BARS = 12
+QUESTIONS = read_questions(Path(__file__).with_name("page.sql"))
+OUTCOMES: dict[str, str] = {
+    Outcome.ANSWERED: "good",
+    Outcome.REFUSED: "bad",
+    Outcome.WRONG: "c3",
+    Outcome.TIMEOUT: "c4",
+    Outcome.DISCONNECTED: "c5",
+    Outcome.UNREACHABLE: "soft",
+}
+"""Colours of what became of requests, in the order in which they stand on each other."""
+ABOUT = {
+    "list": "topic lists",
+    "watch": "watches opened",
+    "update": "changes told to watches",
+    "lookup": "lookups",
+    "subscribe": "subscriptions",
+    "producer": "producers made",
+    "publish": "messages published",
+    "deliver": "messages delivered",
+    "create": "topics created",
+    "delete": "topics deleted",
+}
+"""Operations in words, in the plural; others have their own name."""
+_BUCKETS, _MOMENTS = 60, 200
+_MOST_LINES, _MOST_BARS, _MOST_MARKS = 8, 12, 12
 
 
-def distribution(runs: Sequence[Results]) -> list[Drawn]:
+def title_of(run: Results) -> str:
+    """Return what a run is called."""
+    return str(run.run.get("title") or run.run["run"])
+
+
+def labels_of(runs: Sequence[Results]) -> list[str]:
+    """Return what each of some runs is called beside the others; equal titles are numbered."""
+    names = [title_of(run) for run in runs]
+    return [
+        f"{name} ({names[:number].count(name) + 1})" if names.count(name) > 1 else name
+        for number, name in enumerate(names)
+    ]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The rows of a line: the points of one name in the chart of one run.
+
+    Attributes:
+        run: Which of the runs it is of.
+        place: Which of that run's lines in the chart it is.
+        label: What the run is called; empty of a run that is alone.
+    """
+
+    run: int
+    place: int
+    label: str
+    name: str
+    rows: Sequence[dict[str, Any]]
+
+    @property
+    def total(self) -> int:
+        """How many requests or clients it is of."""
+        return int(self.rows[0].get("total", 0))
+
+    @property
+    def points(self) -> list[Point]:
+        return [(row["x"], row["y"]) for row in self.rows]
+
+    def series(
+        self, look: Look, words: str, colour: str = "", points: Sequence[Point] | None = None
+    ) -> Series:
+        """Draw it; lines of a run have its colour, and of a run alone each has its own."""
+        name = ", ".join(filter(None, (self.label, self.name)))
+        own = colour or colour_of(self.run if self.label else self.place)
+        shown = self.points if points is None else points
+        return Series(name, shown, look, own, words, self.run + self.place)
+
+
+def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[str, list[_Line]]:  # noqa: ANN401
+    """Ask each run for its lines, by their chart: those of most requests come first."""
+    alone, charts = len(runs) == 1, dict[str, list[_Line]]()
+    for number, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
+        rows = run.sql(
+            QUESTIONS[question].sql, alone=alone, outcomes=[*map(str, OUTCOMES)], **parameters
+        )
+        for chart, same in groupby(rows, itemgetter("chart")):
+            for place, (name, own) in enumerate(groupby(same, itemgetter("line"))):
+                line = _Line(number, place, "" if alone else label, name, list(own))
+                charts.setdefault(chart, []).append(line)
+    order = sorted(charts, key=lambda chart: (-sum(each.total for each in charts[chart]), chart))
+    return {chart: charts[chart] for chart in order}
+
+
+def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
+    """How many requests a second were due, by operation and what became of them."""
+    width, alone = _round(_end(runs) / _BUCKETS), len(runs) == 1
+    for operation, lines in _lines(runs, "requests", width=width).items():
+        look: Look = "area" if alone else "step"
+        series = [
+            each.series(look, plural(each.total, "request"), OUTCOMES[each.name] if alone else "")
+            for each in lines
+        ]
+        title = f"{_words(operation).capitalize()} a second, by when they were due"
+        # What stands on others is drawn before them.
+        drawn = series[::-1] if alone else series
+        yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
+
+
+def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
+    """Each request as a dot, by when it was due and when it ended; of many the slowest of a time.
+
+    Answers are solid and all others rings, so that colour is not the only difference.
+    """
+    width = _end(runs) / _MOMENTS or 1.0
+    for operation, lines in _lines(runs, "each", width=width).items():
+        for (number, label), same in groupby(lines, lambda line: (line.run, line.label)):
+            series = []
+            for each in same:
+                look: Look = "dots" if each.name == Outcome.ANSWERED else "rings"
+                words = plural(each.total, "request")
+                series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
+            title = f"{label}: {_words(operation)}" if label else _words(operation).capitalize()
+            yield _over_time(
+                [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
+                "time from when it was due until it ended", key=operation, log=True,
+                x_title="when it was due, since the agreed start", span=(0.0, _end(runs)),
+            )  # fmt: skip
+
+
+def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
     """Response seconds by percentile, of each operation: lines of its groups, or of the runs.
 
     Who got no answer waited for ever: there a line ends.
     """
-    charts: list[Drawn] = []
-    for operation in operations(runs):
-        lines: list[Series] = []
-        for place, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
-            whose = "r.group" if len(runs) == 1 else "'all'"
-            rows = run.sql(
-                f"SELECT {whose} AS part, CAST(floor(40 * ln(least(greatest(response_seconds, "
-                "0.000001), 1e9))) AS BIGINT) AS place, count(*) AS n, max(response_seconds) AS "
-                "most, min(response_seconds) AS least FROM measured r "
-                "WHERE operation = :operation GROUP BY part, place ORDER BY part, place",
-                operation=operation,
-            )
-            for number, (part, same) in enumerate(groupby(rows, lambda row: row["part"])):
-                name, colour = (part, number) if len(runs) == 1 else (label, place)
-                lines.append(_percentiles(str(name), list(same), colour))
-        title = f"Response of {operation_words(operation)}, by percentile"
-        if lines:
-            shown = lines[:MOST_LINES]
-            charts.append(Chart(title, shown, "seconds", x="percentile", log=True, key=operation))
-    return charts
+    for operation, lines in _lines(runs, "distribution").items():
+        series = []
+        for each in lines[:_MOST_LINES]:
+            told = each.rows[0]
+            points = [(0.0, told["least"]), *each.points]
+            p99 = "" if told["p99"] is None else f"p99 {in_words(Unit.SECONDS, told['p99'])}"
+            words = f"{in_words(Unit.SHARE, told['never'])} never" if told["never"] else p99
+            ended = [point for point in points if math.isfinite(point[1])]
+            series.append(each.series("line", words, points=ended))
+        title = f"Response of {_words(operation)}, by percentile"
+        yield Chart(
+            title, series, Unit.SECONDS, x="percentile", log=True, key=operation,
+            x_title="share of requests", y_title="response time",
+        )  # fmt: skip
 
 
-def _percentiles(name: str, rows: list[dict[str, Any]], number: int) -> Series:
-    total, below = sum(row["n"] for row in rows), 0
-    points: list[Point] = [(0.0, rows[0]["least"])]
-    p99 = never = None
-    for row in rows:
-        if math.isinf(row["most"]):
-            never = row["n"] / total
-            break
-        below += row["n"]
-        end = math.log10(max(total, 2))
-        points.append((end if below == total else percentile_place(below / total), row["most"]))
-    p99 = next((y for x, y in points if x >= percentile_place(0.99)), None)
-    words = f"p99 {amount(p99, 'seconds')}" if p99 is not None else ""
-    if never is not None:
-        words = f"{amount(never, 'share')} never"
-    return Series(name, points, "line", colour_of(number), words, number)
+def back(runs: Sequence[Results]) -> Iterator[Drawn]:
+    """How many clients of each group were back by when; a line shows how many there are."""
+    found = _lines(runs, "back").get("back", [])
+    if len(found) > _MOST_LINES:
+        found = [each for each in found if each.rows[0]["discovers"]]
+    series, limits = [], {}
+    for each in found:
+        clients = each.rows[0]["clients"]
+        points = [(0.0, 0.0), *each.points, (runs[each.run].ended, float(each.total))]
+        words = f"{each.total:,} of {plural(clients, 'client')}"
+        series.append(each.series("step", words, points=points))
+        if each.total < clients:
+            limits[float(clients)] = plural(clients, "client")
+    title = "Clients that were back: had all they came for"
+    if series:
+        yield _over_time(runs, title, series, Unit.COUNT, "clients", limits=[*limits.items()])
 
 
-def outcomes(runs: Sequence[Results]) -> list[Drawn]:
+def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
+    """What servers held over time, with their limits."""
+    told = _lines(runs, "servers")
+    told |= _lines(runs, "over-idle") if len(runs) > 1 else {}
+    shown = {
+        "over-idle": ("Memory of all servers together, over idle", Unit.BYTES, ""),
+        **MEASURED,
+        "cpu.seconds": ("Cores in use", Unit.NUMBER, "cores"),
+    }
+    for figure, (title, unit, noun) in shown.items():
+        lines = told.get(figure, [])
+        series = [each.series("line", peak_words(each.points, unit, noun)) for each in lines]
+        limits = {y for each in told.get(limit_of(figure), []) for _, y in each.points if y > 0}
+        if any(y for each in lines for _, y in each.points):
+            yield _over_time(
+                runs, title, series, unit, noun or "memory", key=figure,
+                limits=[(y, f"limit {in_words(unit, y, noun)}") for y in sorted(limits)],
+            )  # fmt: skip
+
+
+def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
     """What became of the requests of each group, or of each run."""
     bars = []
     for run, label in zip(runs, labels_of(runs), strict=True):
-        part = "r.group" if len(runs) == 1 else "'all'"
-        rows = run.sql(
-            f"SELECT {part} AS part, outcome, count(*) AS n FROM measured r "
-            "GROUP BY part, outcome ORDER BY part"
-        )
-        for name, same in groupby(rows, lambda row: row["part"]):
-            counts = {row["outcome"]: row["n"] for row in same}
-            words = ", ".join(f"{counts[each]:,} {each}" for each in OUTCOMES if each in counts)
-            parts = [(counts[each], colour) for each, colour in OUTCOMES.items() if each in counts]
-            bars.append(Bar(str(name) if len(runs) == 1 else label, parts, words))
-    return [Bars("What became of requests", bars[:_MOST_BARS])] if bars else []
+        for row in run.query("by-group" if len(runs) == 1 else "all"):
+            told = [each for each in OUTCOMES if row[each]]
+            words = ", ".join(f"{row[each]:,} {each}" for each in told)
+            parts = [(row[each], OUTCOMES[each]) for each in told]
+            name = row["part"] if len(runs) == 1 else label
+            bars.append(Bar(name, parts, f"{words} of {plural(row['requests'], 'request')}"))
+    if bars:
+        yield Bars("What became of requests", bars[:_MOST_BARS])
 
 
-def refusals(runs: Sequence[Results]) -> list[Drawn]:
+def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
     """Why requests got no answer, most frequent first."""
-    bars = []
-    for run, label in zip(runs, labels_of(runs), strict=True):
-        for row in run.query("reasons", most=_MOST_BARS):
-            whose = f"{label}: " if len(runs) > 1 else ""
-            name = f"{whose}{row['outcome']}, {row['reason'] or 'no reason told'}"[:70]
-            parts = [(row["requests"], OUTCOMES.get(row["outcome"], "ink"))]
-            bars.append(Bar(name, parts, format_count(row["requests"])))
-    bars = sorted(bars, key=lambda bar: -bar.parts[0][0])[:_MOST_BARS]
-    return [Bars("Requests without an answer, by reason", bars)] if bars else []
+    bars = [
+        Bar(
+            f"{whose}{row['outcome']}, {row['reason'] or 'no reason told'}"[:70],
+            [(row["requests"], OUTCOMES[row["outcome"]])],
+            plural(row["requests"], "request"),
+        )
+        for run, whose in _whose(runs)
+        for row in run.query("reasons", most=_MOST_BARS)
+    ]
+    if bars:
+        bars.sort(key=lambda bar: -bar.parts[0][0])
+        yield Bars("Requests without an answer, by reason", bars[:_MOST_BARS])
 
 
-def namespaces(runs: Sequence[Results]) -> list[Drawn]:
+def namespaces(runs: Sequence[Results]) -> Iterator[Drawn]:
     """The namespaces whose requests waited longest, where there are several."""
-    charts: list[Drawn] = []
-    for run, label in zip(runs, labels_of(runs), strict=True):
-        rows = run.query("by-namespace")
-        slowest = sorted(rows, key=lambda row: -row["p99"])[:_MOST_BARS]
+    for run, whose in _whose(runs):
+        rows = sorted(run.query("by-namespace"), key=lambda row: -row["p99"])
+        bars = [
+            Bar(row["part"], [(row["p99"], "c0")], in_words(Unit.SECONDS, row["p99"]))
+            for row in rows[:_MOST_BARS]
+        ]
+        of = f" of {len(rows):,}" if len(rows) > len(bars) else ""
         if len(rows) > 1:
-            whose = f"{label}: " if len(runs) > 1 else ""
-            of = f" of {len(rows):,}" if len(rows) > len(slowest) else ""
-            title = f"{whose}p99 by namespace, the {len(slowest)} slowest{of}"
-            bars = [
-                Bar(row["part"], [(row["p99"], "c0")], amount(row["p99"], "seconds"))
-                for row in slowest
-            ]
-            charts.append(Bars(title, bars))
-    return charts
+            yield Bars(f"{whose}p99 by namespace, the {len(bars)} slowest{of}", bars)
 
 
-CHARTS: dict[str, Callable[[Sequence[Results]], list[Drawn]]] = {
+CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
     "requests": requests,
     "each": each_request,
     "outcomes": outcomes,
@@ -143,30 +270,71 @@ CHARTS: dict[str, Callable[[Sequence[Results]], list[Drawn]]] = {
 """Every kind of chart by name."""
 
 
-def sweep_chart(
+# -- what they have in common -------------------------------------------------------------------
+
+
+def _words(operation: str) -> str:
+    return ABOUT.get(operation, operation)
+
+
+def _whose(runs: Sequence[Results]) -> Iterator[tuple[Results, str]]:
+    """Yield runs with the beginning of what is theirs; it is empty of a run that is alone."""
+    for run, label in zip(runs, labels_of(runs), strict=True):
+        yield run, f"{label}: " if len(runs) > 1 else ""
+
+
+def _end(runs: Sequence[Results]) -> float:
+    return max(run.ended for run in runs) or 1.0
+
+
+def _round(seconds: float) -> float:
+    """Return a round width of buckets, not below what is wanted."""
+    power = 10.0 ** math.floor(math.log10(max(seconds, 1e-3)))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= seconds * (1 - 1e-9))
+
+
+def _over_time(
+    runs: Sequence[Results],
     title: str,
-    along: str,
-    lines: Iterable[tuple[str, Sequence[tuple[float, Sequence[float]]]]],
+    series: list[Series],
     unit: Unit,
+    noun: str,
+    **more: Any,  # noqa: ANN401 - whatever a chart has
 ) -> Chart:
-    """Return a figure against a value that was varied: medians, and the range of repeats.
+    """Return a chart over the time of runs, with their phases and shocks."""
+    end, phases, at = _end(runs), runs[0].document.get("phases") or {}, 0.0
+    bands = []
+    for name in ("warm_up", "measure", "hold", "drain"):
+        until = at + (phases.get(name) or 0.0)
+        if name != "measure" and at < min(until, end):
+            bands.append((at, until, name.replace("_", "-")))
+        at = until
+    marks: dict[tuple[float, str], None] = {}
+    for shock in (each for run in runs for each in run.run.get("shocks") or ()):
+        marks[shock["at"], str(shock["what"])] = None
+        ready = shock.get("ready_seconds")
+        if ready is not None and ready > shock["at"] + 0.01 * end:
+            marks[ready, "ready"] = None
+    drawn = {"span": (0.0, end), "x_title": "time since the agreed start", **more}
+    return Chart(
+        title, series, unit, y_title=noun, bands=bands, marks=[*marks][:_MOST_MARKS], **drawn
+    )
+
+
+def sweep_chart(
+    title: str, along: str, lines: Iterable[tuple[str, Sequence[tuple[float, Sequence[float]]]]]
+) -> Chart:
+    """Return seconds against a value that was varied: medians, and the range of repeats.
 
     Args:
         title: What the figure is.
-        unit: Its unit.
         along: The path that was varied.
         lines: For each combination of the others: values with what was measured at them.
     """
     series = []
     for number, (name, measured) in enumerate(lines):
         told = [(x, sorted(values)) for x, values in sorted(measured) if values]
-        series.append(
-            Series(
-                name,
-                [(x, values[(len(values) - 1) // 2]) for x, values in told],
-                colour=colour_of(number),
-                dash=number // COLOURS,
-                between=[(x, values[0], values[-1]) for x, values in told],
-            )
-        )
-    return Chart(title, series, unit, x="number", x_title=along)
+        points = [(x, values[(len(values) - 1) // 2]) for x, values in told]
+        between = [(x, values[0], values[-1]) for x, values in told]
+        series.append(Series(name, points, colour=colour_of(number), dash=number, between=between))
+    return Chart(title, series, Unit.SECONDS, x=Unit.NUMBER, x_title=along)

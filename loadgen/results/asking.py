@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from loadgen.errors import UsageError
-from loadgen.results.results import QUERIES, VIEWS, Results
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import VIEWS, Results
 from loadgen.results.tables import TABLES
 from loadgen.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 MOST_ROWS = 1_000
@@ -46,9 +47,13 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
         UsageError: It is no single query, or DuckDB does not understand it.
     """
     if text in QUERIES:
-        answers = [_of_one(directory, text) for directory in directories]
-        rows = [row for _, found in answers for row in found]
-        return Rows(answers[0][0], rows[:most], len(rows) > most)
+        rows, columns = list[tuple[Any, ...]](), list[str]()
+        for directory in directories:
+            with Results.open(directory) as results:
+                run = results.run["run"]
+                rows += [(run, *row.values()) for row in results.query(text)]
+                columns = ["run", *results.columns]
+        return Rows(columns, rows[:most], len(rows) > most)
     if " " not in text.strip():
         raise UsageError(
             f"there is no question {text[:60]!r}: ask one of {', '.join(QUERIES)}, or SQL"
@@ -58,22 +63,14 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
         return _asked(results.connection, text, most)
 
 
-def _of_one(directory: Path, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    with Results.open(directory) as results:
-        found = results.query(name)
-        columns = results.columns
-    run = results.run["run"]
-    return ["run", *columns], [(run, *row.values()) for row in found]
-
-
 def _lock(results: Results, directories: Sequence[Path]) -> None:
     folders = [str((each / table).resolve()) for each in directories for table in TABLES]
-    quoted = ", ".join(
-        "'" + folder.replace("'", "''") + "'" for folder in [*folders, results.spill]
-    )
-    results.connection.execute(f"SET allowed_directories = [{quoted}]")
-    results.connection.execute("SET enable_external_access = false")
-    results.connection.execute("SET lock_configuration = true")
+    for name, value in (
+        ("allowed_directories", [*folders, results.spill]),
+        ("enable_external_access", False),
+        ("lock_configuration", True),
+    ):
+        results.connection.execute(f"SET {name} = $1", [value])
 
 
 def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
@@ -96,14 +93,13 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
 def as_json(answer: Rows) -> str:
     """Return rows as JSON, one object each; what is infinite is null."""
     rows = [
-        {name: _json(value) for name, value in zip(answer.columns, row, strict=True)}
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in zip(answer.columns, row, strict=True)
+        }
         for row in answer.rows
     ]
     return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
-
-
-def _json(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_csv(answer: Rows) -> str:
@@ -117,38 +113,26 @@ def as_csv(answer: Rows) -> str:
 
 def as_text(answer: Rows) -> str:
     """Return rows as a table for a terminal, and a line that says if there were more."""
-    cells = [[_cell(value) for value in row] for row in answer.rows]
-    widths = [max(map(len, column)) for column in zip(answer.columns, *cells, strict=True)]
-    numbers = [
-        any(isinstance(row[place], int | float) for row in answer.rows)
-        for place in range(len(answer.columns))
-    ]
-    pads: list[Callable[..., str]] = [str.rjust if number else str.ljust for number in numbers]
-    lines = [
-        "  ".join(
-            pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)
-        ).rstrip()
-        for row in [answer.columns, *cells]
-    ]
+    columns = []
+    for place, name in enumerate(answer.columns):
+        values = [row[place] for row in answer.rows]
+        cells = [name, *map(_cell, values)]
+        side = ">" if any(isinstance(value, int | float) for value in values) else "<"
+        columns.append([f"{cell:{side}{max(map(len, cells))}}" for cell in cells])
+    lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
     if answer.more:
         lines.append(f"... and more: {format_count(len(answer.rows))} rows are shown")
     return "\n".join(lines) + "\n"
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a column holds
-    if value is None:
-        return ""
     if isinstance(value, float):
-        return (
-            f"{value:.6g}"
-            if abs(value) < 1e6
-            else f"{value:,.0f}"
-            if math.isfinite(value)
-            else "never"
-        )
+        form = ".6g" if abs(value) < 1e6 else ",.0f"
+        return f"{value:{form}}" if math.isfinite(value) else "never"
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ", timespec="milliseconds")
-    text = "".join(letter if letter.isprintable() else " " for letter in str(value))
+    told = "" if value is None else str(value)
+    text = "".join(letter if letter.isprintable() else " " for letter in told)
     return text if len(text) <= _WIDEST_CELL else f"{text[: _WIDEST_CELL - 3]}..."
 
 

@@ -15,12 +15,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
 from loadgen.results.results import Results, RunDirectoryError, read_run
 from loadgen.results.summary import SUMMARY_VERSION, summary_of
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
+from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
 # Of fewer requests than these a percentile is the slowest, which has a row of its own.
 _FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
 _SERVER_FIGURES = {
-    "heap.used": ("heap held at most", "max", Unit.BYTES),
-    "direct.used": ("direct held at most", "max", Unit.BYTES),
-    "heap.timeouts": ("waited for heap in vain", "rise", Unit.COUNT),
-    "direct.timeouts": ("waited for direct in vain", "rise", Unit.COUNT),
-    "unread": ("unread at most", "max", Unit.BYTES),
-    "resident": ("memory, at most", "max", Unit.BYTES),
-    "cpu.seconds": ("processor time", "rise", Unit.SECONDS),
+    "heap.used": ("heap held at most", "max"),
+    "direct.used": ("direct held at most", "max"),
+    "heap.timeouts": ("waited for heap in vain", "rise"),
+    "direct.timeouts": ("waited for direct in vain", "rise"),
+    "unread": ("unread at most", "max"),
+    "resident": ("memory, at most", "max"),
+    "cpu.seconds": ("processor time", "rise"),
 }
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "unread at most")
 """Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
@@ -222,31 +222,21 @@ def compare(
 
 
 def _rows(groups: Sequence[Sequence[FinishedRun]]) -> list[Row]:
-    found = [
-        [{n: (u, v) for n, u, v in figures_of(run.summary)} for run in each] for each in groups
-    ]
-    units = {n: u for group in found for run in group for n, (u, _) in run.items()}
+    found = [[{(n, u): v for n, u, v in figures_of(run.summary)} for run in g] for g in groups]
     table: list[tuple[str, Unit, list[Side]]] = []
-    for name, unit in units.items():
+    for figure in dict.fromkeys(each for group in found for run in group for each in run):
         # Refusals that a run had none of are zero, not unknown.
-        counted = name.startswith("refused: ")
-        values = [
-            [run[name][1] if name in run else 0.0 for run in group if name in run or counted]
-            for group in found
-        ]
-        if all(len(one) == len(group) for one, group in zip(values, found, strict=True)):
-            table.append((name, unit, [Side(one) for one in values]))
+        missing = 0.0 if figure[0].startswith("refused: ") else math.nan
+        sides = [Side([run.get(figure, missing) for run in group]) for group in found]
+        if not any(math.isnan(value) for side in sides for value in side.values):
+            table.append((*figure, sides))
     tests = [rank_test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
     shared = iter(adjusted(tests))
-    return [
-        Row(
-            name,
-            unit,
-            sides,
-            [None, *(_difference(unit, sides[0], s, next(shared)) for s in sides[1:])],
-        )
-        for name, unit, sides in table
-    ]
+    rows = []
+    for name, unit, (first, *others) in table:
+        differences = [_difference(unit, first, each, next(shared)) for each in others]
+        rows.append(Row(name, unit, [first, *others], [None, *differences]))
+    return rows
 
 
 def _difference(unit: Unit, first: Side, second: Side, probability: float) -> Difference:
@@ -277,10 +267,10 @@ def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
         yield f"{each['group']} back", Unit.COUNT, each["back"]
     yield from _times(summary)
     for server, told in sorted(summary["servers"].items()):
-        for figure, (words, column, unit) in _SERVER_FIGURES.items():
+        for figure, (words, column) in _SERVER_FIGURES.items():
             value = told["figures"].get(figure, {}).get(column)
             if value is not None:
-                yield f"{server}: {words}", unit, value
+                yield f"{server}: {words}", unit_of(figure)[0], value
 
 
 def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:

@@ -8,10 +8,10 @@ expression and names the nearest thing that there is.
 from __future__ import annotations
 
 import math
-import operator
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
@@ -22,26 +22,20 @@ from loadgen.results.measures import (
     SELECTORS,
     SERVERS,
     Measure,
-    Unit,
     measures_of,
     subjects,
 )
-from loadgen.results.results import QUERIES, split
-from loadgen.units import format_bytes, format_count, format_seconds, parse_size
+from loadgen.results.questions import QUERIES, split
+from loadgen.results.units import EXAMPLES, in_words, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from loadgen.results.results import Results
 
-OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+    _Compared = Callable[[float, float], bool]
+
+OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
 LIMIT = "limit"
 """The value that stands for the server's own limit."""
@@ -102,8 +96,6 @@ _FORM = re.compile(
     r"(?P<operator>[<>=!]+)\s*(?P<value>[^<>=!]+?)\s*$"
 )
 _PERCENTILE = re.compile(r"^(?P<what>\w+)\.p(?P<share>\d+(?:\.\d+)?)$")
-_NUMBER = re.compile(r"^(\d+(?:\.\d+)?)\s*(\S*)$")
-_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 _LONGEST_QUOTE = 80
 
 
@@ -226,61 +218,16 @@ def _selectors(text: str, subject: str, inside: str | None) -> tuple[tuple[str, 
 
 
 def _value(text: str, measure: Measure, written: str) -> float | None:
+    form = EXAMPLES[measure.unit]
     if written == LIMIT:
         if measure.limited:
             return None
-        form = _UNITS[measure.unit][1]
         raise _mistake(text, f"{measure.name} has no limit of its own: write {form}")
-    read, form, _ = _UNITS[measure.unit]
     try:
-        return read(written)
-    except (UsageError, ValueError, KeyError):
+        return value_of(measure.unit, written)
+    except (UsageError, ValueError):
         needed = f"is measured in {measure.unit}: write {form}, not {written}"
         raise _mistake(text, f"{measure.name} {needed}") from None
-
-
-def _number(written: str) -> tuple[float, str]:
-    found = _NUMBER.match(written)
-    if found is None:
-        raise ValueError(written)
-    return float(found[1]), found[2]
-
-
-def _seconds(written: str) -> float:
-    number, unit = _number(written)
-    return number * _SECONDS[unit]
-
-
-def _share(written: str) -> float:
-    number, unit = _number(written)
-    if unit != "%" or number > 100:
-        raise ValueError(written)
-    return number / 100
-
-
-def _count(written: str) -> float:
-    number, unit = _number(written.replace(",", ""))
-    if unit or number != int(number):
-        raise ValueError(written)
-    return number
-
-
-_UNITS: dict[Unit, tuple[Callable[[str], float], str, Callable[[float], str]]] = {
-    Unit.SECONDS: (_seconds, "2s, 250ms or 1min", format_seconds),
-    Unit.SHARE: (_share, "0.1%", lambda value: f"{value * 100:.3g} %"),
-    Unit.COUNT: (_count, "a whole number", format_count),
-    Unit.BYTES: (
-        lambda written: parse_size("", written),
-        "1GiB, 512MB or a number of bytes",
-        format_bytes,
-    ),
-}
-"""Of each unit: how a value is read, how one is written, and how a figure is shown."""
-
-
-def in_words(unit: Unit, value: float) -> str:
-    """Write a figure as a table shows it."""
-    return "never" if math.isinf(value) else _UNITS[unit][2](value)
 
 
 # -- judging ------------------------------------------------------------------------------------
@@ -307,7 +254,7 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
         value, missing = _of_rows(each, results), "nothing of it was requested"
     if value is None:
         return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
-    found = in_words(measure.unit, value)
+    found = in_words(measure.unit, value, measure.noun)
     if wanted is None:
         limit = servers.get((each.subject, measure.limited), {}).get("last")
         if not limit or not limit > 0:  # A limit that is off is no number.
@@ -317,46 +264,36 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
     return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
 
 
+_OF_CLIENTS = f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))"
+
+
 def _of_rows(each: Expectation, results: Results) -> float | None:
-    row = "c" if each.subject == CLIENTS else "r"
-    conditions = [f"{SELECTORS[key].format(row=row)} = :{key}" for key, _ in each.selectors]
-    parameters: dict[str, Any] = dict(each.selectors)
+    parameters = dict(each.selectors)
+    conditions = [f"{SELECTORS[key]} = :{key}" for key in parameters]
     if each.subject in OPERATIONS:
-        conditions.append("r.operation = :operation")
         parameters["operation"] = each.subject
+        conditions.append("r.operation = :operation")
     where = " AND ".join(conditions) or "true"
-    rows = f"({QUERIES['clients'].sql}) c" if row == "c" else "measured r"
-    text = f"SELECT {each.measure.sql} AS value FROM {rows} WHERE {where}"
+    rows = _OF_CLIENTS if each.subject == CLIENTS else "measured"
+    text = f"SELECT {each.measure.sql} AS value FROM {rows} r WHERE {where}"
     if each.share is not None:
-        millionths = round(each.share * 1_000_000)
-        if row == "r":
-            text = split("'all'", where, each.measure.sql, {"value": millionths})
-        else:
-            text = f"""SELECT min(seconds) AS value FROM (
-              SELECT {each.measure.sql} AS seconds, count(*) OVER () AS total,
-                row_number() OVER (ORDER BY {each.measure.sql}) AS place FROM {rows} WHERE {where})
-              WHERE place * 1000000 >= total * {millionths}"""
+        share = {"value": round(each.share * 1_000_000)}
+        text = split("'all'", where, each.measure.sql, share, rows)
     found = results.sql(text, **parameters)
-    value = found[0]["value"] if found else None
-    return None if value is None else float(value)
+    return float(found[0]["value"]) if found and found[0]["value"] is not None else None
 
 
 def _of_server(each: Expectation, results: Results, servers: _Servers) -> float | None:
-    if each.measure.name == "again.seconds":
-        restarts = [
-            shock["at"]
-            for shock in results.run.get("shocks") or ()
-            if "restart" in str(shock["what"]) and each.subject in str(shock["what"])
-        ]
+    name = each.measure.name
+    if name == "again.seconds":
+        whats = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
+        restarts = [at for what, at in whats if "restart" in what and each.subject in what]
         found = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
         return max((math.inf if seconds is None else seconds for seconds in found), default=None)
-    for figure in each.measure.sql.split(", "):
-        name, column = figure.split(" ")
-        row = servers.get((each.subject, name))
-        if row is not None:
-            value = float(row[column])
-            before = servers.get((each.subject, "resident"), {}).get("first")
-            if each.measure.name != "resident.rise":
-                return value
-            return None if before is None else max(0.0, value - before)
-    return None
+    told = (figure.split(" ") for figure in each.measure.sql.split(", "))
+    rows = ((servers.get((each.subject, figure)), column) for figure, column in told)
+    value = next((float(row[column]) for row, column in rows if row is not None), None)
+    if value is None or name != "resident.rise":
+        return value
+    before = servers.get((each.subject, "resident"), {}).get("first")
+    return None if before is None else max(0.0, value - before)

@@ -8,24 +8,22 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
+from loadgen.results.cells import SELDOM, cell, columns, of_server
 from loadgen.results.summary import summary_of
 from loadgen.results.verdict import verdict_of
-from loadgen.units import format_bytes, plural
+from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.results.results import Results
-    from loadgen.results.summary import Percentiles, Summary
-    from loadgen.results.verdict import Verdict
+    from loadgen.results.summary import Summary
+    from loadgen.results.verdict import Finding, Verdict
 
 _NOT_XML = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"\n": " ", "\r": " "})
@@ -47,7 +45,7 @@ def write_files(results: Results) -> Verdict:
         "summary.json": json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         "summary.csv": csv_of(document),
         "junit.xml": junit_of(summary, verdict),
-        "README.md": readme_of(summary, verdict),
+        "README.md": readme_of(results, summary, verdict),
     }
     try:
         for name, content in contents.items():
@@ -107,85 +105,55 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub(" ", text)
 
 
-def readme_of(summary: Summary, verdict: Verdict) -> str:
+def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     """Return ``README.md`` of a run; what comes from its directory is escaped."""
-    title = summary.title.rstrip(".") or summary.name
     findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
-    rows = [
-        (
-            each.part,
-            f"{each.requests:,}",
-            f"{each.answered:,}",
-            f"{each.refused:,}",
-            f"{each.wrong:,}",
-            f"{each.timeout + each.disconnected + each.unreachable:,}",
-            *_times(each.response_seconds),
-        )
-        for each in [summary.total, *summary.splits["by-group-operation"][:_MOST_ROWS]]
+    servers = [
+        {"process": process, "figure": figure, **server.figures[figure].model_dump()}
+        for process, server in sorted(summary.servers.items())
+        for figure in _SERVER_FIGURES
+        if figure in server.figures
     ]
-    back = [
-        (f"{each.group}", f"{each.back:,} of {each.clients:,}", *_times(each.back_seconds))
-        for each in summary.back[:_MOST_ROWS]
-    ]
-    reasons = [(each.outcome, each.reason, f"{each.requests:,}") for each in summary.reasons[:10]]
+    parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
     facts = {
         "scenario": summary.name,
-        "servers": summary.server_version or "",
+        "servers": summary.server_version,
         "place": summary.place,
         "started": summary.started_at,
     }
+    tables: dict[str, list[dict[str, Any]]] = {
+        f"Checks: {verdict.count}": [
+            {"part": _sign(each), "finding": each.sentence} for each in findings
+        ],
+        "Requests": [*results.query("all"), *parts],
+        "Clients that were back": results.query("back"),
+        "Not answered": results.query("reasons", most=10),
+        "Servers": [of_server(row) for row in servers],
+        "What produced this": [{"part": key, "value": each} for key, each in facts.items() if each],
+    }
+    title = _plain(summary.title.rstrip(".") or summary.name)
     lines = [
-        f"# {'✓' if verdict.fine else '✗'} {_plain(title)}: {verdict.word}",
+        f"# {_sign(verdict)} {title}: {verdict.word}",
         "",
         f"{plural(summary.total.requests, 'request')} of {plural(summary.clients, 'client')} in "
         f"{summary.duration_seconds:,.1f} s. Exit code {int(verdict.exit_code)}.",
         "",
-        f"## Checks: {verdict.count}",
-        "",
-        *_table(("", ""), [("✓" if each.fine else "✗", each.sentence) for each in findings]),
-        *_section(
-            "Requests",
-            ("", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max"),
-            rows,
-        ),
-        *_section("Clients that were back", ("group", "back", "p50", "p99", "max"), back),
-        *_section("Not answered", ("outcome", "reason", "requests"), reasons),
-        *_section("Servers", ("", "at first", "at most", "at the end"), list(_servers(summary))),
-        *_section("What produced this", ("", ""), [each for each in facts.items() if each[1]]),
+        *(line for heading, rows in tables.items() if rows for line in _section(heading, rows)),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",
         "figure, `loadgen sql` asks the tables beside it.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _times(found: Percentiles | None) -> tuple[str, ...]:
-    """Return percentiles in words; of a row that is there, what is no number was never."""
-    if found is None:
-        return ("", "", "")
-    values = (found.p50, found.p99, found.max)
-    return tuple(in_words(Unit.SECONDS, math.inf if x is None else x) for x in values)
+def _sign(found: Finding | Verdict) -> str:
+    return "✓" if found.fine else "✗"
 
 
-def _servers(summary: Summary) -> Iterator[tuple[str, ...]]:
-    for name, server in sorted(summary.servers.items()):
-        for key in _SERVER_FIGURES:
-            figure = server.figures.get(key)
-            if figure is not None:
-                shown = (figure.first, figure.max, figure.last)
-                words = format_bytes if key != "cpu.seconds" else "{:.2f} s".format
-                yield (f"{name} {key}", *("" if x is None else words(x) for x in shown))
-
-
-def _section(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    if rows:
-        yield from (f"## {title}", "", *_table(heads, rows))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+def _section(heading: str, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    heads = columns(rows, {"family", "bytes", *SELDOM} & rows[0].keys())
+    yield from (f"## {heading}", "", f"| {' | '.join(heads.values())} |", f"|{'---|' * len(heads)}")
+    for row in rows[:_MOST_ROWS]:
+        yield f"| {' | '.join(_plain(cell(name, row[name])) for name in heads)} |"
     yield ""
 
 

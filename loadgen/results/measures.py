@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import get_args
 
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.rows import Outcome
+from loadgen.results.units import Unit
 
 ALL_REQUESTS, CLIENTS, SERVERS = "requests", "clients", ("broker", "proxy")
 OPERATIONS = tuple(
@@ -15,95 +15,84 @@ OPERATIONS = tuple(
 )
 """Operations of requests, as their rows call them."""
 SELECTORS = {
-    "family": "{row}.family",
-    "group": "{row}.group",
-    "tenant": "split_part({row}.namespace, '/', 1)",
-    "namespace": "{row}.namespace",
+    "family": "r.family",
+    "group": "r.group",
+    "tenant": "split_part(r.namespace, '/', 1)",
+    "namespace": "r.namespace",
 }
 """What requests and clients can be chosen by, and where it stands in a row."""
-_FAILED = "r.outcome NOT IN ('answered', 'refused')"
-_BACK = "c.back_seconds < CAST('Infinity' AS DOUBLE)"
-
-
-class Unit(StrEnum):
-    """The units of measures; each value of an expectation is written in its measure's."""
-
-    SECONDS = "seconds"
-    SHARE = "share"
-    COUNT = "count"
-    BYTES = "bytes"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure as a table lists it.
+    """A measure; docs/measuring.md says what each means.
 
     Attributes:
         name: What follows the subject's dot; ``pN`` stands for any percentile.
-        sql: The figure, over rows ``r`` of requests or ``c`` of clients; of a percentile, what it
-            is of. Of a server: the figures that tell it, the best first, each with its column.
+        sql: The figure, over rows ``r`` of requests or clients; of a percentile, what it is of.
+            Of a server: the figures that tell it, the best first, each with its column.
         limited: The figure that is the server's own limit of it.
+        noun: What is counted.
     """
 
     name: str
     unit: Unit
-    meaning: str
     sql: str
     limited: str = ""
+    noun: str = ""
 
 
-def _counted(name: str, condition: str, what: str) -> tuple[Measure, ...]:
-    share = f"avg(CASE WHEN {condition} THEN 1E0 ELSE 0E0 END)"
+_SECONDS_TAKEN = """(SELECT min(least(w.measured_until, n.ended) - w.measured_from)
+  FROM runs w CROSS JOIN (SELECT max(done) AS ended FROM requests) n)"""
+"""While figures are taken; a run of which nothing is left to do ends earlier."""
+
+
+def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure, ...]:
+    one = f"CASE WHEN {condition} THEN 1E0 ELSE 0E0 END"
     return (
-        Measure(f"{name}.rate", Unit.SHARE, f"share of {what}", share),
-        Measure(
-            f"{name}.count", Unit.COUNT, f"number of {what}", f"coalesce(count_if({condition}), 0)"
-        ),
+        Measure(f"{name}.rate", Unit.SHARE, f"avg({one})"),
+        Measure(f"{name}.count", Unit.COUNT, f"coalesce(sum({one}), 0)", noun=noun),
+        Measure(f"{name}.per_second", Unit.RATE, f"sum({one}) / nullif({_SECONDS_TAKEN}, 0)"),
     )
 
 
 def _limiter(kind: str) -> tuple[Measure, ...]:
-    limit, waited = f"{kind}.limit", f"requests that waited for {kind} in vain"
-    most = f"{kind}.high max, {kind}.used max"
+    limit, most = f"{kind}.limit", f"{kind}.high max, {kind}.used max"
     return (
-        Measure(f"{kind}.used.max", Unit.BYTES, f"most {kind} memory held", most, limit),
-        Measure(f"{kind}.used.final", Unit.BYTES, "held at the end", f"{kind}.used last", limit),
-        Measure(f"{kind}.waiting.max", Unit.COUNT, "most that waited", f"{kind}.waiting max"),
-        Measure(f"{kind}.timeouts.count", Unit.COUNT, waited, f"{kind}.timeouts rise"),
+        Measure(f"{kind}.used.max", Unit.BYTES, most, limit),
+        Measure(f"{kind}.used.final", Unit.BYTES, f"{kind}.used last", limit),
+        Measure(f"{kind}.waiting.max", Unit.COUNT, f"{kind}.waiting max", noun="requests"),
+        Measure(f"{kind}.timeouts.count", Unit.COUNT, f"{kind}.timeouts rise", noun="requests"),
     )
 
 
 _RESIDENT = "resident.high max, resident max"
 OF_REQUESTS = (
-    Measure("response.pN", Unit.SECONDS, "since due; never for who got none", "r.response_seconds"),
-    Measure("response.max", Unit.SECONDS, "the slowest of them", "max(r.response_seconds)"),
-    Measure("service.pN", Unit.SECONDS, "the same, since it was sent", "r.service_seconds"),
-    Measure("service.max", Unit.SECONDS, "the slowest of them", "max(r.service_seconds)"),
-    *(
-        measure
-        for each in Outcome
-        for measure in _counted(str(each), f"r.outcome = '{each}'", f"requests {each}")
-    ),
-    *_counted("failed", _FAILED, "requests neither answered nor refused"),
-    Measure("topics.min", Unit.COUNT, "fewest names of a listing", "min(r.topics)"),
-    Measure("topics.max", Unit.COUNT, "most names of a listing", "max(r.topics)"),
+    Measure("response.pN", Unit.SECONDS, "r.response_seconds"),
+    Measure("response.max", Unit.SECONDS, "max(r.response_seconds)"),
+    Measure("service.pN", Unit.SECONDS, "r.service_seconds"),
+    Measure("service.max", Unit.SECONDS, "max(r.service_seconds)"),
+    *(each for out in Outcome for each in _counted(str(out), f"r.outcome = '{out}'")),
+    *_counted("failed", "r.outcome NOT IN ('answered', 'refused')"),
+    Measure("topics.min", Unit.COUNT, "min(r.topics)", noun="topics"),
+    Measure("topics.max", Unit.COUNT, "max(r.topics)", noun="topics"),
 )
 OF_CLIENTS = (
-    *_counted("back", _BACK, "clients that were back"),
-    Measure("back.pN", Unit.SECONDS, "of all clients, until back", "c.back_seconds"),
-    Measure("back.max", Unit.SECONDS, "the last of them", "max(c.back_seconds)"),
-    Measure("listings.max", Unit.COUNT, "most listings of a client", "max(c.listings)"),
-    Measure("reconnects.max", Unit.COUNT, "most connections a client lost", "max(c.reconnects)"),
-    Measure("reconnects.min", Unit.COUNT, "fewest of them", "min(c.reconnects)"),
+    *_counted("back", "r.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
+    Measure("back.pN", Unit.SECONDS, "r.back_seconds"),
+    Measure("back.max", Unit.SECONDS, "max(r.back_seconds)"),
+    Measure("listings.max", Unit.COUNT, "max(r.listings)", noun="lists"),
+    Measure("reconnects.max", Unit.COUNT, "max(r.reconnects)", noun="connections"),
+    Measure("reconnects.min", Unit.COUNT, "min(r.reconnects)", noun="connections"),
 )
 OF_SERVERS = (
     *_limiter("heap"),
     *_limiter("direct"),
-    Measure("resident.max", Unit.BYTES, "most memory of the process", _RESIDENT),
-    Measure("resident.rise", Unit.BYTES, "the same, over what it had before", _RESIDENT),
-    Measure("unread.max", Unit.BYTES, "most that peers left unread", "unread.high max, unread max"),
-    Measure("again.seconds", Unit.SECONDS, "from its restart until all had an answer", ""),
-    Measure("cpu.seconds", Unit.SECONDS, "processor time of the process", "cpu.seconds rise"),
+    Measure("resident.max", Unit.BYTES, _RESIDENT),
+    Measure("resident.rise", Unit.BYTES, _RESIDENT),
+    Measure("unread.max", Unit.BYTES, "unread.high max, unread max"),
+    Measure("again.seconds", Unit.SECONDS, ""),
+    Measure("cpu.seconds", Unit.SECONDS, "cpu.seconds rise"),
 )
 
 

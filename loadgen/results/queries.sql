@@ -14,7 +14,7 @@
 WITH asked AS (
   SELECT {part} AS part, {seconds} AS seconds, outcome, bytes,
     CAST(floor(64 * ln(least(greatest({seconds}, 0.000001), 1000000))) AS BIGINT) AS bucket
-  FROM measured r WHERE {where}
+  FROM {rows} r WHERE {where}
 ), coarse AS (
   SELECT part, bucket, count(*) AS n, max(seconds) AS longest, sum(bytes) AS bytes,
     count_if(outcome = 'answered') AS answered, count_if(outcome = 'refused') AS refused,
@@ -33,7 +33,7 @@ WITH asked AS (
 ), again AS (
   SELECT {part} AS part, {seconds} AS seconds,
     CAST(floor(64 * ln(least(greatest({seconds}, 0.000001), 1000000))) AS BIGINT) AS bucket
-  FROM measured r WHERE {where}
+  FROM {rows} r WHERE {where}
 ), counted AS (
   SELECT a.part, a.bucket, a.seconds, count(*) AS n
   FROM again a JOIN (SELECT DISTINCT part, bucket FROM wanted) w

@@ -7,55 +7,39 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tempfile
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import pyarrow as pa
 
 from loadgen.errors import UsageError
+from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
 RUN_VERSION = 2
-PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
-"""Those of every split, in millionths: whole numbers are exact in any SQL."""
 _MEMORY, _THREADS = "256MB", 2
-_DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
-_PARTS = {
-    "all": "'all'",
-    "by-operation": "r.operation",
-    "by-group": "r.group",
-    "by-group-operation": "concat(r.group, '.', r.operation)",
-    "by-family": "r.family",
-    "by-namespace": "r.namespace",
-    "by-tenant": "split_part(r.namespace, '/', 1)",
-    "by-second": "CAST(floor(r.due) AS BIGINT)",
-}
+_TEXT_COLUMNS = ("run", "group", "behaviour", "pattern", "publishers", "subscription")
 _GROUPS = pa.schema(
     [
-        pa.field("run", pa.string()),
-        pa.field("group", pa.string()),
-        pa.field("behaviour", pa.string()),
-        pa.field("clients", pa.int32()),
-        pa.field("pattern", pa.string()),
-        pa.field("publishers", pa.string()),  # The group whose messages it consumes.
-        pa.field("subscription", pa.string()),
-        pa.field("reads", pa.bool_()),  # All that servers send, as soon as it comes.
-        pa.field("deaf", pa.bool_()),  # It never reads, or not for a while.
+        *((name, pa.string()) for name in _TEXT_COLUMNS),
+        ("clients", pa.int32()),
+        ("reads", pa.bool_()),  # All that servers send, as soon as it comes.
+        ("deaf", pa.bool_()),  # It never reads, or not for a while.
     ]
 )
 _RUNS = pa.schema(
     [
-        *(pa.field(name, pa.string()) for name in ("run", "name", "title", "place", "started_at")),
-        pa.field("measured_from", pa.float64()),  # Seconds since the agreed start.
-        pa.field("measured_until", pa.float64()),
+        *((name, pa.string()) for name in ("run", "name", "title", "place", "started_at")),
+        ("measured_from", pa.float64()),  # Seconds since the agreed start.
+        ("measured_until", pa.float64()),
     ]
 )
 VIEWS = (*TABLES, "measured", "groups", "runs")
@@ -122,8 +106,7 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            files = [str(path) for each in directories for path in parts_of(each, name)]
-            if files:
+            if files := _files(directories, name):
                 self._view(name, files)
             else:
                 self.connection.register(name, schema.empty_table())
@@ -160,6 +143,11 @@ class Results:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @cached_property
+    def ended(self) -> float:
+        """When the last request was done; 0 if there was none."""
+        return float(self.value("SELECT coalesce(max(done), 0E0) FROM requests"))
+
     @property
     def document(self) -> dict[str, Any]:
         """The scenario, as it was resolved."""
@@ -171,10 +159,8 @@ class Results:
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a question in the form of ``queries.sql``."""
-        used = used_parameters(text)
-        found = self.connection.execute(
-            _PARAMETER.sub(r"$\1", text), {name: {**_DEFAULTS, **parameters}[name] for name in used}
-        )
+        given = parameters_of(text, parameters)
+        found = self.connection.execute(PARAMETER.sub(r"$\1", text), given)
         self.columns = [column[0] for column in found.description or ()]
         return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
 
@@ -183,6 +169,10 @@ class Results:
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found
+
+
+def _files(directories: Sequence[Path], table: str) -> list[str]:
+    return [str(path) for each in directories for path in parts_of(each, table)]
 
 
 def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> None:
@@ -194,15 +184,14 @@ def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> Non
     from pyspark.sql.pandas.types import from_arrow_schema
 
     runs = [read_run(directory) for directory in directories]
+    made = {"groups": _groups(runs), "runs": _runs(runs)}
     for name, schema in TABLES.items():
-        files = [str(path) for each in directories for path in parts_of(each, name)]
-        frame = (
-            session.read.parquet(*files)
-            if files
-            else session.createDataFrame([], from_arrow_schema(_plain(schema)))
-        )
-        frame.createOrReplaceTempView(name)
-    for name, table in (("groups", _groups(runs)), ("runs", _runs(runs))):
+        if files := _files(directories, name):
+            session.read.parquet(*files).createOrReplaceTempView(name)
+        else:  # Spark knows no dictionaries.
+            kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in schema)
+            made[name] = pa.schema(list(kinds)).empty_table()
+    for name, table in made.items():
         rows = [tuple(row.values()) for row in table.to_pylist()]
         session.createDataFrame(rows, from_arrow_schema(table.schema)).createOrReplaceTempView(name)
     session.sql(_measured(runs)).createOrReplaceTempView("measured")
@@ -210,92 +199,8 @@ def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> Non
 
 def spark_rows(session: SparkSession, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     """Return the rows of a question, asked of Spark SQL."""
-    given = {name: {**_DEFAULTS, **parameters}[name] for name in used_parameters(text)}
-    return [row.asDict() for row in session.sql(text, args=given).collect()]
-
-
-# -- the questions ------------------------------------------------------------------------------
-
-_SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
-
-
-class Query:
-    """A question: what it tells, and its SQL."""
-
-    def __init__(self, title: str, sql: str) -> None:
-        self.title, self.sql = title, sql
-
-    @property
-    def written(self) -> str:
-        """The SQL with its usual values in place of parameters."""
-        return _PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
-
-
-def used_parameters(text: str) -> list[str]:
-    """Return the names of a question's parameters."""
-    return list(dict.fromkeys(_PARAMETER.findall(text)))
-
-
-def _sections() -> Iterator[tuple[str, Query]]:
-    text = Path(__file__).with_name("queries.sql").read_text(encoding="utf-8")
-    found = list(_SECTION.finditer(text))
-    for each, following in zip(found, [*found[1:], None], strict=True):
-        title = " ".join(line.removeprefix("-- ") for line in each[2].splitlines())
-        sql = text[each.end() : following.start() if following else None].strip()
-        yield each[1], Query(title, sql)
-
-
-_TEXTS = dict(_sections())
-
-
-def split(
-    part: str = "'all'",
-    where: str = "true",
-    seconds: str = "r.response_seconds",
-    shares: Mapping[str, int] = PERCENTILES,
-) -> str:
-    """Return the SQL of counts and percentiles of each part.
-
-    Args:
-        part: An expression over a row ``r`` of requests.
-        where: Those that count.
-        seconds: What percentiles are of.
-        shares: Columns, and the millionths that they are the percentile of.
-    """
-    found = _TEXTS["split"].sql
-    columns = [
-        f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
-    ]
-    values = {
-        "part": part,
-        "where": where,
-        "seconds": seconds,
-        "shares": ", ".join(f"({share})" for share in shares.values()),
-        "percentiles": ", ".join(columns),
-        "columns": ", ".join(f"p.{name}" for name in shares),
-    }
-    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], found)
-
-
-def _queries() -> Iterator[tuple[str, Query]]:
-    about = _TEXTS["split"].title
-    for name, part in _PARTS.items():
-        yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
-    answered = "r.outcome = 'answered'"
-    service = split(_PARTS["by-group-operation"], answered, "r.service_seconds")
-    yield (
-        "service",
-        Query("Those answered by group and operation, from when they were sent.", service),
-    )
-    for name, query in _TEXTS.items():
-        if name != "split":
-            inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
-            yield name, Query(query.title, query.sql.replace("{clients}", inner))
-
-
-QUERIES = dict(_queries())
-"""Every shipped question by name; each is about one run."""
+    found = session.sql(text, args=parameters_of(text, parameters))
+    return [row.asDict() for row in found.collect()]
 
 
 # -- what run.json says, as tables --------------------------------------------------------------
@@ -303,57 +208,49 @@ QUERIES = dict(_queries())
 
 def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     rows = []
-    for run in runs:
-        for group in (run.get("document") or {}).get("clients", ()):
-            read = group.get("read") or {}
-            deaf = bool(read.get("never") or read.get("stall"))
-            rows.append(
-                {
-                    "run": run["run"],
-                    "group": group["name"],
-                    "behaviour": group["do"],
-                    "clients": group["count"],
-                    "pattern": group.get("pattern"),
-                    "publishers": group.get("of"),
-                    # Of other publishers it is another subscription, whatever it is called.
-                    "subscription": group.get("of")
-                    and f"{group['of']}/{group.get('subscription', 'loadgen')}",
-                    "reads": not (deaf or read.get("rate")),
-                    "deaf": deaf,
-                }
-            )
+    for name, group in ((run["run"], each) for run in runs for each in _part(run, "clients") or ()):
+        read, publishers = group.get("read") or {}, group.get("of")
+        deaf = bool(read.get("never") or read.get("stall"))
+        rows.append(
+            {
+                "run": name,
+                "group": group["name"],
+                "behaviour": group["do"],
+                "clients": group["count"],
+                "pattern": group.get("pattern"),
+                "publishers": publishers,  # The group whose messages it consumes.
+                # Of other publishers it is another subscription, whatever it is called.
+                "subscription": publishers
+                and f"{publishers}/{group.get('subscription', 'loadgen')}",
+                "reads": not (deaf or read.get("rate")),
+                "deaf": deaf,
+            }
+        )
     return pa.Table.from_pylist(rows, schema=_GROUPS)
 
 
 def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     rows = []
     for run in runs:
-        phases = (run.get("document") or {}).get("phases") or {}
-        begin = float(phases.get("warm_up") or 0.0)
-        seconds = float(phases.get("measure") or float("inf"))
-        until = begin + seconds + float(phases.get("hold") or 0.0)
+        phases = _part(run, "phases") or {}
+        begin, hold = float(phases.get("warm_up") or 0.0), float(phases.get("hold") or 0.0)
+        until = begin + float(phases.get("measure") or math.inf) + hold
         rows.append({**run, "measured_from": begin, "measured_until": until})
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in _RUNS.names} for row in rows], schema=_RUNS
-    )
+    known = [{name: row.get(name) for name in _RUNS.names} for row in rows]
+    return pa.Table.from_pylist(known, schema=_RUNS)
+
+
+def _part(run: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - a part of a document
+    return (run.get("document") or {}).get(name)
 
 
 def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
     """Return the SQL of requests that were due while figures are taken."""
     spans = []
     for row in _runs(runs).to_pylist():
-        span = f"q.due >= {row['measured_from']}E0"
-        if math.isfinite(row["measured_until"]):
-            span += f" AND q.due < {row['measured_until']}E0"
+        until = min(row["measured_until"], 1e18)  # Infinity has no literal in SQL.
+        span = f"q.due >= {row['measured_from']:.9f}E0 AND q.due < {until:.9f}E0"
         # The rows of one run are asked for nothing else, which takes half the time.
         name = row["run"].replace("'", "''")
         spans.append(span if len(runs) == 1 else f"(q.run = '{name}' AND {span})")
     return f"SELECT * FROM requests q WHERE {' OR '.join(spans)}"
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    kinds = [
-        (each.name, pa.string() if pa.types.is_dictionary(each.type) else each.type)
-        for each in schema
-    ]
-    return pa.schema(kinds)

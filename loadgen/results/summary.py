@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from loadgen.results.generator import generator_figures
 
@@ -36,13 +36,13 @@ Figure = Annotated[
     float | None, BeforeValidator(lambda x: x if x is not None and math.isfinite(x) else None)
 ]
 """A number; null of what never was: no answer, no measurement."""
+LevelName = Annotated[
+    Literal["fine", "missed", "unreliable", "interrupted", "wrong"],
+    BeforeValidator(lambda found: getattr(found, "name", found).lower()),
+]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class Percentiles(_Part):
+class Percentiles(BaseModel):
     """By nearest rank; null is never: so many got no answer. Units: seconds."""
 
     p50: Figure
@@ -52,7 +52,7 @@ class Percentiles(_Part):
     max: Figure
 
 
-class Split(_Part):
+class Split(BaseModel):
     """Requests that were due while figures are taken, those of one part of them."""
 
     part: str
@@ -67,7 +67,7 @@ class Split(_Part):
     response_seconds: Percentiles | None = Field(None, description="Since due, of all of them.")
 
 
-class Service(_Part):
+class Service(BaseModel):
     """Of those answered, since they were sent, by ``GROUP.OPERATION``."""
 
     part: str
@@ -75,7 +75,7 @@ class Service(_Part):
     service_seconds: Percentiles
 
 
-class Reason(_Part):
+class Reason(BaseModel):
     """Why requests were not answered."""
 
     outcome: str
@@ -83,7 +83,7 @@ class Reason(_Part):
     requests: Count
 
 
-class Answers(_Part):
+class Answers(BaseModel):
     """Listings of a namespace by a group: the least and the most of each."""
 
     group: str
@@ -95,7 +95,7 @@ class Answers(_Part):
     most_bytes: int
 
 
-class Back(_Part):
+class Back(BaseModel):
     """Clients of a group that had all they began for; null seconds are never."""
 
     group: str
@@ -105,7 +105,7 @@ class Back(_Part):
     back_seconds: Percentiles
 
 
-class ServerFigure(_Part):
+class ServerFigure(BaseModel):
     """A figure of a server over the run; ``rise`` is what a counter gained."""
 
     first: Figure
@@ -114,7 +114,7 @@ class ServerFigure(_Part):
     rise: Figure
 
 
-class Server(_Part):
+class Server(BaseModel):
     """A server's own words on itself, and its figures by loadgen's names: ``direct.used``."""
 
     version: str | None = None
@@ -122,7 +122,7 @@ class Server(_Part):
     figures: dict[str, ServerFigure] = {}
 
 
-class Shock(_Part):
+class Shock(BaseModel):
     """Something that happened; ``again_seconds`` later every client had an answer again."""
 
     at: float
@@ -131,32 +131,32 @@ class Shock(_Part):
     again_seconds: Figure = None
 
 
-class Expected(_Part):
+class Expected(BaseModel):
     """An expectation of the document, and what became of it."""
 
-    expectation: str
+    expectation: Annotated[str, BeforeValidator(lambda found: getattr(found, "text", found))]
     holds: bool
     value: Figure
     found: str = Field(description="The value in words, or why there is none.")
 
 
-class Found(_Part):
+class Found(BaseModel):
     """Something that was looked at."""
 
-    level: Literal["fine", "missed", "unreliable", "interrupted", "wrong"]
+    level: LevelName
     source: str
     sentence: str
 
 
-class Judgement(_Part):
+class Judgement(BaseModel):
     """The worst finding."""
 
-    level: Literal["fine", "missed", "unreliable", "interrupted", "wrong"]
+    level: LevelName
     word: str
     exit_code: int
 
 
-class Summary(_Part):
+class Summary(BaseModel):
     """The figures of a run, and what produced them."""
 
     schema_version: Literal[2] = 2
@@ -190,13 +190,9 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
     document: dict[str, Any] = {
         **{key: run[key] for key in ("run", "name", "server_version") if key in run},
         **{key: str(run.get(key) or "") for key in ("title", "place", "started_at")},
-        "verdict": {
-            "level": _name(verdict),
-            "word": verdict.word,
-            "exit_code": int(verdict.exit_code),
-        },
+        "verdict": verdict,
         "clients": sum(row["clients"] for row in back),
-        "duration_seconds": results.value("SELECT coalesce(max(done), 0E0) FROM requests"),
+        "duration_seconds": results.ended,
         "total": {**total, "response_seconds": total} if total else {"part": "all"},
         "splits": {name: _largest(results.query(name)) for name in _SPLITS},
         "service": [{**row, "service_seconds": row} for row in results.query("service")],
@@ -209,25 +205,10 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
             for shock in run.get("shocks") or ()
         ],
         "generator": generator_figures(results),
-        "expectations": [
-            {
-                "expectation": each.expectation.text,
-                "holds": each.holds,
-                "value": each.value,
-                "found": each.found,
-            }
-            for each in verdict.judged
-        ],
-        "findings": [
-            {"level": _name(each), "source": each.source, "sentence": each.sentence}
-            for each in verdict.findings
-        ],
+        "expectations": verdict.judged,
+        "findings": verdict.findings,
     }
-    return Summary.model_validate(document)
-
-
-def _name(found: Any) -> Any:  # noqa: ANN401 - a finding or a verdict
-    return found.level.name.lower()
+    return Summary.model_validate(document, from_attributes=True)
 
 
 def _largest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

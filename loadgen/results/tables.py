@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from loadgen.engine.rows import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from loadgen.engine.rows import RequestRow, Rows
 
@@ -87,21 +87,28 @@ def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, row
         rows: The task's.
     """
     requests = [row for row in rows.requests if row.outcome is not None]
-    columns = _request_columns(requests)
-    columns["run"], columns["task"] = [run] * len(requests), [task] * len(requests)
-    columns["at"] = [_wall(t0_epoch_seconds, row.due) for row in requests]
-    write_table(directory, "requests", task, columns)
-    events = {
-        name: [getattr(row, name) for row in rows.events]
-        for name in ("client", "group", "family", "namespace", "what", "value", "text")
+    for row in requests:
+        verify(row)
+    told: dict[str, list[Any]] = {
+        "at": [_wall(t0_epoch_seconds, row.due) for row in requests],
+        "outcome": [str(row.outcome) for row in requests],
+        "response_seconds": [_took(row, row.due) for row in requests],
+        "service_seconds": [_took(row, row.sent) for row in requests],
     }
-    events["seconds"] = [row.at for row in rows.events]
-    events["at"] = [_wall(t0_epoch_seconds, row.at) for row in rows.events]
-    events["run"], events["task"] = [run] * len(rows.events), [task] * len(rows.events)
-    write_table(directory, "events", task, events)
+    write_table(directory, "requests", task, _columns("requests", run, task, requests) | told)
+    seconds = [row.at for row in rows.events]
+    told = {"at": [_wall(t0_epoch_seconds, each) for each in seconds], "seconds": seconds}
+    write_table(directory, "events", task, _columns("events", run, task, rows.events) | told)
 
 
-def write_table(directory: str, table: str, part: int, columns: dict[str, list[object]]) -> None:
+def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[str, list[Any]]:
+    """Return the columns that rows have as they are, and those that are the same for all."""
+    same = {"run": run, "task": task}
+    names = TABLES[table].names
+    return {name: [getattr(row, name, same.get(name)) for row in rows] for name in names}
+
+
+def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
     """Write one part of a table."""
     schema = TABLES[table]
     arrays = [pa.array(columns[field.name], field.type) for field in schema]
@@ -116,20 +123,6 @@ def write_table(directory: str, table: str, part: int, columns: dict[str, list[o
 
 def _wall(t0_epoch_seconds: float, seconds: float) -> int:
     return round((t0_epoch_seconds + seconds) * 1e6)
-
-
-def _request_columns(rows: list[RequestRow]) -> dict[str, list[object]]:
-    for row in rows:
-        verify(row)
-    same = (
-        "client", "group", "family", "operation", "namespace", "item", "due", "sent",
-        "first_byte", "done", "reason", "bytes", "topics", "topics_hash",
-    )  # fmt: skip
-    columns: dict[str, list[object]] = {name: [getattr(row, name) for row in rows] for name in same}
-    columns["outcome"] = [str(row.outcome) for row in rows]
-    columns["response_seconds"] = [_took(row, row.due) for row in rows]
-    columns["service_seconds"] = [_took(row, row.sent) for row in rows]
-    return columns
 
 
 def _took(row: RequestRow, begun: float | None) -> float:

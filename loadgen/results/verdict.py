@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import judge, parse_expectations
 from loadgen.results.generator import generator_figures, generator_limits
+from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -88,18 +89,14 @@ class Verdict:
     @property
     def count(self) -> str:
         """How many findings are not fine, in words."""
-        bad = sum(not each.fine for each in self.findings)
-        return (
-            f"{bad} of {plural(len(self.findings), 'check')} failed"
-            if bad
-            else (f"all {len(self.findings)} hold")
-        )
+        bad, of = sum(not each.fine for each in self.findings), len(self.findings)
+        return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {of} hold"
 
 
 def worst_code(verdicts: Sequence[Verdict]) -> ExitCode:
     """Return what several runs exit with together: the worst, not the first that failed."""
-    levels = [each.level for each in verdicts] or [Level.FINE]
-    return max(levels, key=lambda level: level.rank).value[0]
+    levels = (each.level for each in verdicts)
+    return max(levels, key=lambda level: level.rank, default=Level.FINE).value[0]
 
 
 def verdict_of(results: Results) -> Verdict:
@@ -109,7 +106,6 @@ def verdict_of(results: Results) -> Verdict:
     judged = judge(expectations, results)
     findings = [
         *_answers(results),
-        *_delivered(results),
         *_books(results),
         *_whole(results.run),
         *_generator(results),
@@ -123,56 +119,48 @@ def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) ->
     return Finding(level, sentence, source) if bad else Finding(Level.FINE, right, source)
 
 
+_CHECKED = {
+    "agreement": (
+        "", "",
+        "Answers to group {group} differ for {namespace}, which nobody changed: {kinds} kinds, of "
+        "{least_topics:,} to {most_topics:,} names, in tasks {first_task} to {last_task}.",
+    ),
+    "lost": (
+        "publish", "message",
+        "{lost:,} messages of {group} never came to subscription {subscription}.",
+    ),
+    "doubled": (
+        "deliver", "message", "{doubled:,} messages came again to subscription {subscription}."
+    ),
+    "untold": (
+        "update", "change", "{clients:,} clients of {group} were not told {untold:,} changes."
+    ),
+}  # fmt: skip
+"""Questions of which each row is a wrong answer: of which operation, about what, and a sentence."""
+
+
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield whether answers were right, and tasks agree."""
-    found = results.sql(
-        "SELECT coalesce(count_if(outcome = 'wrong'), 0) AS wrong, count(*) AS n, "
-        "min(CASE WHEN outcome = 'wrong' THEN reason END) AS reason FROM requests "
-        "WHERE outcome IN ('answered', 'wrong')"
-    )[0]
+    """Yield whether answers were right, tasks agree, and what was to come came once."""
+    rows = results.sql(
+        "SELECT operation, count(*) AS n, count_if(outcome IN ('answered', 'wrong')) AS checked, "
+        "count_if(outcome = 'wrong') AS wrong, min(reason) FILTER (outcome = 'wrong') AS reason "
+        "FROM requests GROUP BY operation"
+    )
+    wrong = sum(row["wrong"] for row in rows)
+    reason = min((row["reason"] for row in rows if row["wrong"]), default="")
     yield _finding(
-        found["wrong"] > 0, Level.WRONG, "answers",
-        f"{plural(found['wrong'], 'answer was', 'answers were')} wrong: {found['reason']}.",
-        f"No answer was wrong ({found['n']:,} checked).",
+        wrong > 0, Level.WRONG, "answers",
+        f"{plural(wrong, 'answer was', 'answers were')} wrong: {reason}.",
+        f"No answer was wrong ({sum(row['checked'] for row in rows):,} checked).",
     )  # fmt: skip
-    for row in results.query("agreement")[:_NAMED]:
-        yield Finding(
-            Level.WRONG,
-            f"Answers to group {row['group']} differ for {row['namespace']}, which nobody changed: "
-            f"{row['kinds']} kinds, of {row['least_topics']:,} to {row['most_topics']:,} names, in "
-            f"tasks {row['first_task']} to {row['last_task']}.",
-            "agreement",
-        )
-
-
-def _delivered(results: Results) -> Iterator[Finding]:
-    """Yield whether messages and updates came, and came once; nothing if there were none."""
-    kinds = {
-        "lost": (
-            "publish",
-            "message",
-            "{lost:,} messages of {group} never came to subscription {subscription}",
-        ),
-        "doubled": (
-            "deliver",
-            "message",
-            "{doubled:,} messages came again to subscription {subscription}",
-        ),
-        "untold": (
-            "update",
-            "change",
-            "{clients:,} clients of {group} were not told {untold:,} changes",
-        ),
-    }
-    for name, (operation, noun, sentence) in kinds.items():
-        rows = results.query(name)
-        for row in rows[:_NAMED]:
-            yield Finding(Level.WRONG, f"{sentence.format(**row)}.", name)
-        count = results.value(
-            "SELECT count(*) FROM requests WHERE operation = :kind", kind=operation
-        )
-        if count and not rows:
-            yield Finding(Level.FINE, f"No {noun} was {name} ({count:,} checked).", name)
+    counts = {row["operation"]: row["n"] for row in rows}
+    for name, (operation, noun, sentence) in _CHECKED.items():
+        found = results.query(name)
+        for row in found[:_NAMED]:
+            yield Finding(Level.WRONG, sentence.format(**row), name)
+        if operation in counts and not found:
+            right = f"No {noun} was {name} ({counts[operation]:,} checked)."
+            yield Finding(Level.FINE, right, name)
 
 
 def _books(results: Results) -> Iterator[Finding]:
@@ -182,15 +170,13 @@ def _books(results: Results) -> Iterator[Finding]:
     be asked at the end, nothing is said.
     """
     told = results.run.get("servers") or {}
-    seen = {name for name, each in told.items() if each.get("seen_at_the_end")}
-    left = (results.value("SELECT max(done) FROM requests") or 0.0) + LEAVING_SECONDS
-    used = [
-        row
-        for row in results.query("servers")
-        if row["figure"] in ("heap.used", "direct.used")
-        and (row["process"] in seen or row["last_seconds"] >= left)
-        and not row["first"]
-    ]
+    used = results.sql(
+        f"SELECT process, figure, last FROM ({QUERIES['servers'].sql}) "
+        "WHERE figure IN ('heap.used', 'direct.used') AND first = 0 "
+        "AND (list_contains(:seen, process) OR last_seconds >= :left) ORDER BY process, figure",
+        seen=[name for name, each in told.items() if each.get("seen_at_the_end")],
+        left=results.ended + LEAVING_SECONDS,
+    )
     held = [
         f"{format_bytes(row['last'])} of {row['process']} {row['figure'].partition('.')[0]} memory"
         for row in used
@@ -224,12 +210,10 @@ def _generator(results: Results) -> Iterator[Finding]:
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
     right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
     yield _finding(
-        bool(limits),
-        Level.UNRELIABLE,
-        "generator",
+        bool(limits), Level.UNRELIABLE, "generator",
         f"The generator was the limit, not the server: {'; '.join(limits)}.",
         f"The generator kept its schedule: {right}.",
-    )
+    )  # fmt: skip
 
 
 _ENDS = (
@@ -242,8 +226,8 @@ _ENDS = (
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     """Yield groups that got next to nothing, where no expectation says what is to be got."""
     rows = results.sql(
-        """SELECT r.group AS group, r.operation, count(*) AS due,
-          count_if(r.outcome IN ('answered', 'wrong')) AS answered, count_if(g.deaf) AS deaf
+        """SELECT r.group AS group, r.operation, count(*) AS due, bool_or(g.deaf) AS deaf,
+          count_if(r.outcome IN ('answered', 'wrong')) AS answered
         FROM measured r JOIN groups g ON r.group = g.group
         GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
     )
@@ -251,38 +235,37 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
         yield Finding(Level.MISSED, "No request was due: nothing was measured.", "requests")
         return
     expected = [each.expectation for each in judged]
-    poor = [
-        row
-        for row in rows
-        if not row["deaf"]  # Who never reads gets nothing, as it was meant.
-        and row["answered"] < ANSWERED_SHARE * row["due"]
-        and not any(each.says_of(row["group"], row["operation"], *_ENDS) for each in expected)
-    ]
-    for row in poor:
-        got = f"only {row['answered']:,}" if row["answered"] else "none"
-        name = f"{row['group']}.{row['operation']}"
+    poor = False
+    for group, operation, due, deaf, answered in (row.values() for row in rows):
+        # Who never reads gets nothing, as it was meant.
+        if deaf or answered >= ANSWERED_SHARE * due:
+            continue
+        if any(each.says_of(group, operation, *_ENDS) for each in expected):
+            continue
+        poor, name = True, f"{group}.{operation}"
         yield Finding(
             Level.MISSED,
-            f"Of {plural(row['due'], 'request')} of {name} {got} got an answer, and the document "
-            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
+            f"Of {plural(due, 'request')} of {name} {f'only {answered:,}' if answered else 'none'} "
+            "got an answer, and the document expects nothing of it: if that is meant, expect "
+            f"{name}.answered <= 50%.",
             "answered",
         )
     if not poor:
-        deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
-        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
+        silent = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
+        but = f" (not judged, as it does not read: {', '.join(silent)})" if silent else ""
         said = f"Every group got what is expected, or most answers{but}."
         yield Finding(Level.FINE, said, "answered")
     empty = [
-        row
+        (row["namespace"], row["group"])
         for row in results.query("answers")
         if row["most_topics"] == 0
         and not any(each.says_of(row["group"], "list", "topics") for each in expected)
     ]
-    for row in empty[:_NAMED]:
+    for namespace, group in empty[:_NAMED]:
         yield Finding(
             Level.MISSED,
-            f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
-            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
+            f"No list of {namespace} by group {group} names a topic: load topics first, or, if "
+            f"that is meant, expect {group}.list.topics.max == 0.",
             "topics",
         )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from loadgen.results.units import Unit
+
 _LIMITER = {
     f"pulsar_{process}_topic_list_{kind}_{metric}": f"{kind}.{figure}"
     for process in ("broker", "proxy")
@@ -45,3 +47,36 @@ _OWN_LABELS = re.compile(r'\{(?:(?:cluster|broker|metric)="(?:[^"\\]|\\.)*",?)+\
 def figure_of(metric: str) -> str | None:
     """Return what a scraped sample is called here; None if it has no name but its own."""
     return FIGURES.get(metric) or FIGURES.get(_OWN_LABELS.sub("", metric))
+
+
+MEASURED = {
+    "resident": ("Resident memory", Unit.BYTES, ""),
+    "heap.used": ("Heap memory of lists", Unit.BYTES, ""),
+    "direct.used": ("Direct memory of lists", Unit.BYTES, ""),
+    "heap.waiting": ("Requests that wait for heap memory", Unit.COUNT, "requests"),
+    "direct.waiting": ("Requests that wait for direct memory", Unit.COUNT, "requests"),
+    "unread": ("Answers not yet read", Unit.BYTES, ""),
+    "connections": ("Connections", Unit.COUNT, "connections"),
+    "cpu.seconds": ("Processor time", Unit.SECONDS, ""),
+    "descriptors": ("Open descriptors", Unit.COUNT, "descriptors"),
+    "jvm.heap.used": ("Heap of the JVM", Unit.BYTES, ""),
+    "jvm.direct.used": ("Direct memory of the JVM", Unit.BYTES, ""),
+}
+"""Figures that have a chart: what each is of, in which unit, and what is counted."""
+
+
+def limit_of(figure: str) -> str:
+    """Return the figure that is the limit of another."""
+    return f"{figure.removesuffix('.used')}.limit"
+
+
+def unit_of(figure: str) -> tuple[Unit, str]:
+    """Return the unit of a figure, by its name or its metric's, and what is counted."""
+    base = re.sub(r"\.(limit|high)$", "", figure)
+    for name in (base, f"{base}.used"):
+        if name in MEASURED:
+            return MEASURED[name][1:]
+    if base.endswith(".timeouts"):
+        return Unit.COUNT, "requests"
+    known = (unit for unit in (Unit.BYTES, Unit.SECONDS) if f"_{unit}" in figure)
+    return next(known, Unit.NUMBER), ""

@@ -17,8 +17,9 @@ from loadgen.documents.tree import Row, parse_values
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
-from loadgen.results.expectations import in_words, judge, parse_expectation
+from loadgen.results.expectations import judge, parse_expectation
 from loadgen.results.results import Results, RunDirectoryError, read_run
+from loadgen.results.units import in_words
 from loadgen.results.verdict import Level, verdict_of
 
 if TYPE_CHECKING:

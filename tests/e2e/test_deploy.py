@@ -27,7 +27,7 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 
 from broker.configuration.config import BrokerConfig
-from loadgen.engine.totals import Totals
+from loadgen.engine.totals import BUCKETS, Totals
 from loadgen.places.metrics import RunCollector
 from proxy.config import ProxyConfig
 from tests.support.processes.compose import Network, load_compose
@@ -398,7 +398,9 @@ def names_of_a_run() -> set[str]:
     """The samples that loadgen has while a run lasts."""
     collector = RunCollector("run", "scenario")
     collector.totals = Totals(
-        ended=Counter({"all list answered": 1}), clients=Counter({"all back": 1})
+        ended=Counter({"all list answered": 1}),
+        clients=Counter({"all back": 1}),
+        latencies={"all": [1] * BUCKETS},
     )
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)

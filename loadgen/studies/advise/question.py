@@ -16,7 +16,8 @@ from loadgen.access import admin_of
 from loadgen.behaviours.discover import Discover
 from loadgen.engine.link import RUN_ENDED
 from loadgen.errors import UsageError
-from loadgen.results.results import QUERIES, Results
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results
 from loadgen.topics.calls import admin_errors
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.manifest import MANIFEST_NAME

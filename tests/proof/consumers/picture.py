@@ -9,6 +9,7 @@ from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.style import picture_style
+from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,8 +91,8 @@ def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
                 found.append(Series(f"{module}, {kind}", points, colour=colour, dash=2 * dash))
     words = f"{size.consumers:,} regex consumers attach to {size.topics:,} topics"
     charts = [
-        Chart(f"{words}: resident memory", memory, "bytes", bands=bands),
-        Chart("Permits in use", permits, "bytes", bands=bands),
+        Chart(f"{words}: resident memory", memory, Unit.BYTES, bands=bands),
+        Chart("Permits in use", permits, Unit.BYTES, bands=bands),
         Chart("Requests that wait for permits", waiting, bands=bands),
     ]
     path = out / "regex-consumers.svg"

@@ -8,6 +8,7 @@ from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.style import picture_style
+from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ def draw(storms: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
             points = [(float(at), float(count)) for at, count in enumerate(counts)]
             rates.append(Series(name, points, "step", colour, dash=number))
         span = (0.0, float(seconds))
-        back.append(Chart(f"{what}: attached", lines, "share", span=span))
+        back.append(Chart(f"{what}: attached", lines, Unit.SHARE, span=span))
         asked.append(Chart("Lists asked for a second", rates, log=True, span=span))
     path = out / "client-storm.svg"
     write_picture(path, picture([*back, *asked], picture_style()))

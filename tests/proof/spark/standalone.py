@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
 from loadgen.places.server_process import running_server
-from loadgen.results.results import QUERIES, Results, register_in_spark, spark_rows
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results, register_in_spark, spark_rows
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import open_corpus
 from tests.proof.result import ProofError, ProofResult

@@ -37,7 +37,7 @@ def page() -> str:
         "loadgen_connections_total{%s} 3.0",
         "loadgen_received_bytes_total{%s} 500.0",
         'loadgen_phase{phase="measure",%s} 1.0',
-        "loadgen_response_seconds_count{%s} 1.0",
+        'loadgen_response_seconds_count{group="all",%s} 1.0',
     ],
 )
 def test_totals_are_told_with_run_scenario_and_group(line: str) -> None:

@@ -14,12 +14,11 @@ from loadgen.report.charts import (
     Chart,
     Series,
     peak_words,
-    sparkline,
-    stacked,
     thin,
 )
 from loadgen.report.drawing import MOST_POINTS, picture, render
 from loadgen.report.style import picture_style
+from loadgen.results.units import Unit
 
 HOSTILE = '<script>alert("x")</script>&\x00\x1b'
 LINE = [(0.0, 1.0), (1.0, 3.0), (2.0, 2.0)]
@@ -27,11 +26,11 @@ CHARTS = [
     Chart("a line", [Series("x", LINE)]),
     Chart("nothing", [Series("x", [])]),
     Chart("one point", [Series("x", [(1.0, 1.0)])], log=True),
-    Chart("all zero", [Series("x", [(0.0, 0.0), (0.0, 0.0)], "area")], "bytes"),
+    Chart("all zero", [Series("x", [(0.0, 0.0), (0.0, 0.0)], "area")], Unit.BYTES),
     Chart("holes", [Series("x", [(0.0, math.nan), (1.0, math.inf), (2.0, -math.inf)])]),
-    Chart("log of zero", [Series("x", [(0.0, 0.0), (1.0, 5.0)], "dots")], "seconds", log=True),
-    Chart("negative", [Series("x", [(-1.0, -5.0), (1.0, 5.0)])], "bytes"),
-    Chart("percentiles", [Series("x", [(0.0, 0.1), (3.0, 2.0)])], "seconds", x="percentile"),
+    Chart("log of zero", [Series("x", [(0.0, 0.0), (1.0, 5.0)], "dots")], Unit.SECONDS, log=True),
+    Chart("negative", [Series("x", [(-1.0, -5.0), (1.0, 5.0)])], Unit.BYTES),
+    Chart("percentiles", [Series("x", [(0.0, 0.1), (3.0, 2.0)])], Unit.SECONDS, x="percentile"),
     Chart("band", [Series("x", LINE, between=[(0, 0.5, 1.5), (1, 2, math.inf), (2, 1, 3)])]),
     Chart("limit", [Series("x", LINE)], limits=[(2.5, "limit"), (1e9, "far")]),
     Bars("bars", [Bar("a", [(3, "good"), (math.inf, "bad")]), Bar("b", [])]),
@@ -58,6 +57,7 @@ def test_words_from_a_run_are_escaped_wherever_they_stand() -> None:
         bands=[(0.0, 2.0, HOSTILE)],
         marks=[(1.0, HOSTILE)],
         x_title=HOSTILE,
+        y_title=HOSTILE,
     )
     text = picture([chart, Bars(HOSTILE, [Bar(HOSTILE, [(1, "good")], HOSTILE)])], picture_style())
     ET.fromstring(text)
@@ -69,12 +69,6 @@ def test_a_line_keeps_the_peak_that_lasted_one_sample() -> None:
     kept = thin(points, MOST_POINTS)
     assert (7_777.0, 1.0) in kept
     assert len(kept) <= MOST_POINTS + 2
-
-
-def test_areas_stand_on_each_other_and_the_lowest_is_drawn_last() -> None:
-    found = stacked([Series("a", LINE), Series("b", LINE)])
-    assert [each.name for each in found] == ["b", "a"]
-    assert [y for _, y in found[0].points] == [2.0, 6.0, 4.0]
 
 
 def test_a_limit_far_above_everything_does_not_press_the_line_down() -> None:
@@ -106,11 +100,6 @@ def test_a_picture_is_light_and_dark_without_variables() -> None:
     assert text.count('class="title"') == 3
 
 
-def test_a_course_fits_a_line_of_text() -> None:
-    assert sparkline([(0.0, 0.0), (1.0, 5.0), (2.0, 10.0), (3.0, math.nan)], 3) == "▁▅█"
-    assert sparkline([]) == ""
-
-
 def test_a_peak_is_told_in_words() -> None:
-    assert peak_words([(0, 2.0**20), (1, math.nan)], "bytes") == "at most 1.0 MB"
-    assert peak_words([], "bytes") == "nothing"
+    assert peak_words([(0, 2.0**20), (1, math.nan)], Unit.BYTES) == "at most 1.0 MB"
+    assert peak_words([], Unit.BYTES) == "nothing"

@@ -10,13 +10,14 @@ import pytest
 
 from loadgen.errors import LoadgenError
 from loadgen.report import page
-from loadgen.report.charts import Chart, Series
-from loadgen.report.page import charts_page, comparison_page, run_page, sweep_page, write_page
-from loadgen.results.results import QUERIES, Results
+from loadgen.report.page import comparison_page, run_page, write_page
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results
 from loadgen.results.tables import TABLES
 from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -123,6 +124,49 @@ def test_every_column_and_every_named_question_is_on_the_page(tmp_path: Path) ->
     assert all(f"<summary>{name}: " in text for name in QUERIES)
 
 
+BARE = re.compile(r"-?[\d,.]+")
+WITHOUT_UNIT = {"task", "client", "name"}
+NOUNS = {"requests", "clients", "answers", "topics", "events"}
+
+
+def columns(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Every column of every table: its head, with the words below it, and its cells."""
+    for table in re.findall(r"<table>(.*?)</table>", text):
+        heads = [re.sub("<[^>]+>", "", each) for each in re.findall(r"<th[^>]*>(.*?)</th>", table)]
+        rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+        yield from zip(heads, map(list, zip(*rows, strict=True)), strict=True)
+
+
+def test_every_figure_of_a_table_has_its_unit_beside_it_or_in_the_head(tmp_path: Path) -> None:
+    rows = [request(client=n, due=n / 10) for n in range(20)]
+    rows += [request(client=n, outcome="refused", reason="TooManyRequests") for n in range(5)]
+    events = [event("back", value=1.0), event("listed", value=2.0)]
+    names = ("resident", "heap.waiting", "heap.timeouts", "connections", "cpu.seconds")
+    samples = [sample(name, at, 1.0 + at) for name in names for at in (0.0, 1.0)]
+    expect = {"expect": ["list.answered.count >= 1", "list.answered.per_second > 1/s"]}
+    run = record_run(tmp_path / "run", rows, events, samples, document=expect)
+    with Results.open(run) as one, Results.open(run) as other:
+        texts = run_page(one).split("The document, as resolved")[0], comparison_page([one, other])
+    bare = {
+        head
+        for text in texts
+        for head, cells in columns(text.split("What produced it")[0])
+        if any(BARE.fullmatch(cell) for cell in cells)
+    }
+    assert not {each for each in bare - WITHOUT_UNIT if not set(each.split()) & NOUNS}
+
+
+def test_a_page_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+    # Many requests are due at one moment and take equally long.
+    rows = [request(client=n, due=n // 50 / 10, item=str(n)) for n in range(5_000)]
+    record_run(tmp_path / "run", rows)
+    pages = set()
+    for _ in range(3):
+        with Results.open(tmp_path / "run") as run:
+            pages.add(run_page(run))
+    assert len(pages) == 1
+
+
 def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> None:
     rows = [request(), *(request(client=n, outcome="timeout") for n in range(3))]
     with Results.open(record_run(tmp_path / "run", rows)) as run:
@@ -139,18 +183,11 @@ def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     assert "<h1>run a beside run b</h1>" in text
 
 
-def test_a_sweep_and_charts_of_others_are_pages(tmp_path: Path) -> None:
-    chart = Chart("back", [Series("x", [(1.0, 2.0)])])
-    assert "All points" in headings(sweep_page("sweep", [chart], [{"limit": 5, "p99": 1.0}]))
-    assert headings(charts_page("demo", [("The storm", [chart])])) == ["The storm"]
-    write_page(tmp_path / "new" / "page.html", charts_page("demo", []))
-
-
 def test_a_page_that_cannot_be_written_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LoadgenError, match="cannot write the page"):
+    with pytest.raises(LoadgenError, match=r"page.html cannot be written: .*; choose another"):
         write_page(tmp_path / "file" / "page.html", "")
     monkeypatch.setattr(page, "LARGEST_PAGE_BYTES", 10)
     with pytest.raises(LoadgenError, match="name fewer run directories"):

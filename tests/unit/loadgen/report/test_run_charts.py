@@ -9,8 +9,7 @@ import pytest
 
 from loadgen.report.charts import Bars, Chart
 from loadgen.report.drawing import render
-from loadgen.report.run_charts import CHARTS, sweep_chart
-from loadgen.report.time_charts import labels_of
+from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
 
@@ -56,34 +55,38 @@ def one(name: str, runs: list[Results], key: str | None = None) -> Chart:
 
 def test_a_run_without_rows_has_no_chart_and_no_fault(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path / "empty")) as run:
-        assert not [name for name, make in CHARTS.items() if make([run])]
+        assert not [name for name, make in CHARTS.items() if list(make([run]))]
 
 
 def test_every_chart_of_one_run_and_of_two_can_be_drawn(runs: list[Results]) -> None:
     for chosen in (runs[:1], runs):
         for make in CHARTS.values():
-            assert "NaN" not in "".join(render(each) for each in make(chosen))
+            charts = list(make(chosen))
+            assert "NaN" not in "".join(map(render, charts))
+            axes = [each for each in charts if isinstance(each, Chart)]
+            assert all(each.x_title and each.y_title for each in axes)
 
 
 def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(
     runs: list[Results],
 ) -> None:
     refused, answered = one("requests", runs[:1]).series
-    assert [(each.name, each.words) for each in (refused, answered)] == [
-        ("refused", "10"),
-        ("answered", "20"),
+    assert [(each.name, each.words, each.look) for each in (refused, answered)] == [
+        ("refused", "10 requests", "area"),
+        ("answered", "20 requests", "area"),
     ]
+    assert refused.points[:2] == answered.points[:2]  # It stands on what was answered.
     width = answered.points[1][0] - answered.points[0][0]
     assert sum(y for _, y in answered.points) * width == pytest.approx(20)
 
 
 def test_several_runs_are_overlaid_with_what_got_no_answer(runs: list[Results]) -> None:
     chart = one("requests", runs)
-    assert [(each.name, each.words, each.dash) for each in chart.series] == [
-        ("storm (1)", "20 answered", 0),
-        ("storm (1)", "10 not answered", 1),
-        ("storm (2)", "20 answered", 0),
-        ("storm (2)", "10 not answered", 1),
+    assert [(each.name, each.words, each.colour, each.dash) for each in chart.series] == [
+        ("storm (1), answered", "20 requests", "c0", 0),
+        ("storm (1), not answered", "10 requests", "c0", 1),
+        ("storm (2), answered", "20 requests", "c1", 1),
+        ("storm (2), not answered", "10 requests", "c1", 2),
     ]
     assert labels_of(runs) == ["storm (1)", "storm (2)"]
 
@@ -116,7 +119,7 @@ def test_the_line_ends_at_the_slowest_if_all_were_answered(tmp_path: Path) -> No
 
 def test_back_is_a_course_beside_how_many_there_are(runs: list[Results]) -> None:
     chart = one("back", runs[:1])
-    assert chart.series[0].words == "15 of 30"
+    assert chart.series[0].words == "15 of 30 clients"
     assert chart.series[0].points[-1][1] == 15.0
     assert chart.limits == [(30.0, "30 clients")]
 
@@ -143,7 +146,9 @@ def test_memory_of_all_servers_over_idle_is_compared(runs: list[Results]) -> Non
 def test_reasons_are_bars(runs: list[Results]) -> None:
     (bars,) = CHARTS["refusals"](runs[:1])
     assert isinstance(bars, Bars)
-    assert [(each.name, each.words) for each in bars.bars] == [("refused, TooManyRequests", "10")]
+    assert [(each.name, each.words) for each in bars.bars] == [
+        ("refused, TooManyRequests", "10 requests")
+    ]
 
 
 def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
@@ -157,6 +162,6 @@ def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
 
 def test_a_sweep_shows_medians_and_ranges() -> None:
     lines = [("fifo", [(10.0, [3.0, 1.0, 2.0]), (20.0, []), (5.0, [1.0])])]
-    (line,) = sweep_chart("back", "limit", lines, "seconds").series
+    (line,) = sweep_chart("back", "limit", lines).series
     assert line.points == [(5.0, 1.0), (10.0, 2.0)]
     assert line.between == [(5.0, 1.0, 1.0), (10.0, 1.0, 3.0)]

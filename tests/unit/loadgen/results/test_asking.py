@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.results.asking import as_csv, as_json, as_text, questions, run_sql
-from loadgen.results.results import QUERIES
+from loadgen.results.questions import QUERIES
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from loadgen.places.metrics import RunCollector
 from loadgen.results.asking import run_sql
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.measures import measures_of, subjects
-from loadgen.results.results import QUERIES
+from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
 from loadgen.results.vocabulary import FIGURES
 

@@ -12,7 +12,6 @@ from loadgen.engine.rows import Outcome
 from loadgen.errors import ExitCode, UsageError
 from loadgen.results.expectations import (
     OPERATORS,
-    in_words,
     judge,
     parse_expectation,
     parse_expectations,
@@ -21,18 +20,30 @@ from loadgen.results.measures import (
     OPERATIONS,
     SELECTORS,
     SERVERS,
-    Unit,
     measures_of,
     subjects,
 )
 from loadgen.results.results import Results
+from loadgen.results.units import Unit, value_of
 from tests.support.runs.recorded_run import event, record_run, request, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-WRITTEN = {Unit.SECONDS: "250ms", Unit.SHARE: "0.1%", Unit.COUNT: "1,000", Unit.BYTES: "1GiB"}
-VALUES = {Unit.SECONDS: 0.25, Unit.SHARE: 0.001, Unit.COUNT: 1000.0, Unit.BYTES: float(1 << 30)}
+WRITTEN = {
+    Unit.SECONDS: "250ms",
+    Unit.SHARE: "0.1%",
+    Unit.COUNT: "1,000",
+    Unit.BYTES: "1GiB",
+    Unit.RATE: "5/s",
+}
+VALUES = {
+    Unit.SECONDS: 0.25,
+    Unit.SHARE: 0.001,
+    Unit.COUNT: 1000.0,
+    Unit.BYTES: float(1 << 30),
+    Unit.RATE: 5.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +61,12 @@ VALUES = {Unit.SECONDS: 0.25, Unit.SHARE: 0.001, Unit.COUNT: 1000.0, Unit.BYTES:
         ("broker.resident.max < 1GiB", ("broker", "resident.max", None, "<", float(1 << 30))),
         # In short: a bare outcome is its share.
         ("list.answered == 100%", ("list", "answered.rate", None, "==", 1.0)),
+        ("list.response.p99 < 1m30s", ("list", "response.pN", 0.99, "<", 90.0)),
+        ("list.response.max < 2m", ("list", "response.max", None, "<", 120.0)),
+        (
+            "steady.list.answered.per_second >= 50/s",
+            ("list", "answered.per_second", None, ">=", 50),
+        ),
         ("steady.list.response.p99 < 50ms", ("list", "response.pN", 0.99, "<", 0.05)),
     ],
 )
@@ -97,7 +114,9 @@ def test_requests_are_selected_by_family_group_tenant_and_namespace() -> None:
         ("list{family=}.wrong.count == 0", "{family=} is not of the form"),
         ("list{family=a,family=b}.wrong.count == 0", "family is selected twice"),
         ("broker{family=cpp}.resident.max < 1GB", "broker takes no selectors"),
-        ("list.response.p99 < 2", "measured in seconds: write 2s, 250ms or 1min, not 2"),
+        ("list.response.p99 < 2", "measured in seconds: write 2s, 250ms, 2m or 1m30s, not 2"),
+        ("list.response.p99 < 30s1m", "write 2s, 250ms, 2m or 1m30s, not 30s1m"),
+        ("list.answered.per_second > 9", "in requests a second: write 100/s, not 9"),
         ("list.response.p99 < 1GiB", "measured in seconds"),
         ("list.refused.rate < 0.001", "measured in share: write 0.1%, not 0.001"),
         ("list.refused.rate < 101%", "measured in share"),
@@ -153,24 +172,11 @@ def test_whatever_the_tables_list_can_be_written(data: st.DataObject) -> None:
     name = measure.name.replace("pN", "p50")
     found = parse_expectation(f"{subject}{chosen}.{name} {sign} {WRITTEN[measure.unit]}")
     assert (found.subject, found.measure, found.operator) == (subject, measure, sign)
-    assert found.value == VALUES[measure.unit]
+    assert found.value == value_of(measure.unit, WRITTEN[measure.unit])
 
 
 def test_an_expectation_that_is_written_twice_counts_once() -> None:
     assert len(parse_expectations(["list.wrong.count == 0"] * 2)) == 1
-
-
-@pytest.mark.parametrize(
-    ("unit", "value", "words"),
-    [
-        (Unit.SECONDS, 0.25, "250 ms"),
-        (Unit.SHARE, 0.001, "0.1 %"),
-        (Unit.COUNT, 1234, "1,234"),
-        (Unit.BYTES, 3 << 20, "3.0 MB"),
-    ],
-)
-def test_a_figure_is_written_in_its_unit(unit: Unit, value: float, words: str) -> None:
-    assert in_words(unit, value) == words
 
 
 def test_every_kind_of_request_can_be_judged() -> None:
@@ -212,6 +218,10 @@ SAMPLES = [
         ("list.answered >= 90%", False, 0.8),
         ("late.list.refused == 50%", True, 0.5),
         ("requests.failed.count == 1", True, 1.0),
+        # Of eight answers, until the last request was done; nothing was due for longer.
+        ("steady.list.answered.per_second >= 80/s", True, 80.0),
+        ("steady.list.refused.per_second > 0/s", False, 0.0),
+        ("publish.answered.per_second < 1/s", False, None),
         ("list.topics.min == 3", True, 3.0),
         ("publish.answered == 100%", False, None),
         ("clients.back >= 100%", False, 0.8),
@@ -240,6 +250,19 @@ def test_an_expectation_is_judged_by_the_rows_it_is_about(
     with Results.open(record_run(tmp_path, ROWS, EVENTS, SAMPLES, shocks=shocks)) as results:
         (found,) = judge([parse_expectation(text)], results)
     assert (found.holds, found.value) == (holds, pytest.approx(value))
+
+
+@pytest.mark.parametrize(("hold", "rate"), [(0.0, 2.0), (5.0, 1.0), (90.0, 0.22)])
+def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(
+    hold: float, rate: float, tmp_path: Path
+) -> None:
+    # Ten answers in five seconds behind a warm-up; the last of all requests is done at 51 s.
+    rows = [request(due=due) for due in (0.5, *(1 + n / 2 for n in range(10)), 50.9)]
+    phases = {"phases": {"warm_up": 1.0, "measure": 5.0, "hold": hold, "drain": 60.0}}
+    with Results.open(record_run(tmp_path, rows, document=phases)) as results:
+        (found,) = judge([parse_expectation("steady.list.answered.per_second >= 1/s")], results)
+    assert found.value == pytest.approx(rate)
+    assert found.found == f"{rate:.4g}/s"
 
 
 def test_every_measure_of_the_tables_can_be_judged(tmp_path: Path) -> None:

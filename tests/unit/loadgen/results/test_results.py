@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.results.results import QUERIES, Results, RunDirectoryError, split
+from loadgen.results.questions import QUERIES, split
+from loadgen.results.results import Results, RunDirectoryError
 from tests.support.runs.recorded_run import event, record_run, request, sample
 
 if TYPE_CHECKING:

@@ -1,0 +1,102 @@
+"""The questions that are shipped: SQL by name, in one form for DuckDB and for Spark SQL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
+"""Those of every split, in millionths: whole numbers are exact in any SQL."""
+_DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
+_PARTS = {
+    "all": "'all'",
+    "by-operation": "r.operation",
+    "by-group": "r.group",
+    "by-group-operation": "concat(r.group, '.', r.operation)",
+    "by-family": "r.family",
+    "by-namespace": "r.namespace",
+    "by-tenant": "split_part(r.namespace, '/', 1)",
+    "by-second": "CAST(floor(r.due) AS BIGINT)",
+}
+_SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
+PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+
+
+class Query(NamedTuple):
+    """A question: what it tells, and its SQL."""
+
+    title: str
+    sql: str
+
+    @property
+    def written(self) -> str:
+        """The SQL with its usual values in place of parameters."""
+        return PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
+
+
+def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a question: those that are given, and the usual ones."""
+    return {name: {**_DEFAULTS, **given}[name] for name in PARAMETER.findall(text)}
+
+
+def read_questions(path: Path) -> dict[str, Query]:
+    """Read a file of questions, each behind its name and its title as comments."""
+    _, *parts = _SECTION.split(path.read_text(encoding="utf-8"))
+    titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
+    asked = map(Query, titles, map(str.strip, parts[2::3]))
+    return dict(zip(parts[::3], asked, strict=True))
+
+
+_TEXTS = read_questions(Path(__file__).with_name("queries.sql"))
+_SPLIT = _TEXTS["split"].sql
+
+
+def split(
+    part: str = "'all'",
+    where: str = "true",
+    seconds: str = "r.response_seconds",
+    shares: Mapping[str, int] = PERCENTILES,
+    rows: str = "measured",
+) -> str:
+    """Return the SQL of counts and percentiles of each part.
+
+    Args:
+        part: An expression over a row ``r``.
+        where: Those that count.
+        seconds: What percentiles are of.
+        shares: Columns, and the millionths that they are the percentile of.
+        rows: What rows are of.
+    """
+    columns = [
+        f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
+    ]
+    values = {
+        "part": part,
+        "where": where,
+        "seconds": seconds,
+        "rows": rows,
+        "shares": ", ".join(f"({share})" for share in shares.values()),
+        "percentiles": ", ".join(columns),
+        "columns": ", ".join(f"p.{name}" for name in shares),
+    }
+    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], _SPLIT)
+
+
+def _queries() -> Iterator[tuple[str, Query]]:
+    about = _TEXTS.pop("split").title
+    for name, part in _PARTS.items():
+        yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
+    title = "Those answered by group and operation, from when they were sent."
+    part = _PARTS["by-group-operation"]
+    yield "service", Query(title, split(part, "r.outcome = 'answered'", "r.service_seconds"))
+    inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
+    for name, query in _TEXTS.items():
+        yield name, query._replace(sql=query.sql.replace("{clients}", inner))
+
+
+QUERIES = dict(_queries())
+"""Every shipped question by name; each is about one run."""

@@ -1,0 +1,87 @@
+"""The units of figures: how a value is written in an expectation, and how a figure is shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from loadgen.units import format_bytes, format_count, format_seconds, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Unit(StrEnum):
+    """The units of figures."""
+
+    SECONDS = "seconds"
+    SHARE = "share"
+    COUNT = "count"
+    BYTES = "bytes"
+    RATE = "requests a second"
+    NUMBER = "number"
+
+
+EXAMPLES = {
+    Unit.SECONDS: "2s, 250ms, 2m or 1m30s",
+    Unit.SHARE: "0.1%",
+    Unit.COUNT: "a whole number",
+    Unit.BYTES: "1GiB, 512MB or a number of bytes",
+    Unit.RATE: "100/s",
+}
+"""How a value of an expectation is written; nothing is expected of a plain number."""
+_NUMBER = r"(\d+(?:\.\d+)?)\s*"
+_FORMS = {
+    Unit.SECONDS: (
+        rf"(?:{_NUMBER}h\s*)?(?:{_NUMBER}m(?:in)?\s*)?(?:{_NUMBER}s\s*)?(?:{_NUMBER}ms)?",
+        (3600.0, 60.0, 1.0, 0.001),
+    ),
+    Unit.SHARE: (f"{_NUMBER}%", (0.01,)),
+    Unit.COUNT: (r"(\d[\d,]*)", (1.0,)),
+    Unit.RATE: (rf"{_NUMBER}/\s*s", (1.0,)),
+}
+"""Of each unit: the form of a value, and what each of its numbers is worth."""
+
+
+def value_of(unit: Unit, written: str) -> float:
+    """Return the value that is written in a unit.
+
+    Raises:
+        ValueError: It is not written as the examples are.
+        UsageError: The same, of bytes.
+    """
+    if unit is Unit.BYTES:
+        return parse_size("", written)
+    form, worth = _FORMS[unit]
+    found = re.fullmatch(form, written)
+    numbers = zip(found.groups(), worth, strict=True) if found else ()
+    told = [float(each.replace(",", "")) * one for each, one in numbers if each]
+    if not told or (unit is Unit.SHARE and sum(told) > 1):
+        raise ValueError(written)
+    return round(sum(told), 12)
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1e3:.2g} ms" if 0 < abs(value) < 0.00995 else format_seconds(value)
+
+
+_WORDS: dict[Unit, Callable[[float], str]] = {
+    Unit.SECONDS: _seconds,
+    Unit.SHARE: lambda value: f"{value * 100:.4g} %",
+    Unit.COUNT: format_count,
+    Unit.BYTES: format_bytes,
+    Unit.RATE: "{:,.4g}/s".format,
+    Unit.NUMBER: "{:,.4g}".format,
+}
+
+
+def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
+    """Write a figure with its unit, or with what is counted; what never ended is ``never``."""
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "never"
+    counts = noun and unit in (Unit.COUNT, Unit.NUMBER)
+    return f"{_WORDS[unit](value)} {noun}" if counts else _WORDS[unit](value)
