@@ -101,13 +101,16 @@ def _explained(function: Callable[..., object]) -> Callable[..., object]:
     """Return a command whose options have the help that the docstring has for its parameters.
 
     There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
-    its option itself holds.
+    its option itself holds. Whole numbers are counts, but for seeds: there is at least one.
     """
     text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
     helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
 
     @functools.wraps(function)
     def command(**given: Any) -> object:  # noqa: ANN401
+        for name, value in given.items():
+            if type(value) is int and value < 1 and name != "seed":
+                raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1")
         return function(**given)
 
     parameters = []

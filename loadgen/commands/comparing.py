@@ -18,7 +18,7 @@ from loadgen.commands.options import (
     wanted,
 )
 from loadgen.commands.run import shown_run, watched
-from loadgen.commands.shown import fail_if_not_fine, print_json, show_comparison, write_text
+from loadgen.commands.shown import fail_if_not_fine, print_object, show_comparison, write_text
 from loadgen.errors import ExitCode, UsageError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
@@ -116,7 +116,7 @@ def _show(comparison: Comparison, markdown: Path | None, *, as_json: bool) -> No
     if markdown is not None:
         write_text(markdown, markdown_of(comparison))
     if as_json:
-        print_json(_document_of(comparison))
+        print_object(2, _document_of(comparison))
         return
     show_comparison(comparison)
     agree, of = comparison.agreed()
@@ -132,7 +132,6 @@ def _show(comparison: Comparison, markdown: Path | None, *, as_json: bool) -> No
 
 def _document_of(comparison: Comparison) -> dict[str, Any]:
     return {
-        "schema_version": 2,
         "groups": {label: [run.place for run in runs] for label, runs in comparison.groups.items()},
         "figures": [
             {

@@ -136,3 +136,17 @@ def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
         UsageError: One cannot be read, or has wrong values.
     """
     return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))
+
+
+def read_text(option: str, file: Path) -> str:
+    """Return the text of a file that an option names.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option} {file} cannot be read: it is not UTF-8") from None

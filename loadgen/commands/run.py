@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -28,6 +28,7 @@ from loadgen.commands.shown import (
     console,
     fail_if_not_fine,
     print_json,
+    print_object,
     print_sentences,
     say,
     show_summary,
@@ -36,6 +37,7 @@ from loadgen.commands.shown import (
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
 from loadgen.loopback import require_own_cluster
+from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
 from loadgen.places.options import Place, RunOptions
@@ -48,13 +50,15 @@ from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.studies.dry_run import dry_run as reckoned
-from loadgen.studies.dry_run import needs_table, schedule_table, told
+from loadgen.studies.dry_run import duration, needs_table, told
 from loadgen.studies.repeats import Side, run_sides
+from loadgen.studies.schedule import schedule_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document
+    from loadgen.results.measures import Unit
     from loadgen.studies.dry_run import DryRun
     from loadgen.studies.repeats import FinishedSide
 
@@ -186,6 +190,9 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
             require(SPARK)
         if abort_early:
             options = _aborting(document, options)
+        directory = options.out / options.name
+        if (directory / RUN_NAME).exists():
+            say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
         clients = {group.name: group.count for group in document.clients}
         first = "connecting" if options.service_url else "starting the servers"
         if with_spark:
@@ -225,10 +232,10 @@ def _require_measured(document: Document, options: RunOptions) -> None:
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:
     if as_json:
-        print_json(told(needs))
+        print_object(3, told(needs))
         return
-    print_sentences([f"{needs.document.name}: nothing was started.\n"])
-    console().print(table_of(*schedule_table(needs)))
+    print_sentences([f"{needs.document.name}: nothing was started. {duration(needs)}\n"])
+    console().print(table_of(*schedule_table(needs.groups)))
     if any(group.later for group in needs.groups):
         print_sentences(["+ first requests; clients ask again as their family does"])
     console().print(table_of(*needs_table(needs)))
@@ -244,13 +251,13 @@ def _aborting(document: Document, options: RunOptions) -> RunOptions:
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
     """Print what repeats show together; for a program, every summary."""
     told = [finished_run(each).summary for each in directories]
-    if as_json:
-        print_json(told[0] if len(told) == 1 else {"runs": told})
-    if as_json or len(told) == 1:
-        return
-    figures: dict[str, tuple[Any, list[float]]] = {}
-    for summary in told:
-        for figure, unit, value in figures_of(summary):
-            figures.setdefault(figure, (unit, []))[1].append(value)
-    rows = [(figure, Values(values).text(unit)) for figure, (unit, values) in figures.items()]
-    console().print(table_of(("", f"median (spread) of {len(told)} runs"), rows))
+    if as_json and len(told) == 1:
+        print_json(told[0])
+    elif as_json:
+        print_object(1, {"runs": told})
+    elif len(told) > 1:
+        figures: dict[tuple[str, Unit], list[float]] = {}
+        for figure, unit, value in (row for summary in told for row in figures_of(summary)):
+            figures.setdefault((figure, unit), []).append(value)
+        rows = [(figure, Values(values).text(unit)) for (figure, unit), values in figures.items()]
+        console().print(table_of(("", f"median (spread) of {len(told)} runs"), rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,10 @@ from rich.text import Text
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.expectations import in_words
 from loadgen.results.measures import Unit
+from proto.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from loadgen.results.comparing import Comparison
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 COLUMNS = 100
 """Of tables that go into a file or a pipe."""
 _MOST_ROWS = 12
-_MOST_SAID = 3
+_MOST_SAID, _MOST_REASONS = 3, 5
 _MEMORY = ("heap.used", "direct.used", "resident", "unread")
+_REQUESTS = ("requests", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max")
+_BACK = ("clients back", "", "p50", "p99", "max")
+_SERVERS = ("servers", "at most", "at the end")
 
 
 def console() -> Console:
@@ -43,6 +48,12 @@ def console() -> Console:
 def print_json(told: Any) -> None:  # noqa: ANN401
     """Print a document for a program."""
     sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False, default=str)}\n")
+
+
+def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
+    """Print an object for a program, with the version of its form and what produced it."""
+    by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
+    print_json({"schema_version": schema_version, "produced_by": by, **told})
 
 
 def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
@@ -103,32 +114,30 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], *, figures: bo
 
 
 def show_summary(summary: Summary, verdict: Verdict) -> None:
-    """Print a run's figures and findings for people."""
+    """Print a run for people: what is wrong with it first, then figures, then what is fine."""
     screen = console()
     title = summary.title.rstrip(".") or summary.name
     screen.print(Text(f"{title}: {verdict.word}", "bold"))
+    for finding in sorted(verdict.findings, key=lambda each: -each.level.rank):
+        if not finding.fine:
+            screen.print(Text("✗ ", "red").append(finding.sentence, ""), soft_wrap=True)
+    for reason in summary.reasons[:_MOST_REASONS]:
+        told = f"  {reason.requests:,} {reason.outcome}: {reason.reason}"
+        screen.print(told, markup=False, soft_wrap=True)
     splits = summary.splits["by-group-operation"][:_MOST_ROWS]
-    heads = ("requests", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max")
-    screen.print(
-        table_of(
-            heads,
-            [
-                (
-                    each.part,
-                    *(f"{n:,}" for n in (each.requests, each.answered, each.refused, each.wrong)),
-                    f"{each.timeout + each.disconnected + each.unreachable:,}",
-                    *_times(each.response_seconds),
-                )
-                for each in (splits if len(splits) == 1 else [summary.total, *splits])
-            ],
+    requests = [
+        (
+            each.part,
+            *(f"{n:,}" for n in (each.requests, each.answered, each.refused, each.wrong)),
+            f"{each.timeout + each.disconnected + each.unreachable:,}",
+            *_times(each.response_seconds),
         )
-    )
+        for each in (splits if len(splits) == 1 else [summary.total, *splits])
+    ]
     back = [
         (each.group, f"{each.back:,} of {each.clients:,}", *_times(each.back_seconds))
         for each in summary.back[:_MOST_ROWS]
     ]
-    if back:
-        screen.print(table_of(("clients back", "", "p50", "p99", "max"), back))
     servers = [
         (
             f"{name} {key}",
@@ -138,11 +147,12 @@ def show_summary(summary: Summary, verdict: Verdict) -> None:
         for key in _MEMORY
         if (seen := server.figures.get(key)) is not None
     ]
-    if servers:
-        screen.print(table_of(("servers", "at most", "at the end"), servers))
-    for finding in sorted(verdict.findings, key=lambda each: each.level.rank):
-        mark = Text("✓ ", "green") if finding.fine else Text("✗ ", "red")
-        screen.print(mark.append(finding.sentence, ""))
+    for heads, rows in ((_REQUESTS, requests), (_BACK, back), (_SERVERS, servers)):
+        if rows:
+            screen.print(table_of(heads, rows))
+    for finding in verdict.findings:
+        if finding.fine:
+            screen.print(Text("✓ ", "green").append(finding.sentence, ""))
 
 
 def _times(found: Percentiles | None) -> tuple[str, ...]:

@@ -19,8 +19,9 @@ from loadgen.commands.options import (
     Settings,
     Target,
     own_files,
+    read_text,
 )
-from loadgen.commands.shown import console, counting, print_json, say, table_of
+from loadgen.commands.shown import console, counting, print_object, say, table_of
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.places.server_process import termination_interrupts
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.studies.points import Point
-    from loadgen.studies.sweep import Varied
 
 _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
@@ -100,7 +100,9 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         master (URL): Spark master that runs the simulations.
         out (DIR): Directory for the results.
     """
-    varied = [*(parse_varied(each) for each in vary or ()), *_grid_of(grid)]
+    varied = [parse_varied(each) for each in vary or ()]
+    if grid is not None:
+        varied += parse_grid(read_text("--grid", grid), grid)
     files = own_files(broker_conf, proxy_conf)
     options = SweepOptions(
         target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
@@ -118,7 +120,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         on_done = stack.enter_context(counting(plural(count, "run"), count, hidden=as_json))
         points = sweep(options, lambda done, of: on_done(done), session=session)
     if as_json:
-        print_json([told(each) for each in points])
+        print_object(1, {"scenario": target, "points": [told(each) for each in points]})
     else:
         _show(points, out)
     require_valid(points)
@@ -138,16 +140,6 @@ def _show(points: Sequence[Point], out: Path) -> None:
         chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES], "seconds")
         write_picture(out / _PICTURE_NAME, picture([chart], picture_style()))
         screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
-
-
-def _grid_of(path: Path | None) -> list[Varied]:
-    if path is None:
-        return []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--grid {path} cannot be read: {error}") from None
-    return parse_grid(text, path)
 
 
 def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -199,7 +191,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     with termination_interrupts():
         limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
-        print_json({"path": wanted.path, **asdict(limit)})
+        print_object(1, {"scenario": target, "path": wanted.path, **asdict(limit)})
     elif limit.passes is not None:
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:

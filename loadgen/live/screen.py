@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 COLUMNS, ROWS = 80, 24
 WINDOW_SECONDS = 5.0
 LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+_PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
+"""Words of phases that are called otherwise in :class:`Totals`."""
 _MOST_GROUPS = 6
 _FULL = 0.9
 _RULE = Text("─" * COLUMNS, "bright_black")
+
+
+def phase_of(totals: Totals) -> str:
+    """Return the phase that a run is in, as a word."""
+    return _PHASES.get(totals.phase, totals.phase)
 
 
 class Pulse:
@@ -172,7 +179,7 @@ def screen(
 
 def _heading(title: str, first: str, pulse: Pulse) -> Text:
     totals, seconds = pulse.totals, pulse.seconds
-    right = totals.phase if totals.connected or totals.started else first
+    right = phase_of(totals) if totals.connected or totals.started else first
     right += "" if seconds is None else f"  {seconds:.0f} s"
     room = COLUMNS - len(right) - 3
     left = title if len(title) <= room else f"{title[: room - 1]}…"
