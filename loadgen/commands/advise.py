@@ -50,7 +50,7 @@ from loadgen.studies.advise.question import (
 )
 from loadgen.studies.advise.report import fragment, verdict, write
 from loadgen.studies.demo import DemoOptions, parse_topics, run_demo
-from loadgen.studies.demo_checks import table_of as figures_table
+from loadgen.studies.demo_figures import table_of as figures_table
 from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.virtual.servers import refusals
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape, Workload
     from loadgen.studies.demo import DemoResult
-    from loadgen.studies.demo_checks import Figures
+    from loadgen.studies.demo_figures import Figures
 
 _MESSAGE_KEY = "maxMessageSize"
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9

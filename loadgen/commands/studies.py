@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from contextlib import ExitStack
@@ -35,14 +34,12 @@ from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
     lines_of,
-    parse_grid,
-    parse_range,
-    parse_varied,
     require_valid,
     sweep,
     told,
 )
 from loadgen.studies.sweep import table_of as rows_of
+from loadgen.studies.varied import parse_grid, parse_range, parse_varied
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -107,7 +104,6 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     options = SweepOptions(
         target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
     )
-    count = repeats * math.prod(len(each.values) for each in varied)
     with ExitStack() as stack:
         stack.enter_context(termination_interrupts())
         session = None
@@ -117,8 +113,9 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
 
             wanted = SparkSettings("loadgen sweep", cores=workers, master=master)
             session = stack.enter_context(spark_session(wanted))
-        on_done = stack.enter_context(counting(plural(count, "run"), count, hidden=as_json))
-        points = sweep(options, lambda done, of: on_done(done), session=session)
+        runs = options.points
+        on_done = stack.enter_context(counting(plural(runs, "run"), runs, hidden=as_json))
+        points = sweep(options, on_done, session=session)
     if as_json:
         print_object(1, {"scenario": target, "points": [told(each) for each in points]})
     else:

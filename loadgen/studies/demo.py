@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,15 +32,13 @@ from loadgen.studies.advise.question import ONCE, Goal, NamespaceShape, Readers,
 from loadgen.studies.advise.report import verdict as advised_in_words
 from loadgen.studies.demo_checks import (
     Check,
-    Figures,
     StormSize,
     demo_checks,
-    figures_of,
     hidden_storm,
     own_checks,
     stuck_checks,
-    stuck_phase,
 )
+from loadgen.studies.demo_figures import Figures, figures_of
 from loadgen.topics.reading import OwnTopics
 from loadgen.units import plural
 
@@ -124,7 +123,6 @@ class DemoResult:
 
     Attributes:
         storms, stuck: The figures of each run of both parts, by its name.
-        directories: Of all runs, for a page.
         notes: Sentences on what differs from an operator's cluster.
         last_words: Sentences on consumers that retry, and the advice.
     """
@@ -132,17 +130,30 @@ class DemoResult:
     storms: Mapping[str, Figures]
     stuck: Mapping[str, Figures]
     checks: Sequence[Check]
-    directories: Sequence[Path]
     notes: Sequence[str]
     last_words: Sequence[str]
 
     @property
+    def runs(self) -> dict[str, Figures]:
+        """The figures of all runs."""
+        return {**self.storms, **self.stuck}
+
+    @property
+    def directories(self) -> list[Path]:
+        """Of all runs, for a page."""
+        return [each.directory for each in self.runs.values()]
+
+    @property
+    def passed(self) -> bool:
+        """True if all checks did."""
+        return all(each.passed for each in self.checks)
+
+    @property
     def exit_code(self) -> ExitCode:
         """The status that the demo's process exits with: a wrong answer weighs most."""
-        verdicts = [each.verdict for each in (*self.storms.values(), *self.stuck.values())]
+        verdicts = [each.verdict for each in self.runs.values()]
         wrong = [each for each in verdicts if each.level is Level.WRONG]
-        failed = not all(each.passed for each in self.checks)
-        return worst_code(wrong) if wrong or not failed else Level.MISSED.value[0]
+        return worst_code(wrong) if wrong or self.passed else Level.MISSED.value[0]
 
 
 @dataclass(frozen=True)
@@ -174,7 +185,7 @@ def run_demo(
         LoadgenError: A server did not start, or a storm could not be run.
         KeyboardInterrupt: It was interrupted: what it found is half a demo.
     """
-    summary = options.out / SUMMARY_NAME
+    begun, summary = time.monotonic(), options.out / SUMMARY_NAME
     try:
         options.out.mkdir(parents=True, exist_ok=True)
         summary.unlink(missing_ok=True)  # of an earlier demo, which must not pass for this one
@@ -183,62 +194,43 @@ def run_demo(
             f"--out {options.out} cannot be written ({error.strerror}); choose another directory"
         ) from error
     storm = _topics(options)
-    storms = _storms(storm, options, say, run)
-    stuck, words = {}, []
-    if not options.rehearsal:
-        stuck = _beside_a_silent_one(options, say, run)
-        words = [_returning(storm, options, say, run), *_advised(storm, options, say)]
+    storms, stuck, words = {}, {}, []
+    for each in STORMS:
+        say(f"{each.label}: {plural(options.clients, 'client')} list topics")
+        how = replace(options.run, files=files_of(each, options.own))
+        storms[each.name] = _ran(storm_document(each, storm, options), each, how, options, run)
     size = StormSize(options.clients, storm.answer_bytes)
     notes = options.own.notes() if options.own else []
     if options.rehearsal:
         checks, hidden = own_checks(storms), hidden_storm(storms["off"], size)
         notes += [hidden] if hidden else []
     else:
+        for each in STUCK:
+            say(f"{each.label}: one client reads nothing")
+            profile = f"servers.profile={each.profile}"
+            document = read_document("stuck", [profile], parse_expectation)
+            # In plain processes whatever drives the storms.
+            place: Place = "virtual" if options.run.place == "virtual" else "processes"
+            how = replace(options.run, spark=None, master=None, place=place, tasks=1)
+            stuck[each.name] = _ran(document, each, how, options, run)
         checks = demo_checks(storms, size) + stuck_checks(stuck)
-    directories = [each.directory for each in (*storms.values(), *stuck.values())]
-    result = DemoResult(storms, stuck, checks, directories, notes, words)
-    summary.write_text(f"{json.dumps(_told(result, options, storm), indent=2)}\n", encoding="utf-8")
-    return result
-
-
-def _storms(
-    storm: _Storm, options: DemoOptions, say: Callable[[str], None], run: Experiment
-) -> dict[str, Figures]:
-    found = {}
-    for each in STORMS:
-        say(f"{each.label}: {plural(options.clients, 'client')} list topics")
-        how = replace(options.run, files=files_of(each, options.own))
-        found[each.name] = _ran(storm_document(each, storm, options), each, how, options, run)
-    return found
-
-
-def _beside_a_silent_one(
-    options: DemoOptions, say: Callable[[str], None], run: Experiment
-) -> dict[str, Figures]:
-    """Run the second part, in plain processes whatever drives the storms."""
-    place: Place = "virtual" if options.run.place == "virtual" else "processes"
-    how = replace(options.run, spark=None, master=None, place=place, tasks=1)
-    found = {}
-    for each in STUCK:
-        say(f"{each.label}: one client reads nothing")
-        document = read_document("stuck", [f"servers.profile={each.profile}"], parse_expectation)
-        found[each.name] = _ran(document, each, how, options, run)
-    return found
-
-
-def _told(result: DemoResult, options: DemoOptions, storm: _Storm) -> dict[str, object]:
-    return {
-        "schema_version": 2,
+        words = [_returning(storm, options, say, run), *_advised(storm, options, say)]
+    result = DemoResult(storms, stuck, checks, notes, words)
+    told = {
+        "schema_version": 3,
+        "duration_seconds": time.monotonic() - begun,
         "topics": sum(each.topics for each in storm.shapes),
         "namespaces": len(storm.shapes),
         "clients": options.clients,
         "answer_bytes": storm.answer_bytes,
         "read_rate_bytes_per_second": options.read_rate,
-        "runs": {name: each.told() for name, each in {**result.storms, **result.stuck}.items()},
-        "checks": [vars(each) for each in result.checks],
-        "passed": all(each.passed for each in result.checks),
-        "notes": [*result.notes, *result.last_words],
+        "runs": {name: each.told() for name, each in result.runs.items()},
+        "checks": [vars(each) for each in checks],
+        "passed": result.passed,
+        "notes": [*notes, *words],
     }
+    summary.write_text(f"{json.dumps(told, indent=2)}\n", encoding="utf-8")
+    return result
 
 
 # -- topics ---------------------------------------------------------------------------------------
@@ -364,8 +356,6 @@ def _ran(
     how = replace(how, out=out, name=run.name, label=run.label, tasks=tasks)
     with Results.open(start(document, how)) as results:
         found = figures_of(run.label, results, write_files(results))
-        if document.name == "stuck":
-            found = replace(found, phase=stuck_phase(results))
     if found.verdict.level is Level.INTERRUPTED:
         raise KeyboardInterrupt
     return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.studies.points import Experiment, Point, Study
-    from loadgen.studies.sweep import Range
+    from loadgen.studies.varied import Range
 
 _MOST_PROBES = 60
 """A limit at 0 is never close enough: no bracket is a small share of it."""
