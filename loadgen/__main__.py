@@ -72,19 +72,6 @@ class LazyGroup(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name else None, rest
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
-        """Call the sub-command; what is wrong with an option's value is said in words of ours."""
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            from pydantic import ValidationError
-
-            if isinstance(error.__cause__, ValidationError):
-                from loadgen.documents.faults import fault_of
-
-                error.message = fault_of(error.__cause__.errors(include_url=False)[0]).sentence
-            raise
-
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""

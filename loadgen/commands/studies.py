@@ -22,7 +22,6 @@ from loadgen.commands.options import (
 )
 from loadgen.commands.shown import console, counting, print_object, say, table_of
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.extras import SPARK, require
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
@@ -108,7 +107,6 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         stack.enter_context(termination_interrupts())
         session = None
         if master is not None:
-            require(SPARK)
             from loadgen.spark.session import SparkSettings, spark_session
 
             wanted = SparkSettings("loadgen sweep", cores=workers, master=master)

@@ -10,7 +10,7 @@ import math
 import multiprocessing
 import statistics
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.documents.model import MOST_REPEATS
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import (
@@ -32,6 +33,7 @@ from loadgen.studies.points import (
     run_job,
 )
 from loadgen.studies.varied import MOST_POINTS
+from loadgen.topics.executors import in_spark
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
 
     Combination = tuple[tuple[str, str], ...]
 
-MOST_REPEATS = 1_000
 PARQUET_NAME = "sweep.parquet"
 SHOWN = {
     "clients.back.rate": "back",
@@ -129,44 +130,22 @@ def sweep(
     """
     jobs = jobs_of(options)
     if session is not None and options.place == "virtual":
-        points = _in_spark(session, jobs, on_done)
-    elif options.workers > 1 and len(jobs) > 1 and options.place == "virtual":
-        points = _in_processes(jobs, options.workers, on_done)
+        points = [*in_spark(session, on_done)(lambda part: [run_job(jobs[part])], len(jobs))]
     else:
+        several = options.workers > 1 and len(jobs) > 1 and options.place == "virtual"
+        made = _in_processes(jobs, options.workers) if several else (run_job(j, run) for j in jobs)
         points = []
-        for job in jobs:
-            points.append(run_job(job, run))
+        for point in made:
+            points.append(point)
             on_done(len(points))
     write_points(points, options.out)
     return points
 
 
-def _in_spark(
-    session: SparkSession, jobs: Sequence[Job], on_done: Callable[[int], None]
-) -> list[Point]:
-    from loadgen.spark.jobs import collect_with_progress
-
-    def rows() -> list[Point]:
-        points: list[Point] = (
-            session.sparkContext.parallelize(jobs, len(jobs)).map(run_job).collect()
-        )
-        return points
-
-    return collect_with_progress(session, rows, on_done)
-
-
-def _in_processes(jobs: Sequence[Job], workers: int, on_done: Callable[[int], None]) -> list[Point]:
+def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Point]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
-        futures = [pool.submit(run_job, job) for job in jobs]
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                on_done(done)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
+        yield from pool.map(run_job, jobs)  # One that fails cancels those that have not begun.
 
 
 def require_valid(points: Sequence[Point]) -> None:
