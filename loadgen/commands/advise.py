@@ -49,8 +49,9 @@ from loadgen.studies.advise.question import (
     workload_of,
 )
 from loadgen.studies.advise.report import fragment, verdict, write
-from loadgen.studies.demo import DemoOptions, parse_topics, run_demo
+from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_figures import table_of as figures_table
+from loadgen.studies.demo_storms import DemoOptions, parse_topics
 from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.virtual.servers import refusals
 

@@ -37,7 +37,7 @@ _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
-_LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
+LIMIT_KEYS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def _processes(
 
 def _limits(keys: Mapping[str, str]) -> int:
     """Return the bytes of topic lists that a server with these keys may hold."""
-    return sum(int(keys.get(name) or 100) for name in _LIMITS) * _MB
+    return sum(int(keys.get(name) or 100) for name in LIMIT_KEYS) * _MB
 
 
 # -- for people and programs ----------------------------------------------------------------------

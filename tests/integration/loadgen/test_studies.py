@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from loadgen.places.options import RunOptions
-from loadgen.studies.demo import DemoOptions, run_demo
+from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_figures import table_of
+from loadgen.studies.demo_storms import DemoOptions
 from loadgen.studies.sweep import SweepOptions, sweep
 from loadgen.studies.varied import parse_varied
 

@@ -10,8 +10,9 @@ import pytest
 from loadgen.errors import ExitCode
 from loadgen.places.operator_files import OwnCluster, OwnServer
 from loadgen.places.options import RunOptions
-from loadgen.studies.demo import STORMS, DemoOptions, files_of, run_demo
+from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_figures import table_of
+from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
 from loadgen.topics.reading import read_own_topics
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
