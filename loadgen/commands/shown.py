@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.results.comparing import Comparison
     from loadgen.results.summary import Percentiles, Summary
     from loadgen.results.verdict import Verdict
 
@@ -180,19 +179,3 @@ def fail_if_not_fine(verdict: Verdict) -> None:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith(".") else f"{sentence}."
-
-
-def show_comparison(comparison: Comparison) -> None:
-    """Print a comparison for people."""
-    labels = list(comparison.groups)
-    heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
-    rows = []
-    for row in comparison.rows:
-        cells = [row.figure]
-        for side, difference in zip(row.sides, row.differences, strict=True):
-            cells.append(side.text(row.unit))
-            if difference is not None:
-                ratio = difference.ratio
-                cells += ["" if ratio is None else f"{(ratio - 1) * 100:+.1f} %", difference.word]
-        rows.append(cells)
-    console().print(table_of(("median (spread)", *heads), rows))

@@ -72,6 +72,11 @@ def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
     code, told = told_by(loadgen, "compare", "a", "b")
     assert (code, told["schema_version"]) == (0, 2)
     assert told["groups"] == {"a": ["a"], "b": ["b"]}
+    # and the same for people
+    out = loadgen("compare", "a", "b", "--markdown", "x.md")[1]
+    assert "Whether they agree needs 5 repeats of each." in out
+    assert "steady.list response p50  100 ms  100 ms" in out
+    assert (tmp_path / "x.md").read_text().startswith("# a beside b")
 
 
 @pytest.mark.parametrize(
