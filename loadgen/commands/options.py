@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
     return found
 
 
+_option = partial(typer.Option, show_default=False)
 Target = Annotated[
     str,
     typer.Argument(
@@ -50,46 +52,27 @@ Target = Annotated[
         show_default=False,
     ),
 ]
+_SET = (
+    "A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be repeated."
+)
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be "
-        "repeated.",
-        autocompletion=complete_setting,
-        show_default=False,
-    ),
+    _option("--set", metavar="PATH=VALUE", help=_SET, autocompletion=complete_setting),
 ]
-ServiceUrl = Annotated[
-    str,
-    typer.Option(
-        metavar="URL",
-        help="pulsar://host:port of a broker or proxy that runs. Without it the scenario's "
-        "servers are started here and stopped at the end.",
-        show_default=False,
-    ),
-]
-AdminUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ROLE=URL[,PID]",
-        help="Web port of a running broker or proxy, broker=http://..., to sample its "
-        "metrics; with its process id also its memory. May be repeated.",
-        show_default=False,
-    ),
-]
-BrokerConf = Annotated[
-    Path | None,
-    typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
-]
-ProxyConf = Annotated[
-    Path | None,
-    typer.Option(
-        help="proxy.conf whose keys override the scenario's; adds a proxy if it has none.",
-        show_default=False,
-    ),
-]
+_SERVICE = (
+    "pulsar://host:port of a broker or proxy that runs. Without it the scenario's servers are "
+    "started here and stopped at the end."
+)
+ServiceUrl = Annotated[str, _option(metavar="URL", help=_SERVICE)]
+_ADMIN = (
+    "Web port of a running broker or proxy, broker=http://..., to sample its metrics; with its "
+    "process id also its memory. May be repeated."
+)
+AdminUrl = Annotated[list[str] | None, _option(metavar="ROLE=URL[,PID]", help=_ADMIN)]
+_BROKER = "broker.conf whose keys override the scenario's."
+BrokerConf = Annotated[Path | None, _option(help=_BROKER)]
+_PROXY = "proxy.conf whose keys override the scenario's; adds a proxy if it has none."
+ProxyConf = Annotated[Path | None, _option(help=_PROXY)]
 Confirmed = Annotated[
     bool, typer.Option(CONFIRMATION_FLAG, help="Allow an address other than this machine's.")
 ]
