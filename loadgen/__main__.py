@@ -6,27 +6,21 @@ is imported for them. Failures that a user can cause end in one sentence and an 
 
 from __future__ import annotations
 
-import functools
 import importlib
-import inspect
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from loadgen.commands.explained import explained
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from proto.version import VERSION
 from server.module_names import module_name
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-_HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
@@ -68,42 +62,8 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name)(_explained(found))
+    single.command(name)(explained(found))
     return typer.main.get_command(single)
-
-
-def _explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command whose options have the help that the docstring has for its parameters.
-
-    There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
-    its option itself holds. Whole numbers are counts, but for seeds: there is at least one.
-    """
-    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
-    helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
-
-    @functools.wraps(function)
-    def command(**given: Any) -> object:  # noqa: ANN401
-        for name, value in given.items():
-            if type(value) is int and value < 1 and name != "seed":
-                raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1")
-        return function(**given)
-
-    parameters = []
-    for each in inspect.signature(function, eval_str=True).parameters.values():
-        if each.name in helps:
-            metavar, said = helps[each.name]
-            is_argument = each.default is inspect.Parameter.empty
-            kind: Any = typer.Argument if is_argument else typer.Option
-            shown = is_argument or each.default not in (None, "", False)
-            # A switch that is off has no opposite to say.
-            flags = [f"--{each.name.replace('_', '-')}"] if each.default is False else []
-            option = kind(*flags, help=said, metavar=metavar, show_default=shown)
-            each = each.replace(annotation=Annotated[each.annotation, option])
-        parameters.append(each)
-    signed: Any = command
-    signed.__signature__ = inspect.Signature(parameters)
-    command.__doc__ = text
-    return command
 
 
 def say_version(asked: bool) -> None:
@@ -161,7 +121,7 @@ def loadgen(
         name_access(auth_plugin, auth_params, tls_trust_certs_file_path)
 
 
-app.callback()(_explained(loadgen))
+app.callback()(explained(loadgen))
 # Puts a sub-command into the overview; the function given here is never called.
 for (_name, (_, _said)), _panel in zip(SUBCOMMANDS.items(), _PANELS, strict=True):
     app.command(_name, help=_said, rich_help_panel=_panel)(lambda: None)
