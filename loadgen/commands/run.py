@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.markdown import Markdown
+
 from loadgen.commands.options import (
     AdminUrl,
     AsJson,
@@ -31,7 +33,6 @@ from loadgen.commands.shown import (
     print_object,
     print_sentences,
     say,
-    show_summary,
     table_of,
 )
 from loadgen.extras import SPARK, require
@@ -48,7 +49,6 @@ from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
-from loadgen.results.summary import summary_of
 from loadgen.studies.dry_run import dry_run as reckoned
 from loadgen.studies.dry_run import duration, needs_table, told
 from loadgen.studies.repeats import Side, run_sides
@@ -207,16 +207,15 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
 
 
 def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
-    """Return what writes the page of a finished run, and shows its figures to people."""
+    """Return what writes the page of a finished run, and shows people its README.md."""
 
     def show(finished: FinishedSide) -> None:
-        directory, verdict = finished.directory, finished.verdict
+        directory = finished.directory
         with Results.open(directory) as results:
             write_page(directory / PAGE_NAME, run_page(results))
-            summary = None if as_json else summary_of(results, verdict)
-        if summary is not None:
-            show_summary(summary, verdict)
-            console().print(f"Everything about this run is in {directory}", soft_wrap=True)
+        if not as_json:
+            console().print(Markdown((directory / "README.md").read_text(encoding="utf-8")))
+            print_sentences([f"Everything about this run is in {directory}"])
 
     return show
 

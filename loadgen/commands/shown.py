@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from contextlib import contextmanager
@@ -15,25 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.results.expectations import in_words
-from loadgen.results.measures import Unit
 from proto.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.results.summary import Percentiles, Summary
     from loadgen.results.verdict import Verdict
 
 COLUMNS = 100
 """Of tables that go into a file or a pipe."""
-_MOST_ROWS = 12
-_MOST_SAID, _MOST_REASONS = 3, 5
-_MEMORY = ("heap.used", "direct.used", "resident", "unread")
-_REQUESTS = ("requests", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max")
-_BACK = ("clients back", "", "p50", "p99", "max")
-_SERVERS = ("servers", "at most", "at the end")
+_MOST_SAID = 3
 
 
 def console() -> Console:
@@ -110,55 +101,6 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], *, figures: bo
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def show_summary(summary: Summary, verdict: Verdict) -> None:
-    """Print a run for people: what is wrong with it first, then figures, then what is fine."""
-    screen = console()
-    title = summary.title.rstrip(".") or summary.name
-    screen.print(Text(f"{title}: {verdict.word}", "bold"))
-    for finding in sorted(verdict.findings, key=lambda each: -each.level.rank):
-        if not finding.fine:
-            screen.print(Text("✗ ", "red").append(finding.sentence, ""), soft_wrap=True)
-    for reason in summary.reasons[:_MOST_REASONS]:
-        told = f"  {reason.requests:,} {reason.outcome}: {reason.reason}"
-        screen.print(told, markup=False, soft_wrap=True)
-    splits = summary.splits["by-group-operation"][:_MOST_ROWS]
-    requests = [
-        (
-            each.part,
-            *(f"{n:,}" for n in (each.requests, each.answered, each.refused, each.wrong)),
-            f"{each.timeout + each.disconnected + each.unreachable:,}",
-            *_times(each.response_seconds),
-        )
-        for each in (splits if len(splits) == 1 else [summary.total, *splits])
-    ]
-    back = [
-        (each.group, f"{each.back:,} of {each.clients:,}", *_times(each.back_seconds))
-        for each in summary.back[:_MOST_ROWS]
-    ]
-    servers = [
-        (
-            f"{name} {key}",
-            *("" if x is None else in_words(Unit.BYTES, x) for x in (seen.max, seen.last)),
-        )
-        for name, server in sorted(summary.servers.items())
-        for key in _MEMORY
-        if (seen := server.figures.get(key)) is not None
-    ]
-    for heads, rows in ((_REQUESTS, requests), (_BACK, back), (_SERVERS, servers)):
-        if rows:
-            screen.print(table_of(heads, rows))
-    for finding in verdict.findings:
-        if finding.fine:
-            screen.print(Text("✓ ", "green").append(finding.sentence, ""))
-
-
-def _times(found: Percentiles | None) -> tuple[str, ...]:
-    if found is None:
-        return ("", "", "")
-    values = (found.p50, found.p99, found.max)
-    return tuple(in_words(Unit.SECONDS, math.inf if x is None else x) for x in values)
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:

@@ -140,6 +140,7 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
         f"{plural(summary.total.requests, 'request')} of {plural(summary.clients, 'client')} in "
         f"{summary.duration_seconds:,.1f} s. Exit code {int(verdict.exit_code)}.",
         "",
+        *_section("Not answered", ("outcome", "reason", "requests"), reasons),
         f"## Checks: {verdict.count}",
         "",
         *_table(("", ""), [("✓" if each.fine else "✗", each.sentence) for each in findings]),
@@ -149,7 +150,6 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
             rows,
         ),
         *_section("Clients that were back", ("group", "back", "p50", "p99", "max"), back),
-        *_section("Not answered", ("outcome", "reason", "requests"), reasons),
         *_section("Servers", ("", "at first", "at most", "at the end"), list(_servers(summary))),
         *_section("What produced this", ("", ""), [each for each in facts.items() if each[1]]),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",

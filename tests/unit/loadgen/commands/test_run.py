@@ -144,12 +144,18 @@ def test_what_is_wrong_with_a_run_is_said_before_its_figures(
 ) -> None:
     refused = [request(outcome="refused", reason="TooManyRequests", due=n) for n in range(9)]
     monkeypatch.setitem(OUTCOMES, "refused", (ExitCode.THRESHOLDS, refused, {}))
-    lines = loadgen("storm", "--out", tmp_path, "--name", "refused")[1].splitlines()
-    assert lines[0].endswith(": expectations were missed")
-    assert lines[1].startswith("✗ Of 9 requests of steady.list none got an answer")
-    assert lines[2] == "  9 refused: TooManyRequests"
-    assert lines[3].startswith("requests ")
-    assert all(line.startswith("✓ ") for line in lines[-3:-1])
+    out = loadgen("storm", "--out", tmp_path, "--name", "refused")[1]
+    places = [
+        out.index(each)
+        for each in (
+            ": expectations were missed",
+            "refused  TooManyRequests  9",
+            "✗  Of 9 requests of steady.list none got an answer",
+            "✓  No answer was wrong",
+            "p50",
+        )
+    ]
+    assert places == sorted(places)
 
 
 def test_a_run_that_replaces_another_says_so(loadgen, experiments, tmp_path: Path) -> None:
