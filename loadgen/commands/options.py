@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Document
 
-ROLES = ("broker", "proxy")
+_ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
@@ -97,17 +98,17 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
     urls: dict[str, str] = {}
     pids: dict[str, int] = {}
     for text in texts:
-        role, _, rest = text.partition("=")
-        url, comma, pid = rest.partition(",")
-        if role not in ROLES or not url.startswith("http") or (comma and not pid.isdecimal()):
+        found = _ROLE_URL.fullmatch(text)
+        if found is None:
             raise UsageError(
                 f"--admin-url {text[:80]!r}: write broker=http://host:port or "
                 "proxy=http://host:port, and behind a comma its process id if it runs here"
             )
+        role, url, pid = found.groups()
         if role in urls:
             raise UsageError(f"--admin-url names the {role} twice")
         urls[role] = url
-        if comma:
+        if pid:
             pids[role] = int(pid)
     return urls, pids
 

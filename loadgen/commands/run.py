@@ -185,9 +185,6 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
     """Return an experiment that shows itself while it goes on."""
 
     def run_once(document: Document, options: RunOptions) -> Path:
-        with_spark = options.place == "spark" or options.master is not None
-        if with_spark:
-            require(SPARK)
         if abort_early:
             options = _aborting(document, options)
         directory = options.out / options.name
@@ -195,7 +192,8 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
             say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
         clients = {group.name: group.count for group in document.clients}
         first = "connecting" if options.service_url else "starting the servers"
-        if with_spark:
+        if options.place == "spark" or options.master is not None:
+            require(SPARK)
             say("starting Spark, which takes some seconds", as_json=as_json)
         with (
             termination_interrupts(),

@@ -187,16 +187,17 @@ def _heading(title: str, first: str, pulse: Pulse) -> Text:
 
 
 def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
-    ended = dict.fromkeys(Outcome, 0)
-    for key, count in totals.ended.items():
-        group, _, outcome = key.split(" ")
-        if group in groups:
-            ended[Outcome(outcome)] += count
+    def ended(*outcomes: Outcome) -> int:
+        keys = [key.split(" ") for key in totals.ended]
+        return sum(
+            totals.ended[" ".join(key)] for key in keys if key[0] in groups and key[2] in outcomes
+        )
+
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
     )
     share = format_count(started) + (f" of {format_count(clients)}" if started < clients else "")
-    lost = sum(ended[each] for each in LOST)
-    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{ended[Outcome.ANSWERED]:>10,}")
-    line.append(f"{ended[Outcome.REFUSED]:>10,}", "yellow" if ended[Outcome.REFUSED] else "")
+    answered, refused, lost = ended(Outcome.ANSWERED), ended(Outcome.REFUSED), ended(*LOST)
+    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{answered:>10,}")
+    line.append(f"{refused:>10,}", "yellow" if refused else "")
     return line.append(f"{lost:>10,}", "red" if lost else "")

@@ -26,7 +26,6 @@ from loadgen.studies.advise.question import ONCE, Goal, Readers, Workload
 from loadgen.studies.advise.report import verdict as advised_in_words
 from loadgen.studies.demo_checks import (
     Check,
-    StormSize,
     demo_checks,
     hidden_storm,
     own_checks,
@@ -137,14 +136,14 @@ def run_demo(
         say(f"{each.label}: {plural(options.clients, 'client')} list topics")
         how = replace(options.run, files=files_of(each, options.own))
         storms[each.name] = _ran(storm_document(each, storm, options), each, how, options, run)
-    size = StormSize(options.clients, storm.answer_bytes)
+    asked_bytes = options.clients * storm.answer_bytes
     notes = options.own.notes() if options.own else []
     if options.rehearsal:
-        checks, hidden = own_checks(storms), hidden_storm(storms["off"], size)
+        checks, hidden = own_checks(storms), hidden_storm(storms["off"], asked_bytes)
         notes += [hidden] if hidden else []
     else:
         stuck = _beside_a_silent_one(options, say, run)
-        checks = demo_checks(storms, size) + stuck_checks(stuck)
+        checks = demo_checks(storms, asked_bytes) + stuck_checks(stuck)
         say(f"Simulated: {plural(options.clients, 'consumer')} that retry")
         words = [_returning(storm, options, run)]
         say("Computing the limits under which all recover")

@@ -44,26 +44,18 @@ class Check:
         return "–" if not self.judged else "!" if self.neutral else "✓"  # noqa: RUF001
 
 
-@dataclass(frozen=True)
-class StormSize:
-    """The size of the demo's storm: clients, and the mean size of an answer."""
-
-    clients: int
-    answer_bytes: int
-
-    @property
-    def share_of_full(self) -> float:
-        """All answers together as a share of the full demo's, at most 1."""
-        return min(1.0, self.clients * self.answer_bytes / FULL_STORM_BYTES)
-
-    @property
-    def required_unread(self) -> int:
-        """Bytes that must wait unread in the run without limits for it to show anything."""
-        return round(FULL_PENDING_BYTES * self.share_of_full)
+def share_of_full(asked_bytes: int) -> float:
+    """Return all answers of a storm as a share of the full demo's, at most 1."""
+    return min(1.0, asked_bytes / FULL_STORM_BYTES)
 
 
-def demo_checks(runs: Mapping[str, Figures], size: StormSize) -> list[Check]:
-    """Judge the runs ``off``, ``pulsar`` and ``floodgate``."""
+def required_unread(asked_bytes: int) -> int:
+    """Return how much must wait unread in the run without limits for it to show anything."""
+    return round(FULL_PENDING_BYTES * share_of_full(asked_bytes))
+
+
+def demo_checks(runs: Mapping[str, Figures], asked_bytes: int) -> list[Check]:
+    """Judge the runs ``off``, ``pulsar`` and ``floodgate``, which each ask for so many bytes."""
     pulsar, floodgate = runs["pulsar"].total, runs["floodgate"].total
     reproduced = [
         Check(
@@ -75,7 +67,7 @@ def demo_checks(runs: Mapping[str, Figures], size: StormSize) -> list[Check]:
         )
     ]
     return [
-        _effect_visible(runs["off"], size),
+        _effect_visible(runs["off"], asked_bytes),
         *(reproduced if pulsar.refused else ()),
         _every_client_heard(list(runs.values())),
         Check(
@@ -86,7 +78,7 @@ def demo_checks(runs: Mapping[str, Figures], size: StormSize) -> list[Check]:
         ),
         _within_limits(list(runs.values())),
         _everything_returned(list(runs.values())),
-        _memory_ratio(runs["off"], runs["floodgate"], size),
+        _memory_ratio(runs["off"], runs["floodgate"], asked_bytes),
         _broker_over_idle(runs["floodgate"]),
     ]
 
@@ -101,24 +93,24 @@ def own_checks(runs: Mapping[str, Figures]) -> list[Check]:
     return [_every_client_heard(found), *limited, _everything_returned(found)]
 
 
-def hidden_storm(off: Figures, size: StormSize) -> str | None:
+def hidden_storm(off: Figures, asked_bytes: int) -> str | None:
     """Say why a rehearsal without limits shows too little to compare with; None if it does not."""
-    if off.unread >= size.required_unread:
+    if off.unread >= required_unread(asked_bytes):
         return None
     return (
         f"This storm is too small to show what limits do: without limits at most "
-        f"{format_bytes(off.unread)} of the {format_bytes(size.clients * size.answer_bytes)} of "
+        f"{format_bytes(off.unread)} of the {format_bytes(asked_bytes)} of "
         "topic lists waited in one server. Use a larger --namespace (the kernel's socket buffers "
         "hold the beginning of each list), more --clients or a lower --read-rate."
     )
 
 
-def _effect_visible(off: Figures, size: StormSize) -> Check:
-    passed = off.unread >= size.required_unread
+def _effect_visible(off: Figures, asked_bytes: int) -> Check:
+    passed = off.unread >= required_unread(asked_bytes)
     sentence = (
         f"{'Reproduced' if passed else 'Not reproduced'}: without limits up to "
         f"{format_bytes(off.unread)} of topic lists waited in one server for slow clients (at "
-        f"least {format_bytes(size.required_unread)} expected)."
+        f"least {format_bytes(required_unread(asked_bytes))} expected)."
     )
     if not passed:
         sentence += (
@@ -174,11 +166,11 @@ def _where(name: str, run: Figures) -> str:
     return f"{name.replace(', ', ' in the ')} of “{run.label}”"
 
 
-def _memory_ratio(off: Figures, floodgate: Figures, size: StormSize) -> Check:
+def _memory_ratio(off: Figures, floodgate: Figures, asked_bytes: int) -> Check:
     most, least = off.over_idle, floodgate.over_idle
     if most is None or least is None:
         return Check("memory_ratio", False, "The servers' memory was not measured.")
-    ratio, judged = most / max(1, least), size.share_of_full >= JUDGED_SHARE
+    ratio, judged = most / max(1, least), share_of_full(asked_bytes) >= JUDGED_SHARE
     expected = f"at least {MEMORY_RATIO:g} expected"
     sentence = (
         f"Broker and proxy together grew by {format_bytes(most)} without limits and by "

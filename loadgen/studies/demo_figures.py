@@ -39,9 +39,6 @@ _PHASE = """SELECT count(*) FILTER (there) AS due,
   (SELECT count(*) FROM events WHERE what = 'connection-lost' AND "group" <> :peer) AS lost
 FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS there
   FROM requests WHERE "group" <> :peer AND operation = 'list')"""
-_ANSWERS = """SELECT min(topics) AS least_topics, max(topics) AS most_topics,
-  min(bytes) AS least_bytes, max(bytes) AS most_bytes
-FROM measured WHERE outcome = 'answered' AND topics IS NOT NULL"""
 
 
 class Held(NamedTuple):
@@ -59,7 +56,6 @@ class Figures:
     Attributes:
         total: Counts and percentiles of those who read what they ask for; the others get nothing.
         reasons: Texts of refusals, and how many had each.
-        answers: Least and most names and bytes of an answer.
         memory: By the rows of the table; what nobody measured is not there.
         limited: What limiters held, by the rows of the table; those that are off are not there.
         phase: Of a run beside a client that reads nothing.
@@ -70,7 +66,6 @@ class Figures:
     verdict: Verdict
     total: Split
     reasons: Mapping[str, int]
-    answers: Mapping[str, int | None]
     memory: Mapping[str, float]
     limited: Mapping[str, Held]
     phase: Mapping[str, Any] = field(default_factory=dict)
@@ -121,7 +116,6 @@ def figures_of(label: str, results: Results, verdict: Verdict) -> Figures:
         verdict,
         total,
         {each.reason: each.requests for each in summary.reasons if each.outcome == "refused"},
-        results.sql(_ANSWERS)[0],
         {
             f"{words}, {server}": value_of(told.figures[name])
             for words, (name, value_of) in _MEASURES.items()
@@ -166,10 +160,6 @@ def _cells(run: Figures, reasons: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield "  answered in that time", format_count(run.phase["answered"])
         yield "  refused", format_count(run.phase["refused"])
         yield "  time without any answer", silence(run)
-    for what, write in (("topics", format_count), ("bytes", format_bytes)):
-        least, most = (run.answers[f"{end}_{what}"] for end in ("least", "most"))
-        span = dict.fromkeys(write(each) for each in (least, most) if each is not None)
-        yield f"{what} of an answer", " to ".join(span) or "no answers"
     for words, name in (("median (p50)", "p50"), ("p99", "p99"), ("slowest", "max")):
         yield f"latency, {words}", _latency(run.total.response_seconds, name, run.total.answered)
     for name, value in run.memory.items():
