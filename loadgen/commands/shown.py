@@ -111,13 +111,7 @@ def fail_if_not_fine(verdict: Verdict) -> None:
     """
     if verdict.fine:
         return
-    worst = [each.sentence for each in verdict.findings if each.level is verdict.level]
+    worst = [each.sentence.rstrip(".") for each in verdict.findings if each.level is verdict.level]
     more = f" (and {len(worst) - _MOST_SAID} more)" if len(worst) > _MOST_SAID else ""
-    raise LoadgenError(
-        f"{verdict.word}: {' '.join(_ended(each) for each in worst[:_MOST_SAID])}{more}",
-        verdict.exit_code,
-    )
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
+    said = f"{verdict.word}: {'. '.join(worst[:_MOST_SAID])}.{more}"
+    raise LoadgenError(said, verdict.exit_code)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loadgen.documents.reading import read_document
-from loadgen.errors import LoadgenError
+from loadgen.errors import writing
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.expectations import parse_expectation
@@ -123,13 +123,8 @@ def run_demo(
         KeyboardInterrupt: It was interrupted: what it found is half a demo.
     """
     begun, summary = time.monotonic(), options.out / SUMMARY_NAME
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
+    with writing(options.out):
         summary.unlink(missing_ok=True)  # of an earlier demo, which must not pass for this one
-    except OSError as error:
-        raise LoadgenError(
-            f"--out {options.out} cannot be written ({error.strerror}); choose another directory"
-        ) from error
     storm = storm_of(options)
     storms, stuck, words = {}, {}, list[str]()
     for each in STORMS:

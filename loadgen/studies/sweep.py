@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.documents.model import MOST_REPEATS
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import (
     FIGURES,
@@ -164,7 +164,7 @@ def require_valid(points: Sequence[Point]) -> None:
         )
 
 
-def write_points(points: Sequence[Point], out: Path) -> Path:
+def write_points(points: Sequence[Point], out: Path) -> None:
     """Write a row for each point: its values, its figures, its verdict and its run.
 
     Raises:
@@ -178,15 +178,8 @@ def write_points(points: Sequence[Point], out: Path) -> Path:
     columns["passed"] = pa.array([point.passed for point in points])
     columns["verdict"] = pa.array([point.word for point in points])
     columns["run"] = pa.array([point.directory.name for point in points])
-    path = out / PARQUET_NAME
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns), path)
-    except OSError as error:
-        raise LoadgenError(
-            f"--out {out} cannot be written ({error.strerror}); choose another directory"
-        ) from error
-    return path
+    with writing(out):
+        pq.write_table(pa.table(columns), out / PARQUET_NAME)
 
 
 def _column(values: Sequence[Value]) -> pa.Array:

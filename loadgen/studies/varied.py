@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Value
 
 MOST_POINTS = 10_000
-_FAR_APART = 4
+FAR_APART = 4
 
 
 class Varied(NamedTuple):
@@ -45,7 +45,7 @@ class Range(NamedTuple):
 
     def spread(self, count: int) -> list[float | int]:
         """Return so many values, both ends among them; by their ratio where those are far apart."""
-        far = self.low > 0 and self.high / self.low > _FAR_APART
+        far = self.low > 0 and self.high / self.low > FAR_APART
         spaced = np.geomspace if far else np.linspace
         return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count).tolist())))
 
