@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.markdown import Markdown
 
@@ -109,7 +109,10 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         if path is not None:
             write_text(path, text)
     if as_json:
-        print_object(2, _document_of(comparison))
+        runs = {title: [run.place for run in each] for title, each in comparison.groups.items()}
+        figures = [asdict(row) for row in comparison.rows]
+        more = {"left_out": comparison.doubts, "unlike": comparison.unlike}
+        print_object(3, {"groups": runs, "figures": figures, **more})
     else:
         console().print(Markdown(text))
         print_sentences([pages] if pages else [])
@@ -126,21 +129,3 @@ def _run(sides: Sequence[Side], repeats: int, title: str, *, as_json: bool) -> C
         page = comparison_page([first, last], title)
     write_page(sides[0].options.out / BESIDE_REPORT, page)
     return compared(directories, force=True)
-
-
-def _document_of(comparison: Comparison) -> dict[str, Any]:
-    figures = [
-        {
-            "figure": row.figure,
-            "unit": row.unit,
-            "values": [list(side.values) for side in row.sides],
-            "differences": [each and asdict(each) for each in row.differences],
-        }
-        for row in comparison.rows
-    ]
-    return {
-        "groups": {label: [run.place for run in runs] for label, runs in comparison.groups.items()},
-        "figures": figures,
-        "left_out": list(comparison.doubts),
-        "unlike": list(comparison.unlike),
-    }

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadgen.documents.model import MOST_REPEATS
 from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import (
@@ -97,8 +96,6 @@ def _mistakes(options: SweepOptions) -> Iterator[str]:
     paths = [each.path for each in options.varied]
     if not paths:
         yield "no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE"
-    if not 1 <= options.repeats <= MOST_REPEATS:
-        yield f"--repeats {options.repeats}: must be 1 to {MOST_REPEATS:,}"
     if SEED in paths:
         yield "--vary seed: use --repeats N, which runs each point with seeds 1 to N"
     for path, values in options.varied:
@@ -106,8 +103,8 @@ def _mistakes(options: SweepOptions) -> Iterator[str]:
             yield f"--vary {path} is there twice: give all its values at once"
         if len({in_short(value) for value in values}) < len(values):
             yield f"--vary {path} has a value twice: use --repeats N for more runs of it"
-    if options.points > MOST_POINTS:
-        yield f"the grid has {options.points:,} points; at most {MOST_POINTS:,} are run"
+    if not 1 <= options.points <= MOST_POINTS:
+        yield f"the grid has {options.points:,} points: 1 to {MOST_POINTS:,} can be run"
 
 
 def sweep(

@@ -70,8 +70,10 @@ def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
     for name in ("a", "b"):
         record_run(tmp_path / name, [request()], title=name)
     code, told = told_by(loadgen, "compare", "a", "b")
-    assert (code, told["schema_version"]) == (0, 2)
+    assert (code, told["schema_version"]) == (0, 3)
     assert told["groups"] == {"a": ["a"], "b": ["b"]}
+    sides = {each["figure"]: each["sides"] for each in told["figures"]}
+    assert sides["answered"] == [{"values": [1]}, {"values": [1]}]
     # and the same for people
     out = loadgen("compare", "a", "b", "--markdown", "x.md")[1]
     assert "Whether they agree needs 5 repeats of each." in out

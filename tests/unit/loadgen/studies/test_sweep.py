@@ -146,7 +146,7 @@ def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> Non
         ([Varied("seed", (1, 2))], 1, "use --repeats N"),
         ([Varied("a", (1,)), Varied("a", (2,))], 1, "is there twice"),
         ([Varied("a", (1, 1))], 1, "has a value twice"),
-        ([Varied("a", (1,))], 0, "--repeats 0"),
+        ([Varied("a", (1,))], 0, "0 points"),
         ([Varied("a", tuple(range(101)))], 100, "10,100 points"),
     ],
 )
