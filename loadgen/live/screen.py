@@ -188,10 +188,8 @@ def _heading(title: str, first: str, pulse: Pulse) -> Text:
 
 def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
     def ended(*outcomes: Outcome) -> int:
-        keys = [key.split(" ") for key in totals.ended]
-        return sum(
-            totals.ended[" ".join(key)] for key in keys if key[0] in groups and key[2] in outcomes
-        )
+        found = [(*key.split(" "), count) for key, count in totals.ended.items()]
+        return sum(n for group, _, outcome, n in found if group in groups and outcome in outcomes)
 
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
