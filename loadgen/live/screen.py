@@ -188,8 +188,8 @@ def _heading(title: str, first: str, pulse: Pulse) -> Text:
 
 def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
     def ended(*outcomes: Outcome) -> int:
-        found = [(*key.split(" "), count) for key, count in totals.ended.items()]
-        return sum(n for group, _, outcome, n in found if group in groups and outcome in outcomes)
+        found = ((key.split(" "), count) for key, count in totals.ended.items())
+        return sum(count for key, count in found if key[0] in groups and key[2] in outcomes)
 
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
