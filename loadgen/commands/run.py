@@ -111,7 +111,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         out (DIR): Directory of run directories.
         metrics_port (PORT): Serve the run's figures to Prometheus here.
         abort_early: End as soon as an expectation cannot be met.
-        dry_run: Start nothing: print what the run needs of this machine.
+        dry_run: Start nothing: print how long the run takes, and what it needs of this machine.
     """
     document = wanted(target, settings)
     urls, pids = parse_admin_urls(admin_url or ())
