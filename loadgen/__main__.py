@@ -6,41 +6,26 @@ is imported for them. Failures that a user can cause end in one sentence and an 
 
 from __future__ import annotations
 
-import functools
 import importlib
-import inspect
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from loadgen.commands.explained import explained
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from proto.version import VERSION
 from server.module_names import module_name
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-_HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
-class Subcommand(NamedTuple):
-    """A sub-command: where it is in ``loadgen/commands/``, its line in the overview, its panel."""
-
-    place: str
-    help: str
-    panel: str
-
-
-_FIRST, _TOPICS, _RUNS, _MORE = "Start here", "Topics", "Finished runs", "More"
 _LIMIT = "Bisect a setting for the last value that meets a scenario's expectations."
-_ROWS = {
+SUBCOMMANDS = {
     "demo": ("advise.demo", "Show a restart storm and a silent client, with and without limits."),
     "run": ("run.run", "Run the clients of a scenario."),
     "scenarios": ("scenarios.scenarios", "List the ready-made scenarios, show or check one."),
@@ -57,11 +42,8 @@ _ROWS = {
     "find-limit": ("studies.run_find_limit", _LIMIT),
     "spark": ("spark.spark", "Pack loadgen for a Spark cluster."),
 }
-_PANELS = (_FIRST,) * 4 + (_TOPICS,) * 3 + (_RUNS,) * 4 + (_MORE,) * 4
-SUBCOMMANDS = {
-    name: Subcommand(place, said, panel)
-    for (name, (place, said)), panel in zip(_ROWS.items(), _PANELS, strict=True)
-}
+"""Where each sub-command is in ``loadgen/commands/``, and its line in the overview."""
+_PANELS = (*("Start here",) * 4, *("Topics",) * 3, *("Finished runs",) * 4, *("More",) * 4)
 
 
 class LazyGroup(TyperGroup):
@@ -72,60 +54,16 @@ class LazyGroup(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name else None, rest
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
-        """Call the sub-command; what is wrong with an option's value is said in words of ours."""
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            from pydantic import ValidationError
-
-            if isinstance(error.__cause__, ValidationError):
-                from loadgen.documents.faults import fault_of
-
-                error.message = fault_of(error.__cause__.errors(include_url=False)[0]).sentence
-            raise
-
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""
-    module, _, function = f"loadgen.commands.{SUBCOMMANDS[name].place}".rpartition(".")
+    module, _, function = f"loadgen.commands.{SUBCOMMANDS[name][0]}".rpartition(".")
     found = getattr(importlib.import_module(module_name(module)), function)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name)(_explained(found))
+    single.command(name)(explained(found))
     return typer.main.get_command(single)
-
-
-def _explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command whose options have the help that the docstring has for its parameters.
-
-    There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
-    its option itself holds.
-    """
-    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
-    helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
-
-    @functools.wraps(function)
-    def command(**given: Any) -> object:  # noqa: ANN401
-        return function(**given)
-
-    parameters = []
-    for each in inspect.signature(function, eval_str=True).parameters.values():
-        if each.name in helps:
-            metavar, said = helps[each.name]
-            is_argument = each.default is inspect.Parameter.empty
-            kind: Any = typer.Argument if is_argument else typer.Option
-            shown = is_argument or each.default not in (None, "", False)
-            # A switch that is off has no opposite to say.
-            flags = [f"--{each.name.replace('_', '-')}"] if each.default is False else []
-            option = kind(*flags, help=said, metavar=metavar, show_default=shown)
-            each = each.replace(annotation=Annotated[each.annotation, option])
-        parameters.append(each)
-    signed: Any = command
-    signed.__signature__ = inspect.Signature(parameters)
-    command.__doc__ = text
-    return command
 
 
 def say_version(asked: bool) -> None:
@@ -158,30 +96,10 @@ app = typer.Typer(
 )
 
 
-@app.callback()
 def loadgen(
-    auth_plugin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Kind of the credentials: token (the default), basic or tls.",
-        ),
-    ] = None,
-    auth_params: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Where the token or name:password is: file:PATH or env:NAME. For tls: "
-            "tlsCertFile:PATH, a comma, tlsKeyFile:PATH.",
-        ),
-    ] = None,
-    tls_trust_certs_file_path: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Trusted CA certificates (PEM), to check servers with.",
-        ),
-    ] = None,
+    auth_plugin: str | None = None,
+    auth_params: str | None = None,
+    tls_trust_certs_file_path: str | None = None,
     _version: Annotated[
         bool,
         typer.Option(
@@ -189,16 +107,24 @@ def loadgen(
         ),
     ] = False,
 ) -> None:
-    """Take the credentials that every sub-command shows to servers."""
+    """Take the credentials that every sub-command shows to servers.
+
+    Options:
+        auth_plugin (NAME): Kind of the credentials: token (the default), basic or tls.
+        auth_params (WHERE): Where the token or name:password is: file:PATH or env:NAME. For tls:
+            tlsCertFile:PATH, a comma, tlsKeyFile:PATH.
+        tls_trust_certs_file_path (FILE): Trusted CA certificates (PEM), to check servers with.
+    """
     if auth_plugin or auth_params or tls_trust_certs_file_path:
         from loadgen.access import name_access
 
         name_access(auth_plugin, auth_params, tls_trust_certs_file_path)
 
 
+app.callback()(explained(loadgen))
 # Puts a sub-command into the overview; the function given here is never called.
-for _name, _entry in SUBCOMMANDS.items():
-    app.command(_name, help=_entry.help, rich_help_panel=_entry.panel)(lambda: None)
+for (_name, (_, _said)), _panel in zip(SUBCOMMANDS.items(), _PANELS, strict=True):
+    app.command(_name, help=_said, rich_help_panel=_panel)(lambda: None)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from client.admin.credentials import web_tls
 from client.admin.errors import AdminError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from client.admin.pulsar_admin import PulsarAdmin
     from client.authentication.authentication import Authentication
-    from client.client import Client
 
 
 def name_access(plugin: str | None, params: str | None, trust: str | None) -> None:
@@ -78,24 +77,6 @@ def admin_of(url: str, seconds: float) -> PulsarAdmin:
     from client.admin.pulsar_admin import PulsarAdmin
 
     return PulsarAdmin(url, seconds, own_credentials(), _trusted())
-
-
-def client_of(service_url: str, **more: Any) -> Client:  # noqa: ANN401 - the client's arguments
-    """Return a client of an address.
-
-    Raises:
-        PulsarException: The address is none, or a file of certificates cannot be used.
-        UsageError: The credentials cannot be read.
-    """
-    from client.client import Client
-
-    return Client(
-        service_url,
-        own_credentials(),
-        tls_trust_certs_file_path=_trusted(),
-        tls_validate_hostname=True,
-        **more,
-    )
 
 
 class WebPages:

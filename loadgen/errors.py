@@ -6,7 +6,13 @@ broken measurement.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 class ExitCode(IntEnum):
@@ -47,3 +53,19 @@ class UsageError(LoadgenError):
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ExitCode.USAGE)
         self.args = (sentence,)
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Make the directory of ``--out``, and say in a sentence if it cannot be written.
+
+    Raises:
+        LoadgenError: It cannot.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise LoadgenError(
+            f"--out {out} cannot be written ({error.strerror}); choose another directory"
+        ) from error

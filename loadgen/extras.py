@@ -13,18 +13,13 @@ _WITHOUT = dict.fromkeys(
 )
 
 
-def is_installed(package: str) -> bool:
-    """Tell whether a package can be imported; it is not."""
-    return find_spec(package) is not None
-
-
 def require(package: str) -> None:
     """Refuse what needs a package of an extra, before anything of it is begun.
 
     Raises:
         LoadgenError: It is not installed.
     """
-    if not is_installed(package):
+    if find_spec(package) is None:
         raise LoadgenError(_WITHOUT[package])
 
 

@@ -64,25 +64,7 @@ _LONGEST_SIZE = 40
 _FACTORS = {None: 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
-def parse_rate(option: str, text: str) -> float:
-    """Return bytes a second of ``100kB/s``, ``1MiB/s`` or a plain number.
-
-    Raises:
-        UsageError: The text is none of these.
-    """
-    return parse_size(option, text, " a second", "/s")
-
-
-def parse_read_rate(text: str) -> float:
-    """Return bytes a second of what was given as ``--read-rate``.
-
-    Raises:
-        UsageError: The text is not a speed.
-    """
-    return parse_rate("--read-rate", text)
-
-
-def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> float:
+def parse_size(option: str, text: str, suffix: str = "") -> float:
     """Return bytes of ``100kB`` (1,000 each), ``64KiB`` (1,024 each) or a plain number.
 
     Raises:
@@ -90,10 +72,8 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
     """
     found = _SIZE.match(text.strip().removesuffix(suffix))
     if found is None or len(text) > _LONGEST_SIZE:
-        raise UsageError(
-            f"{option} {text[:_LONGEST_SIZE]!r} is not a number of bytes{each} such as "
-            f"100kB{suffix} or 1MiB{suffix}"
-        )
+        given = text[:_LONGEST_SIZE]
+        raise UsageError(f"{option} {given!r} is not a number of bytes such as 100kB{suffix}")
     number, unit = found.groups()
     return float(number) * _FACTORS[unit.lower() if unit else None]
 
@@ -101,8 +81,3 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
 def rate_text(bytes_per_second: float) -> str:
     """Write a speed as it may be typed: ``100kB/s``, or 0."""
     return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"
-
-
-def size_text(size_bytes: float) -> str:
-    """Write a size as it may be typed: ``64KiB``, or 0."""
-    return f"{size_bytes / 1024:g}KiB" if size_bytes else "0"

@@ -49,8 +49,9 @@ from loadgen.studies.advise.question import (
     workload_of,
 )
 from loadgen.studies.advise.report import fragment, verdict, write
-from loadgen.studies.demo import DemoOptions, parse_topics, run_demo
-from loadgen.studies.demo_checks import table_of as figures_table
+from loadgen.studies.demo import run_demo
+from loadgen.studies.demo_figures import table_of as figures_table
+from loadgen.studies.demo_storms import DemoOptions, parse_topics
 from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.virtual.servers import refusals
 
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape, Workload
     from loadgen.studies.demo import DemoResult
-    from loadgen.studies.demo_checks import Figures
+    from loadgen.studies.demo_figures import Figures
 
 _MESSAGE_KEY = "maxMessageSize"
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
@@ -213,7 +214,7 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
             if each.key.endswith("SizeMB")
         ]  # fmt: skip
         heads = ("", "limit", "value", "one step below", "one step above")
-        console().print(table_of(heads, rows, figures=False))
+        console().print(table_of(heads, rows))
     beside = ", ".join(each.name for each in paths[1:])
     print_sentences([f"The report is {paths[0]}; beside it are {beside}."])
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -18,7 +16,13 @@ from loadgen.commands.options import (
     wanted,
 )
 from loadgen.commands.run import shown_run, watched
-from loadgen.commands.shown import fail_if_not_fine, print_json, show_comparison, write_text
+from loadgen.commands.shown import (
+    fail_if_not_fine,
+    print_object,
+    print_page,
+    print_sentences,
+    write_text,
+)
 from loadgen.errors import ExitCode, UsageError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
@@ -30,7 +34,10 @@ from loadgen.studies.repeats import compared, run_sides
 from loadgen.studies.repeats import profiles as both_profiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadgen.results.comparing import Comparison
+    from loadgen.studies.repeats import Side
 
 BESIDE_PAGE, BESIDE_REPORT = "beside.md", "beside.html"
 
@@ -77,72 +84,46 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         repeats: Runs of each side, with --beside or --profiles.
         out (DIR): Directory for these runs and their page, beside.md.
     """
+    pages = ""
     if not beside and not profiles:
-        directories = [Path(each) for each in run_directories]
-        _show(compared(directories, baseline, force=force), markdown, as_json=as_json)
-        return
-    if len(run_directories) != 1:
+        comparison = compared([Path(each) for each in run_directories], baseline, force=force)
+    elif len(run_directories) != 1:
         raise UsageError("--beside and --profiles run one document: name that alone")
-    for url in filter(None, (beside, service_url)):
-        require_own_cluster(url, confirmed=confirmed)
-    urls, pids = parse_admin_urls(admin_url or ())
-    document = wanted(run_directories[0], settings)
-    options = RunOptions(
-        out, written=document.written, service_url=service_url, admin_urls=urls, pids=pids
-    )
-    sides = both_profiles(document, options)
-    if beside:
-        sides = beside_pulsar(document, options, beside, beside_admin_url)
-    run_once, show = watched(as_json=as_json), shown_run(as_json=True)
-    finished = run_sides(sides, repeats, show, run_once)
+    else:
+        for url in filter(None, (beside, service_url)):
+            require_own_cluster(url, confirmed=confirmed)
+        urls, pids = parse_admin_urls(admin_url or ())
+        document = wanted(run_directories[0], settings)
+        options = RunOptions(
+            out, written=document.written, service_url=service_url, admin_urls=urls, pids=pids
+        )
+        sides = both_profiles(document, options)
+        if beside:
+            sides = beside_pulsar(document, options, beside, beside_admin_url)
+        comparison = _run(sides, repeats, document.title, as_json=as_json)
+        pages = f"This page is {out / BESIDE_PAGE}, both over time {out / BESIDE_REPORT}"
+    text = markdown_of(comparison)
+    for path in (markdown, out / BESIDE_PAGE if pages else None):
+        if path is not None:
+            write_text(path, text)
+    if as_json:
+        runs = {title: [run.place for run in each] for title, each in comparison.groups.items()}
+        figures = [asdict(row) for row in comparison.rows]
+        more = {"left_out": comparison.doubts, "unlike": comparison.unlike}
+        print_object(3, {"groups": runs, "figures": figures, **more})
+    else:
+        print_page(text)
+        print_sentences([pages] if pages else [])
+
+
+def _run(sides: Sequence[Side], repeats: int, title: str, *, as_json: bool) -> Comparison:
+    """Run sides in turn, write the page of their last runs, and compare all."""
+    finished = run_sides(sides, repeats, shown_run(as_json=True), watched(as_json=as_json))
     for each in finished:
         if each.verdict.exit_code is ExitCode.INTERRUPTED:
             fail_if_not_fine(each.verdict)
     directories = [each.directory for each in finished]
-    comparison = compared(directories, force=True)
-    write_text(out / BESIDE_PAGE, markdown_of(comparison))
-    with ExitStack() as stack:
-        last = (directories[repeats - 1], directories[-1])
-        results = [stack.enter_context(Results.open(each)) for each in last]
-        write_page(out / BESIDE_REPORT, comparison_page(results, document.title))
-    _show(comparison, markdown, as_json=as_json)
-    if not as_json:
-        where = f"This page is {out / BESIDE_PAGE}, both over time {out / BESIDE_REPORT}"
-        sys.stdout.write(f"{where}\n")
-
-
-def _show(comparison: Comparison, markdown: Path | None, *, as_json: bool) -> None:
-    """Print a comparison, and write it where that is wanted."""
-    if markdown is not None:
-        write_text(markdown, markdown_of(comparison))
-    if as_json:
-        print_json(_document_of(comparison))
-        return
-    show_comparison(comparison)
-    agree, of = comparison.agreed()
-    for sentence in (
-        f"They agree in {agree} of {of} figures."
-        if comparison.enough
-        else "Too few repeats to tell whether they agree: five of each are needed.",
-        *(f"Left out: {doubt}." for doubt in comparison.doubts),
-        *(["They were not asked alike: " + ", ".join(comparison.unlike)] * bool(comparison.unlike)),
-    ):
-        sys.stdout.write(f"{sentence}\n")
-
-
-def _document_of(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "schema_version": 2,
-        "groups": {label: [run.place for run in runs] for label, runs in comparison.groups.items()},
-        "figures": [
-            {
-                "figure": row.figure,
-                "unit": row.unit,
-                "values": [list(side.values) for side in row.sides],
-                "differences": [each and asdict(each) for each in row.differences],
-            }
-            for row in comparison.rows
-        ],
-        "left_out": list(comparison.doubts),
-        "unlike": list(comparison.unlike),
-    }
+    with Results.open(directories[repeats - 1]) as first, Results.open(directories[-1]) as last:
+        page = comparison_page([first, last], title)
+    write_page(sides[0].options.out / BESIDE_REPORT, page)
+    return compared(directories, force=True)

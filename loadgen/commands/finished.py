@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from loadgen.commands.options import AsJson  # noqa: TC001 (the command line evaluates it)
+from loadgen.commands.options import AsJson, read_text
 from loadgen.commands.shown import print_json
 from loadgen.errors import UsageError
 from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
@@ -107,6 +107,7 @@ def sql(
             help="Run directories, then SQL or the name of a shipped question.",
         ),
     ] = None,
+    file: Path | None = None,
     show: str | None = None,
     csv: bool = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
@@ -122,9 +123,12 @@ def sql(
       loadgen sql out/runs/a out/runs/b \
         "SELECT run, max(bytes) FROM requests GROUP BY run"
 
+      loadgen sql out/runs/a --file query.sql --csv
+
       loadgen sql --show by-second
 
     Options:
+        file (FILE): File with the SQL, in place of the last argument.
         show (NAME): Print the SQL of a shipped question.
         csv: Print the rows as CSV.
     """
@@ -136,13 +140,11 @@ def sql(
     if not words:
         sys.stdout.write(questions())
         return
-    *directories, text = words
+    *directories, text = words if file is None else [*words, read_text("--file", file)]
     if not directories or os.path.isdir(text):  # Unlike Path's, false for a text of any length.
         raise UsageError(
             'name run directories, then the question, such as by-group or "SELECT * FROM runs"'
         )
-    to_a_file = csv or as_json
-    answer = run_sql(
-        [Path(each) for each in directories], text, _FILE_ROWS if to_a_file else MOST_ROWS
-    )
+    most = _FILE_ROWS if csv or as_json else MOST_ROWS
+    answer = run_sql([Path(each) for each in directories], text, most)
     sys.stdout.write(json_of(answer) if as_json else as_csv(answer) if csv else as_text(answer))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Document
 
-ROLES = ("broker", "proxy")
+_ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
@@ -41,6 +43,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
     return found
 
 
+_option = partial(typer.Option, show_default=False)
 Target = Annotated[
     str,
     typer.Argument(
@@ -50,46 +53,27 @@ Target = Annotated[
         show_default=False,
     ),
 ]
+_SET = (
+    "A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be repeated."
+)
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be "
-        "repeated.",
-        autocompletion=complete_setting,
-        show_default=False,
-    ),
+    _option("--set", metavar="PATH=VALUE", help=_SET, autocompletion=complete_setting),
 ]
-ServiceUrl = Annotated[
-    str,
-    typer.Option(
-        metavar="URL",
-        help="pulsar://host:port of a broker or proxy that runs. Without it the scenario's "
-        "servers are started here and stopped at the end.",
-        show_default=False,
-    ),
-]
-AdminUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ROLE=URL[,PID]",
-        help="Web port of a running broker or proxy, broker=http://..., to sample its "
-        "metrics; with its process id also its memory. May be repeated.",
-        show_default=False,
-    ),
-]
-BrokerConf = Annotated[
-    Path | None,
-    typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
-]
-ProxyConf = Annotated[
-    Path | None,
-    typer.Option(
-        help="proxy.conf whose keys override the scenario's; adds a proxy if it has none.",
-        show_default=False,
-    ),
-]
+_SERVICE = (
+    "pulsar://host:port of a broker or proxy that runs. Without it the scenario's servers are "
+    "started here and stopped at the end."
+)
+ServiceUrl = Annotated[str, _option(metavar="URL", help=_SERVICE)]
+_ADMIN = (
+    "Web port of a running broker or proxy, broker=http://..., to sample its metrics; with its "
+    "process id also its memory. May be repeated."
+)
+AdminUrl = Annotated[list[str] | None, _option(metavar="ROLE=URL[,PID]", help=_ADMIN)]
+_BROKER = "broker.conf whose keys override the scenario's."
+BrokerConf = Annotated[Path | None, _option(help=_BROKER)]
+_PROXY = "proxy.conf whose keys override the scenario's; adds a proxy if it has none."
+ProxyConf = Annotated[Path | None, _option(help=_PROXY)]
 Confirmed = Annotated[
     bool, typer.Option(CONFIRMATION_FLAG, help="Allow an address other than this machine's.")
 ]
@@ -114,17 +98,17 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
     urls: dict[str, str] = {}
     pids: dict[str, int] = {}
     for text in texts:
-        role, _, rest = text.partition("=")
-        url, comma, pid = rest.partition(",")
-        if role not in ROLES or not url.startswith("http") or (comma and not pid.isdecimal()):
+        found = _ROLE_URL.fullmatch(text)
+        if found is None:
             raise UsageError(
                 f"--admin-url {text[:80]!r}: write broker=http://host:port or "
                 "proxy=http://host:port, and behind a comma its process id if it runs here"
             )
+        role, url, pid = found.groups()
         if role in urls:
             raise UsageError(f"--admin-url names the {role} twice")
         urls[role] = url
-        if comma:
+        if pid:
             pids[role] = int(pid)
     return urls, pids
 
@@ -136,3 +120,17 @@ def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
         UsageError: One cannot be read, or has wrong values.
     """
     return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))
+
+
+def read_text(option: str, file: Path) -> str:
+    """Return the text of a file that an option names.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option} {file} cannot be read: it is not UTF-8") from None

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -28,14 +28,16 @@ from loadgen.commands.shown import (
     console,
     fail_if_not_fine,
     print_json,
+    print_object,
+    print_page,
     print_sentences,
     say,
-    show_summary,
     table_of,
 )
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
 from loadgen.loopback import require_own_cluster
+from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
 from loadgen.places.options import Place, RunOptions
@@ -46,15 +48,16 @@ from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
-from loadgen.results.summary import summary_of
 from loadgen.studies.dry_run import dry_run as reckoned
-from loadgen.studies.dry_run import needs_table, schedule_table, told
+from loadgen.studies.dry_run import duration, needs_table, told
 from loadgen.studies.repeats import Side, run_sides
+from loadgen.studies.schedule import schedule_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document
+    from loadgen.results.units import Unit
     from loadgen.studies.dry_run import DryRun
     from loadgen.studies.repeats import FinishedSide
 
@@ -107,7 +110,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         out (DIR): Directory of run directories.
         metrics_port (PORT): Serve the run's figures to Prometheus, at this port of the loopback.
         abort_early: End as soon as an expectation cannot be met.
-        dry_run: Start nothing: print what the run needs of this machine.
+        dry_run: Start nothing: print how long the run takes, and what it needs of this machine.
     """
     document = wanted(target, settings)
     urls, pids = parse_admin_urls(admin_url or ())
@@ -181,14 +184,15 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
     """Return an experiment that shows itself while it goes on."""
 
     def run_once(document: Document, options: RunOptions) -> Path:
-        with_spark = options.place == "spark" or options.master is not None
-        if with_spark:
-            require(SPARK)
         if abort_early:
             options = _aborting(document, options)
+        directory = options.out / options.name
+        if (directory / RUN_NAME).exists():
+            say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
         clients = {group.name: group.count for group in document.clients}
         first = "connecting" if options.service_url else "starting the servers"
-        if with_spark:
+        if options.place == "spark" or options.master is not None:
+            require(SPARK)
             say("starting Spark, which takes some seconds", as_json=as_json)
         with (
             termination_interrupts(),
@@ -200,16 +204,15 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
 
 
 def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
-    """Return what writes the page of a finished run, and shows its figures to people."""
+    """Return what writes the page of a finished run, and shows people its README.md."""
 
     def show(finished: FinishedSide) -> None:
-        directory, verdict = finished.directory, finished.verdict
+        directory = finished.directory
         with Results.open(directory) as results:
             write_page(directory / PAGE_NAME, run_page(results))
-            summary = None if as_json else summary_of(results, verdict)
-        if summary is not None:
-            show_summary(summary, verdict)
-            console().print(f"Everything about this run is in {directory}", soft_wrap=True)
+        if not as_json:
+            print_page((directory / "README.md").read_text(encoding="utf-8"), end="Servers")
+            print_sentences([f"Everything about this run is in {directory}"])
 
     return show
 
@@ -225,10 +228,10 @@ def _require_measured(document: Document, options: RunOptions) -> None:
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:
     if as_json:
-        print_json(told(needs))
+        print_object(3, told(needs))
         return
-    print_sentences([f"{needs.document.name}: nothing was started.\n"])
-    console().print(table_of(*schedule_table(needs)))
+    print_sentences([f"{needs.document.name}: nothing was started. {duration(needs)}\n"])
+    console().print(table_of(*schedule_table(needs.groups)))
     if any(group.later for group in needs.groups):
         print_sentences(["+ first requests; clients ask again as their family does"])
     console().print(table_of(*needs_table(needs)))
@@ -244,13 +247,13 @@ def _aborting(document: Document, options: RunOptions) -> RunOptions:
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
     """Print what repeats show together; for a program, every summary."""
     told = [finished_run(each).summary for each in directories]
-    if as_json:
-        print_json(told[0] if len(told) == 1 else {"runs": told})
-    if as_json or len(told) == 1:
-        return
-    figures: dict[str, tuple[Any, list[float]]] = {}
-    for summary in told:
-        for figure, unit, value in figures_of(summary):
-            figures.setdefault(figure, (unit, []))[1].append(value)
-    rows = [(figure, Values(values).text(unit)) for figure, (unit, values) in figures.items()]
-    console().print(table_of(("", f"median (spread) of {len(told)} runs"), rows))
+    if as_json and len(told) == 1:
+        print_json(told[0])
+    elif as_json:
+        print_object(1, {"runs": told})
+    elif len(told) > 1:
+        figures: dict[tuple[str, Unit], list[float]] = {}
+        for figure, unit, value in (row for summary in told for row in figures_of(summary)):
+            figures.setdefault((figure, unit), []).append(value)
+        rows = [(figure, Values(values).text(unit)) for (figure, unit), values in figures.items()]
+        console().print(table_of(("", f"median (spread) of {len(told)} runs"), rows))

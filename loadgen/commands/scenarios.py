@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 import typer
 
+from loadgen.commands.explained import explained
 from loadgen.commands.options import AsJson, Settings, Target, wanted
 from loadgen.commands.shown import console, print_json, table_of
 from loadgen.documents.faults import DocumentError
@@ -40,15 +40,9 @@ scenarios.command("list", help="List the ready-made scenarios, a line each.")(ov
 
 
 @scenarios.command()
+@explained
 def show(
-    target: Target,
-    *,
-    settings: Settings = None,
-    resolved: Annotated[
-        bool,
-        typer.Option("--resolved", help="With every value: its own, inherited ones and defaults."),
-    ] = False,
-    as_json: AsJson = False,
+    target: Target, *, settings: Settings = None, resolved: bool = False, as_json: AsJson = False
 ) -> None:
     """Print a scenario, as written or with every value.
 
@@ -56,6 +50,9 @@ def show(
       loadgen scenarios show restart-storm
 
       loadgen scenarios show storm --set clients.all.count=500 --resolved
+
+    Options:
+        resolved: With every value: its own, inherited ones and defaults.
     """
     document = wanted(target, settings)
     if as_json:
@@ -76,15 +73,15 @@ def schema() -> None:
 
 
 @scenarios.command()
-def check(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Your own scenario files, or names.")
-    ],
-) -> None:
+@explained
+def check(files: list[str]) -> None:
     """Check scenario files and the files they extend; report every error with its line.
 
     Examples:
       loadgen scenarios check mine.yaml
+
+    Options:
+        files (FILE...): Your own scenario files, or names.
     """
     faults: list[str] = []
     for file in files:

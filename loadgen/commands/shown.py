@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
+import re
+import shlex
 import sys
 from contextlib import contextmanager
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -14,21 +16,19 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.results.units import Unit, in_words
+from proto.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.results.comparing import Comparison
-    from loadgen.results.summary import Percentiles, Summary
     from loadgen.results.verdict import Verdict
 
 COLUMNS = 100
 """Of tables that go into a file or a pipe."""
-_MOST_ROWS = 12
 _MOST_SAID = 3
-_MEMORY = ("heap.used", "direct.used", "resident", "unread")
+_FIGURE = re.compile(r"[-+\d]|never$|$")
+_BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
 
 
 def console() -> Console:
@@ -42,6 +42,12 @@ def console() -> Console:
 def print_json(told: Any) -> None:  # noqa: ANN401
     """Print a document for a program."""
     sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False, default=str)}\n")
+
+
+def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
+    """Print an object for a program, with the version of its form and what produced it."""
+    by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
+    print_json({"schema_version": schema_version, "produced_by": by, **told})
 
 
 def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
@@ -90,65 +96,38 @@ def write_text(path: Path, text: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], *, figures: bool = True) -> Table:
-    """Return a plain table whose figures stand at the right; without heads, of texts."""
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a plain table; columns of figures stand at the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(heads))
+    cells = [*rows]
     for number, head in enumerate(heads):
-        right = figures and number > 0 and any(heads)
-        table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
-    for row in rows:
+        figures = number > 0 and all(_FIGURE.match(row[number]) for row in cells)
+        table.add_column(Text(head), justify="right" if figures else "left", overflow="fold")
+    for row in cells:
         table.add_row(*map(Text, row))
     return table
 
 
-def show_summary(summary: Summary, verdict: Verdict) -> None:
-    """Print a run's figures and findings for people."""
+def print_page(markdown: str, end: str = "\0") -> None:
+    """Print headings, tables and paragraphs of a page of ours, up to a heading."""
     screen = console()
-    title = summary.title.rstrip(".") or summary.name
-    screen.print(Text(f"{title}: {verdict.word}", "bold"))
-    splits = summary.splits["by-group-operation"][:_MOST_ROWS]
-    heads = ("requests", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max")
-    screen.print(
-        table_of(
-            heads,
-            [
-                (
-                    each.part,
-                    *(f"{n:,}" for n in (each.requests, each.answered, each.refused, each.wrong)),
-                    f"{each.timeout + each.disconnected + each.unreachable:,}",
-                    *_times(each.response_seconds),
-                )
-                for each in (splits if len(splits) == 1 else [summary.total, *splits])
-            ],
-        )
-    )
-    back = [
-        (each.group, f"{each.back:,} of {each.clients:,}", *_times(each.back_seconds))
-        for each in summary.back[:_MOST_ROWS]
-    ]
-    if back:
-        screen.print(table_of(("clients back", "", "p50", "p99", "max"), back))
-    servers = [
-        (
-            f"{name} {key}",
-            *("" if x is None else in_words(Unit.BYTES, x) for x in (seen.max, seen.last)),
-        )
-        for name, server in sorted(summary.servers.items())
-        for key in _MEMORY
-        if (seen := server.figures.get(key)) is not None
-    ]
-    if servers:
-        screen.print(table_of(("servers", "at most", "at the end"), servers))
-    for finding in sorted(verdict.findings, key=lambda each: each.level.rank):
-        mark = Text("✓ ", "green") if finding.fine else Text("✗ ", "red")
-        screen.print(mark.append(finding.sentence, ""))
+    for block in markdown.partition(f"\n## {end}")[0].strip().split("\n\n"):
+        if block.startswith("|"):
+            heads, _, *rows = map(_cells, block.splitlines())
+            screen.print(table_of(heads, rows))
+        else:
+            style = "bold" if block.startswith("#") else ""
+            screen.print(_text(block.lstrip("# ")), style=style, markup=False, soft_wrap=True)
+        if not block.startswith("#"):
+            screen.print()
 
 
-def _times(found: Percentiles | None) -> tuple[str, ...]:
-    if found is None:
-        return ("", "", "")
-    values = (found.p50, found.p99, found.max)
-    return tuple(in_words(Unit.SECONDS, math.inf if x is None else x) for x in values)
+def _cells(line: str) -> list[str]:
+    return [_text(cell.strip()) for cell in _BAR.split(line)[1:-1]]
+
+
+def _text(markdown: str) -> str:
+    return unescape(_ESCAPED.sub(r"\1", markdown))
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:
@@ -159,29 +138,7 @@ def fail_if_not_fine(verdict: Verdict) -> None:
     """
     if verdict.fine:
         return
-    worst = [each.sentence for each in verdict.findings if each.level is verdict.level]
+    worst = [each.sentence.rstrip(".") for each in verdict.findings if each.level is verdict.level]
     more = f" (and {len(worst) - _MOST_SAID} more)" if len(worst) > _MOST_SAID else ""
-    raise LoadgenError(
-        f"{verdict.word}: {' '.join(_ended(each) for each in worst[:_MOST_SAID])}{more}",
-        verdict.exit_code,
-    )
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."
-
-
-def show_comparison(comparison: Comparison) -> None:
-    """Print a comparison for people."""
-    labels = list(comparison.groups)
-    heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
-    rows = []
-    for row in comparison.rows:
-        cells = [row.figure]
-        for side, difference in zip(row.sides, row.differences, strict=True):
-            cells.append(side.text(row.unit))
-            if difference is not None:
-                ratio = difference.ratio
-                cells += ["" if ratio is None else f"{(ratio - 1) * 100:+.1f} %", difference.word]
-        rows.append(cells)
-    console().print(table_of(("median (spread)", *heads), rows))
+    said = f"{verdict.word}: {'. '.join(worst[:_MOST_SAID])}.{more}"
+    raise LoadgenError(said, verdict.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from contextlib import ExitStack
@@ -19,10 +18,10 @@ from loadgen.commands.options import (
     Settings,
     Target,
     own_files,
+    read_text,
 )
-from loadgen.commands.shown import console, counting, print_json, say, table_of
+from loadgen.commands.shown import console, counting, print_object, say, table_of
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.extras import SPARK, require
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
@@ -34,21 +33,18 @@ from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
     lines_of,
-    parse_grid,
-    parse_range,
-    parse_varied,
     require_valid,
     sweep,
     told,
 )
 from loadgen.studies.sweep import table_of as rows_of
+from loadgen.studies.varied import parse_grid, parse_range, parse_varied
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.studies.points import Point
-    from loadgen.studies.sweep import Varied
 
 _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
@@ -100,25 +96,26 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         master (URL): Spark master that runs the simulations.
         out (DIR): Directory for the results.
     """
-    varied = [*(parse_varied(each) for each in vary or ()), *_grid_of(grid)]
+    varied = [parse_varied(each) for each in vary or ()]
+    if grid is not None:
+        varied += parse_grid(read_text("--grid", grid), grid)
     files = own_files(broker_conf, proxy_conf)
     options = SweepOptions(
         target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
     )
-    count = repeats * math.prod(len(each.values) for each in varied)
     with ExitStack() as stack:
         stack.enter_context(termination_interrupts())
         session = None
         if master is not None:
-            require(SPARK)
             from loadgen.spark.session import SparkSettings, spark_session
 
             wanted = SparkSettings("loadgen sweep", cores=workers, master=master)
             session = stack.enter_context(spark_session(wanted))
-        on_done = stack.enter_context(counting(plural(count, "run"), count, hidden=as_json))
-        points = sweep(options, lambda done, of: on_done(done), session=session)
+        runs = options.points
+        on_done = stack.enter_context(counting(plural(runs, "run"), runs, hidden=as_json))
+        points = sweep(options, on_done, session=session)
     if as_json:
-        print_json([told(each) for each in points])
+        print_object(1, {"scenario": target, "points": [told(each) for each in points]})
     else:
         _show(points, out)
     require_valid(points)
@@ -138,16 +135,6 @@ def _show(points: Sequence[Point], out: Path) -> None:
         chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES])
         write_picture(out / _PICTURE_NAME, picture([chart], picture_style()))
         screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
-
-
-def _grid_of(path: Path | None) -> list[Varied]:
-    if path is None:
-        return []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--grid {path} cannot be read: {error}") from None
-    return parse_grid(text, path)
 
 
 def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -199,7 +186,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     with termination_interrupts():
         limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
-        print_json({"path": wanted.path, **asdict(limit)})
+        print_object(1, {"scenario": target, "path": wanted.path, **asdict(limit)})
     elif limit.passes is not None:
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:

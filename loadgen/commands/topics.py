@@ -6,30 +6,29 @@ import asyncio
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from loadgen.commands.options import AsJson, Confirmed  # noqa: TC001 (evaluated by Typer)
-from loadgen.commands.shown import console, counting, print_json, table_of
+from loadgen.commands.shown import console, counting, print_object, print_sentences, table_of
 from loadgen.errors import UsageError
-from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
 from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
 from loadgen.topics.distributions import EVEN, FEW, ONE_TOPIC
 from loadgen.topics.executors import Executor, in_processes, in_spark, in_this_process
 from loadgen.topics.listed import write_listed_corpus
 from loadgen.topics.listings import take_snapshot, verify_loaded
-from loadgen.topics.loading import Loaded, load_by_import, load_by_rest
+from loadgen.topics.loading import load_by_import, load_by_rest
 from loadgen.topics.plan import USUAL, TopicPlan, TopicShape
 from loadgen.topics.reading import count_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadgen.topics.listings import Verification
 
 # Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
 _ROWS_PER_FILE = 100_000
@@ -110,43 +109,25 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
     """
     started = time.perf_counter()
     place = "spark" if master else place
-    if source is None:
+    if source is not None:
+        corpus = _listed(source, out, place, master, skip_invalid=skip_invalid)
+    else:
         if plain_share is None:
             plain_share = 0.0 if partitions == ONE_TOPIC else _PLAIN_SHARE
+        lengths, law, more = name_lengths, partitions, (properties, non_persistent_share)
+        skews = tenant_skew, namespace_skew, tenants
         try:
-            shape = TopicShape(
-                mean_name_bytes,
-                plain_share,
-                tenant_skew,
-                namespace_skew,
-                tenants,
-                name_lengths,
-                partitions,
-                properties,
-                non_persistent_share,
-            )
+            shape = TopicShape(mean_name_bytes, plain_share, *skews, lengths, law, *more)
             plan = TopicPlan(topics, namespaces, seed, shape)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        corpus = _made(plan, out, place, master)
-    else:
-        corpus = _listed(source, out, place, master, skip_invalid=skip_invalid)
+        files = min(namespaces, max(4, topics // _ROWS_PER_FILE))
+        with (
+            _executors(place, master, files) as executor_for,
+            counting(f"Making {topics:,} topics", files) as on_part_done,
+        ):
+            corpus = write_corpus(plan, out, files, executor_for(on_part_done))
     _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
-
-
-def _made(plan: TopicPlan, out: Path, place: Made, master: str | None) -> Corpus:
-    """Make a corpus with a progress display on standard error.
-
-    Raises:
-        UsageError: The place is taken, or there is no Java for Spark.
-        LoadgenError: Spark failed, or the files cannot be written.
-    """
-    files = min(plan.namespaces, max(4, plan.topics // _ROWS_PER_FILE))
-    with (
-        _executors(place, master, files) as executor_for,
-        counting(f"Making {plan.topics:,} topics", files) as on_part_done,
-    ):
-        return write_corpus(plan, out, files, executor_for(on_part_done))
 
 
 def _listed(
@@ -186,19 +167,16 @@ def _executors(
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
-    require(SPARK)
     from loadgen.spark.session import SparkSettings, spark_session
 
     with spark_session(SparkSettings("loadgen topics", master=master)) as session:
-        yield lambda on_part_done: in_spark(session, on_part_done)
+        yield partial(in_spark, session)
 
 
 def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
     """Print what was made in so many seconds."""
     manifest = corpus.manifest
-    summary = {
-        "schema_version": 1,
-        "directory": str(corpus.directory),
+    told = {
         "topics": manifest.topics,
         "namespaces": len(manifest.namespaces),
         "largest_namespace": max(entry.topics for entry in manifest.namespaces.values()),
@@ -210,15 +188,12 @@ def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
         "seconds": round(seconds, 2),
     }
     if as_json:
-        print_json(summary)
+        print_object(1, {"directory": str(corpus.directory), **told})
         return
     rows = [
-        (
-            name.replace("_", " "),
-            f"{value:,}" if isinstance(value, int) and name != "seed" else str(value),
-        )
-        for name, value in summary.items()
-        if name not in ("schema_version", "directory") and value is not None
+        (name.replace("_", " "), f"{value:,}" if name != "seed" else str(value))
+        for name, value in told.items()
+        if value is not None
     ]
     console().print(table_of((f"Topics in {corpus.directory}", ""), rows))
 
@@ -298,61 +273,47 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
     require_own_cluster(admin_url, confirmed=confirmed)
     if not path.exists():
         raise UsageError(f"{path} does not exist; make a corpus with: loadgen topics --out {path}")
-    names = count_names(path)
     text = f"Creating the topics of {path}" if rest else f"Importing {path}"
-    with counting(text, names) as on_topics:
-        if rest:
-            loading = load_by_rest(
-                path, admin_url, on_topics, concurrency, skip_invalid=skip_invalid, resume=resume
-            )
-        else:
-            loading = load_by_import(
-                path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume
-            )
+    way = partial(load_by_rest, concurrency=concurrency) if rest else load_by_import
+    with counting(text, count_names(path)) as on_topics:
+        loading = way(path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume)
         loaded = asyncio.run(loading)
     if loaded.report:
         typer.echo(loaded.report, err=True)
     if not no_verify and path.is_dir() and not loaded.skipped:
-        found = _verified(path, admin_url, imported=not rest)
+        count = len(open_corpus(path).manifest.namespaces)
+        with counting(f"Listing {count:,} namespaces", count) as on_namespaces:
+            asked = verify_loaded(path, admin_url, on_namespaces, imported=not rest)
+            found = asyncio.run(asked)
+        found.require()
         loaded = replace(loaded, verified=found.topics, not_verified=found.left_out)
-    _show_loaded(loaded, path, as_json=as_json)
-
-
-def _verified(path: Path, admin_url: str, *, imported: bool) -> Verification:
-    """Compare what the server lists with the corpus.
-
-    Raises:
-        LoadgenError: Something differs, or it cannot be asked.
-    """
-    namespaces = len(open_corpus(path).manifest.namespaces)
-    with counting(f"Listing {namespaces:,} namespaces", namespaces) as on_namespaces:
-        found = asyncio.run(verify_loaded(path, admin_url, on_namespaces, imported=imported))
-    found.require()
-    return found
-
-
-def _show_loaded(loaded: Loaded, path: Path, *, as_json: bool) -> None:
-    """Print what was loaded, for people or for machines."""
     if as_json:
-        fields = {name: value for name, value in asdict(loaded).items() if name != "report"}
-        print_json({"schema_version": 1, **fields})
+        print_object(1, {name: each for name, each in vars(loaded).items() if name != "report"})
         return
     rate = loaded.topics / loaded.seconds if loaded.seconds else 0.0
-    existing = f", {loaded.existing:,} topics existed already" if loaded.existing else ""
-    skipped = f", {loaded.skipped:,} invalid topics were left out" if loaded.skipped else ""
-    retries = f", {loaded.retries:,} calls were made again" if loaded.retries else ""
-    resumed = f", after {loaded.resumed:,} that were done before" if loaded.resumed else ""
-    console().print(
-        f"Loaded {loaded.topics:,} names in {loaded.namespaces:,} namespaces from {path} "
-        f"in {loaded.seconds:.1f} s ({rate:,.0f} a second{existing}{skipped}{retries}{resumed})",
-        soft_wrap=True,
+    more = "".join(
+        f", {words.format(count)}"
+        for count, words in (
+            (loaded.existing, "{:,} topics existed already"),
+            (loaded.skipped, "{:,} invalid topics were left out"),
+            (loaded.retries, "{:,} calls were made again"),
+            (loaded.resumed, "after {:,} that were done before"),
+        )
+        if count
     )
-    if loaded.verified is not None:
-        rest = "all of them"
-        if loaded.not_verified:
-            rest = (
-                f"all {loaded.verified:,} persistent ones; the {loaded.not_verified:,} "
-                "non-persistent ones are not compared, as a Pulsar lists those only while they are "
-                "used"
-            )
-        console().print(f"The server lists {rest}", soft_wrap=True)
+    print_sentences(
+        [
+            f"Loaded {loaded.topics:,} names in {loaded.namespaces:,} namespaces from {path} in "
+            f"{loaded.seconds:.1f} s ({rate:,.0f} a second{more})"
+        ]
+    )
+    if loaded.not_verified:
+        print_sentences(
+            [
+                f"The server lists all {loaded.verified:,} persistent ones; the "
+                f"{loaded.not_verified:,} non-persistent ones are not compared, as a Pulsar lists "
+                "those only while they are used"
+            ]
+        )
+    elif loaded.verified is not None:
+        print_sentences(["The server lists all of them"])

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from loadgen.documents.keys import keys_at, models_at, tag_of
-from loadgen.documents.tree import place_of
+from loadgen.documents.tree import Place, place_of
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,11 +67,10 @@ class DocumentError(UsageError):
 
 
 def document_error(tree: Branch, faults: Iterable[Fault], whole: str) -> DocumentError:
-    """Return the error of some faults; ``whole`` is named where a fault has no place."""
-    told = (
-        f"{place_of(tree, fault.path) or whole}: {_key_of(tree, fault.path)}{fault.sentence}"
-        for fault in faults
-    )
+    """Return the error of some faults by their lines; a fault without a place is of ``whole``."""
+    placed = [(place_of(tree, fault.path) or Place(whole, 0), fault) for fault in faults]
+    placed.sort(key=lambda each: (str(each[0].file), each[0].line))
+    told = (f"{place}: {_key_of(tree, fault.path)}{fault.sentence}" for place, fault in placed)
     return DocumentError(list(dict.fromkeys(told)))
 
 

@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.text import Text
 
 from loadgen.engine.rows import Outcome
-from loadgen.live.screen import LOST, Pulse, ServerRows, screen
-from loadgen.units import format_count, format_seconds
+from loadgen.live.screen import LOST, Pulse, ServerRows, phase_of, screen
+from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,6 @@ def live_display(
     *,
     first: str = "connecting",
     as_json: bool = False,
-    pulse: Pulse | None = None,
 ) -> Iterator[Callable[[RunOptions], RunOptions]]:
     """Show a run on ``stream`` for a block; hand out what makes its options tell how it goes.
 
@@ -43,12 +42,11 @@ def live_display(
         stream: Standard error, mostly.
         first: What is done before there are any.
         as_json: For a program, which is shown nothing.
-        pulse: Its totals; those of another clock in tests.
     """
     if as_json:
         yield lambda options: options
         return
-    run = _Watched(title, clients, first, pulse or Pulse())
+    run = _Watched(title, clients, first)
     if stream.isatty():
         console = Console(file=stream)
         with Live(
@@ -64,9 +62,9 @@ def live_display(
 class _Watched:
     """What is known of a run. Mutable state: its servers, and the look at a simulation."""
 
-    def __init__(self, title: str, clients: Mapping[str, int], first: str, pulse: Pulse) -> None:
-        self._title, self._clients, self._first, self._pulse = title, clients, first, pulse
-        self._begun = pulse.now()
+    def __init__(self, title: str, clients: Mapping[str, int], first: str) -> None:
+        self._title, self._clients, self._first, self._pulse = title, clients, first, Pulse()
+        self._begun = self._pulse.now()
         self._servers: ServerRows | None = None
         self._look: Callable[[], tuple[float, Totals]] | None = None
 
@@ -84,9 +82,12 @@ class _Watched:
 
     def line(self) -> str:
         """Return a line about it; empty before there is anything to tell."""
+        clients = sum(self._clients.values())
         if self._look is None:
-            return progress_line(self._pulse, sum(self._clients.values()))
-        return simulated_line(*self._look(), self._pulse.now() - self._begun)
+            return progress_line(self._pulse, clients)
+        at, totals = self._look()
+        real = format_seconds(self._pulse.now() - self._begun)
+        return f"simulated {max(0.0, at):.1f} s in {real}, {counts(totals, clients)}"
 
     def screen(self) -> Text:
         """Return a screen about it; in virtual time that line."""
@@ -100,16 +101,15 @@ def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
     """Write a line a second from a thread, if there is news: a simulation is only looked at."""
     ended, told = threading.Event(), ""
 
-    def tell() -> None:
-        nonlocal told
-        if line() != told:
-            told = line()
-            stream.write(f"{told}\n")
-            stream.flush()
-
     def tell_on() -> None:
-        while not ended.wait(_EVERY_SECONDS):
-            tell()
+        nonlocal told
+        last = False
+        while not last:
+            last = ended.wait(_EVERY_SECONDS)
+            if line() != told:
+                told = line()
+                stream.write(f"{told}\n")
+                stream.flush()
 
     thread = threading.Thread(target=tell_on, name="display", daemon=True)
     thread.start()
@@ -118,33 +118,20 @@ def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-    tell()
 
 
 def progress_line(pulse: Pulse, clients: int) -> str:
     """Return one line for a person who waits, of less than 80 columns for 10,000 clients."""
-    totals = pulse.totals
-    if not totals.connected:
-        return ""
-    count = totals.of(*LOST)
-    lost = f"  lost {count:,}" if count else ""
-    if not totals.started:
-        return f"connected {totals.connected:,} of {clients:,}{lost}"
     half = pulse.percentile(0.5)
-    latency = f"  p50 {format_seconds(half)}" if half is not None else ""
-    return (
-        f"started {totals.started:,}  answered {totals.of(Outcome.ANSWERED):,}  "
-        f"refused {totals.of(Outcome.REFUSED):,}{lost}  "
-        f"{format_count(pulse.ended_per_second)}/s{latency}"
-    )
+    latency = "" if half is None else f", p50 {format_seconds(half)}"
+    return f"{counts(pulse.totals, clients)}{latency}" if pulse.totals.connected else ""
 
 
-def simulated_line(at_seconds: float, totals: Totals, real_seconds: float) -> str:
-    """Return one line of less than 80 columns for half a million requests."""
+def counts(totals: Totals, clients: int) -> str:
+    """Return the phase of a run, and what became of its clients or requests."""
     count = totals.of(*LOST)
-    lost = f", {count:,} lost" if count else ""
-    answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
-    done = f"{answered:,} answered, {refused:,} refused{lost}"
-    if not totals.started:
-        done = f"connected {totals.connected:,}"
-    return f"simulated {max(0.0, at_seconds):.1f} s in {format_seconds(real_seconds)}: {done}"
+    done = f"{totals.connected:,} of {clients:,} clients"
+    if totals.started:
+        answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
+        done = f"{totals.started:,} sent, {answered:,} answered, {refused:,} refused"
+    return f"{phase_of(totals)}: {done}{f', {count:,} lost' if count else ''}"

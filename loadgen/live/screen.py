@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 COLUMNS, ROWS = 80, 24
 WINDOW_SECONDS = 5.0
 LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+_PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
+"""Words of phases that are called otherwise in :class:`Totals`."""
 _MOST_GROUPS = 6
 _FULL = 0.9
 _RULE = Text("─" * COLUMNS, "bright_black")
+
+
+def phase_of(totals: Totals) -> str:
+    """Return the phase that a run is in, as a word."""
+    return _PHASES.get(totals.phase, totals.phase)
 
 
 class Pulse:
@@ -171,7 +178,7 @@ def screen(
 
 def _heading(title: str, first: str, pulse: Pulse) -> Text:
     totals, seconds = pulse.totals, pulse.seconds
-    right = totals.phase if totals.connected or totals.started else first
+    right = phase_of(totals) if totals.connected or totals.started else first
     right += "" if seconds is None else f"  {seconds:.0f} s"
     room = COLUMNS - len(right) - 3
     left = title if len(title) <= room else f"{title[: room - 1]}…"
@@ -179,16 +186,15 @@ def _heading(title: str, first: str, pulse: Pulse) -> Text:
 
 
 def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
-    ended = dict.fromkeys(Outcome, 0)
-    for key, count in totals.ended.items():
-        group, _, outcome = key.split(" ")
-        if group in groups:
-            ended[Outcome(outcome)] += count
+    def ended(*outcomes: Outcome) -> int:
+        found = ((key.split(" "), count) for key, count in totals.ended.items())
+        return sum(count for key, count in found if key[0] in groups and key[2] in outcomes)
+
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
     )
     share = format_count(started) + (f" of {format_count(clients)}" if started < clients else "")
-    lost = sum(ended[each] for each in LOST)
-    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{ended[Outcome.ANSWERED]:>10,}")
-    line.append(f"{ended[Outcome.REFUSED]:>10,}", "yellow" if ended[Outcome.REFUSED] else "")
+    answered, refused, lost = ended(Outcome.ANSWERED), ended(Outcome.REFUSED), ended(*LOST)
+    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{answered:>10,}")
+    line.append(f"{refused:>10,}", "yellow" if refused else "")
     return line.append(f"{lost:>10,}", "red" if lost else "")

@@ -11,7 +11,9 @@ import datetime
 import io
 import json
 import math
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 _WIDEST_CELL = 80
+_UNKNOWN = re.compile(r'(?:Table with name |(?:Referenced (?:table|column)|column named) ")(\w+)')
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
                 rows += [(run, *row.values()) for row in results.query(text)]
                 columns = ["run", *results.columns]
         return Rows(columns, rows[:most], len(rows) > most)
-    if " " not in text.strip():
+    if len(text.split()) < 2:
         raise UsageError(
             f"there is no question {text[:60]!r}: ask one of {', '.join(QUERIES)}, or SQL"
         )
@@ -84,10 +87,18 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
         answer = connection.execute(statements[0])
         found = answer.fetchmany(most + 1)
     except duckdb.Error as error:
-        line = str(error).splitlines()[0]
-        raise UsageError(f"{line}; there are the tables {', '.join(VIEWS)}") from None
+        said = str(error).partition("\n")[0].rstrip("!")
+        raise UsageError(f"{said}{_meant(connection, said)}") from None
     columns = [column[0] for column in answer.description or ()]
     return Rows(columns, found[:most], len(found) > most)
+
+
+def _meant(connection: duckdb.DuckDBPyConnection, said: str) -> str:
+    """Return which table or column may have been meant where there is none of a name."""
+    rows = connection.execute("SELECT DISTINCT column_name FROM duckdb_columns()").fetchall()
+    unknown = _UNKNOWN.search(said)
+    near = get_close_matches(unknown[1], [*VIEWS, *(row[0] for row in rows)]) if unknown else []
+    return f"; did you mean {near[0]}?" if near else f"; there are the tables {', '.join(VIEWS)}"
 
 
 def as_json(answer: Rows) -> str:

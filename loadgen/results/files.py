@@ -122,12 +122,9 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "started": summary.started_at,
     }
     tables: dict[str, list[dict[str, Any]]] = {
-        f"Checks: {verdict.count}": [
-            {"part": _sign(each), "finding": each.sentence} for each in findings
-        ],
+        "Not answered": results.query("reasons", most=10),
         "Requests": [*results.query("all"), *parts],
         "Clients that were back": results.query("back"),
-        "Not answered": results.query("reasons", most=10),
         "Servers": [of_server(row) for row in servers],
         "What produced this": [{"part": key, "value": each} for key, each in facts.items() if each],
     }
@@ -137,6 +134,10 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "",
         f"{plural(summary.total.requests, 'request')} of {plural(summary.clients, 'client')} in "
         f"{summary.duration_seconds:,.1f} s. Exit code {int(verdict.exit_code)}.",
+        "",
+        f"## Checks: {verdict.count}",
+        "",
+        *(f"- {_sign(each)} {_plain(each.sentence)}" for each in findings),
         "",
         *(line for heading, rows in tables.items() if rows for line in _section(heading, rows)),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",

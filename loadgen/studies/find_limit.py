@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import figure_text, run_job
 from loadgen.studies.sweep import SHOWN
+from loadgen.studies.varied import FAR_APART
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.studies.points import Experiment, Point, Study
-    from loadgen.studies.sweep import Range
+    from loadgen.studies.varied import Range
 
 _MOST_PROBES = 60
 """A limit at 0 is never close enough: no bracket is a small share of it."""
@@ -32,7 +33,7 @@ class Limit:
         probes: All that was tried, in order.
     """
 
-    kind: Literal["highest", "smallest", "all", "none"]
+    kind: str
     passes: float | None
     fails: float | None
     probes: tuple[tuple[float, bool], ...]
@@ -87,9 +88,7 @@ def find_limit(
 
 def in_words(point: Point) -> str:
     """Say in a line what came of a probe."""
-    figures = ", ".join(
-        f"{SHOWN[name]} {figure_text(name, point.figures[name])}" for name in _PROBED
-    )
+    figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
     return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
 
 
@@ -112,25 +111,19 @@ def bisect(wanted: Range, passes: Callable[[float], bool], precision: float) -> 
     if low_passes == high_passes:
         return Limit("all" if low_passes else "none", None, None, tuple(probes))
     good, bad = (wanted.low, wanted.high) if low_passes else (wanted.high, wanted.low)
-    while len(probes) < _MOST_PROBES and not _close(good, bad, precision, whole=wanted.whole):
-        middle = _middle(good, bad, whole=wanted.whole)
+    # Of whole numbers the next one is near enough, and nothing lies between both.
+    step = 1 if wanted.whole else 0.0
+    while len(probes) < _MOST_PROBES and abs(good - bad) > max(abs(good) * precision, step):
+        middle = wanted.exact(_middle(*sorted((good, bad))))
         if tried(middle):
             good = middle
         else:
             bad = middle
-    kind: Literal["highest", "smallest"] = "highest" if low_passes else "smallest"
+    kind = "highest" if low_passes else "smallest"
     return Limit(kind, wanted.exact(good), wanted.exact(bad), tuple(probes))
 
 
-def _close(good: float, bad: float, precision: float, *, whole: bool) -> bool:
-    width = abs(good - bad)
-    return width <= abs(good) * precision or (whole and width <= 1)
-
-
-def _middle(good: float, bad: float, *, whole: bool) -> float:
+def _middle(low: float, high: float) -> float:
     """Return the value between both, by their ratio where they are far apart: 10..1000 is 100."""
-    low, high = sorted((good, bad))
-    middle = math.sqrt(low * high) if low > 0 and high / low > 4 else (low + high) / 2
-    if not whole:
-        return middle
-    return float(min(max(round(middle), low + 1), high - 1))
+    far = low > 0 and high / low > FAR_APART
+    return math.sqrt(low * high) if far else (low + high) / 2

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.documents.reading import read_document
-from loadgen.documents.tree import Row, parse_values
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Value = Any
 """Of a setting, as a document has it: a number, a text, a mapping."""
 SEED = "seed"
-_SERVER_FIGURES = ("heap.used", "heap.waiting", "direct.used", "direct.waiting")
+_OF_SERVERS = ("heap.used", "heap.waiting", "direct.used", "direct.waiting")
 _ASKED = tuple(
     parse_expectation(text)
     for text in (
@@ -41,11 +40,7 @@ _ASKED = tuple(
         *(f"clients.back.{each} >= 0s" for each in ("p50", "p99", "max")),
         *(f"requests.{each}.rate >= 0%" for each in ("answered", "refused", "failed")),
         *(f"list.response.{each} >= 0s" for each in ("p50", "p99", "max")),
-        *(
-            f"{server}.{each}.max >= 0"
-            for server in ("broker", "proxy")
-            for each in _SERVER_FIGURES
-        ),
+        *(f"{server}.{each}.max >= 0" for server in ("broker", "proxy") for each in _OF_SERVERS),
     )
 )
 FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}
@@ -55,44 +50,8 @@ _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class Job:
-    """A point to be run: all that a process or a Spark task elsewhere needs to know of it.
-
-    Attributes:
-        values: Its values by the paths of ``--set``.
-        document: With these values.
-        out: The folder of all run directories.
-    """
-
-    values: Mapping[str, Value]
-    document: Document
-    out: Path
-    place: Place = "virtual"
-    files: ServerFiles = field(default_factory=ServerFiles)
-
-    @property
-    def options(self) -> RunOptions:
-        """The options of its run."""
-        told = json.dumps(self.values, sort_keys=True)
-        name = _PLAIN.sub("-", self.label or self.document.name).strip("-.")[:_LONGEST_NAME]
-        return RunOptions(
-            out=self.out,
-            name=f"{name}-{zlib.crc32(told.encode()):08x}",
-            label=self.label,
-            written=self.document.written,
-            place=self.place,
-            files=self.files,
-        )
-
-    @property
-    def label(self) -> str:
-        """Its values in words."""
-        return _in_words(self.values)
-
-
-@dataclass(frozen=True)
 class Study:
-    """What the studies of one document share.
+    """What the points of a study share.
 
     Attributes:
         target: The name or the file of a scenario.
@@ -116,7 +75,35 @@ class Study:
         """
         said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
         document = read_document(self.target, [*self.settings, *said], parse_expectation)
-        return Job(values, document, self.out.resolve(), self.place, self.files)
+        return Job(values, document, replace(self, out=self.out.resolve()))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A point to be run: all that a process or a Spark task elsewhere needs to know of it.
+
+    Attributes:
+        values: Its values by the paths of ``--set``.
+        document: With these values.
+    """
+
+    values: Mapping[str, Value]
+    document: Document
+    study: Study
+
+    @property
+    def options(self) -> RunOptions:
+        """The options of its run."""
+        told, label = json.dumps(self.values, sort_keys=True), values_text(self.values)
+        name = _PLAIN.sub("-", label or self.document.name).strip("-.")[:_LONGEST_NAME]
+        return RunOptions(
+            out=self.study.out,
+            name=f"{name}-{zlib.crc32(told.encode()):08x}",
+            label=label,
+            written=self.document.written,
+            place=self.study.place,
+            files=self.study.files,
+        )
 
 
 @dataclass(frozen=True)
@@ -148,10 +135,11 @@ class Point:
     @property
     def place(self) -> str:
         """Its values in words."""
-        return _in_words(self.values)
+        return values_text(self.values)
 
 
-def _in_words(values: Mapping[str, Value]) -> str:
+def values_text(values: Mapping[str, Value]) -> str:
+    """Write values by their paths as they may be typed."""
     return ", ".join(f"{path}={in_short(value)}" for path, value in values.items())
 
 
@@ -163,12 +151,6 @@ def in_short(value: Value) -> str:
 def figure_text(name: str, value: float | None) -> str:
     """Write a figure; what nobody measured is a dash."""
     return "-" if value is None else in_words(FIGURES[name], value)
-
-
-def parse_row(option: str, text: str) -> list[Value]:
-    """Return the values of ``10,20,50`` as a document would have them: ``010`` is a text."""
-    found = parse_values(f"[{text}]", option)
-    return [json.loads(json.dumps(each)) for each in found] if isinstance(found, Row) else []
 
 
 def run_job(job: Job, run: Experiment = experiment) -> Point:
@@ -197,23 +179,16 @@ def kept(document: Document, options: RunOptions) -> Path | None:
         told = read_run(directory)
     except RunDirectoryError:
         return None
-    wanted = json.loads(json.dumps(document.model_dump(mode="json", by_alias=True)))
-    same = told.get("document") == wanted and told.get("place") == options.place
+    same = told.get("document") == document.model_dump(mode="json", by_alias=True)
     whole = not told.get("interrupted") and not told.get("aborted")
-    return directory if same and whole else None
+    return directory if same and whole and told.get("place") == options.place else None
 
 
-def measured(directory: Path, values: Mapping[str, Value] | None = None) -> Point:
+def measured(directory: Path, values: Mapping[str, Value]) -> Point:
     """Judge a run by its tables, and ask them for its figures."""
     with Results.open(directory) as results:
-        verdict = verdict_of(results)
-        asked = judge(_ASKED, results)
+        verdict, asked = verdict_of(results), judge(_ASKED, results)
     bad = sorted((each for each in verdict.findings if not each.fine), key=lambda f: -f.level.rank)
-    return Point(
-        values or {},
-        directory,
-        verdict.level,
-        verdict.word,
-        tuple(each.sentence for each in bad),
-        {name: each.value for name, each in zip(FIGURES, asked, strict=True)},
-    )
+    figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
+    missed = tuple(each.sentence for each in bad)
+    return Point(values, directory, verdict.level, verdict.word, missed, figures)

@@ -6,6 +6,7 @@ Whether sides differ, or agree, is judged by their tables: :mod:`loadgen.results
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from loadgen.documents.model import MOST_REPEATS
@@ -40,7 +41,6 @@ class Side:
 class FinishedSide:
     """One run of a side: its directory and its verdict."""
 
-    side: Side
     directory: Path
     verdict: Verdict
 
@@ -85,18 +85,13 @@ def beside(
         service_url: The real Pulsar's.
         admin_url: Its web port, to watch it; empty watches nothing there.
     """
-    pulsar = replace(
-        options,
-        name="pulsar",
-        label="Pulsar",
-        service_url=service_url,
-        admin_urls={"broker": admin_url} if admin_url else {},
-        pids={},
-        files=ServerFiles(),
+    urls = {"broker": admin_url} if admin_url else {}
+    theirs = replace(
+        options, service_url=service_url, admin_urls=urls, pids={}, files=ServerFiles()
     )
     return [
         Side(document, replace(options, name="floodgate", label="Floodgate")),
-        Side(document, pulsar),
+        Side(document, replace(theirs, name="pulsar", label="Pulsar")),
     ]
 
 
@@ -123,22 +118,20 @@ def run_sides(
         UsageError: The options do not fit; nothing has been run then.
         LoadgenError: A run could not be made.
     """
-    checked = [resolved(side.document, side.options)[1] for side in sides]
-    rounds = [
-        numbered(replace(side.options, name=options.name), repeats)
-        for side, options in zip(sides, checked, strict=True)
-    ]
+    rounds = []
+    for side in sides:
+        name = resolved(side.document, side.options)[1].name
+        rounds.append(numbered(replace(side.options, name=name), repeats))
     done: list[list[FinishedSide]] = [[] for _ in sides]
-    for number in range(repeats):
-        for place, side in enumerate(sides):
-            directory = run(side.document, rounds[place][number])
-            with Results.open(directory) as results:
-                finished = FinishedSide(side, directory, write_files(results))
-            done[place].append(finished)
-            on_run(finished)
-            if finished.verdict.level is Level.INTERRUPTED:
-                return [each for one in done for each in one]
-    return [each for one in done for each in one]
+    for number, (place, side) in product(range(repeats), enumerate(sides)):
+        directory = run(side.document, rounds[place][number])
+        with Results.open(directory) as results:
+            finished = FinishedSide(directory, write_files(results))
+        done[place].append(finished)
+        on_run(finished)
+        if finished.verdict.level is Level.INTERRUPTED:
+            break
+    return [*chain.from_iterable(done)]
 
 
 def compared(

@@ -10,17 +10,15 @@ import math
 import multiprocessing
 import statistics
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadgen.documents.tree import Branch, Row, parse_values
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import (
     FIGURES,
@@ -31,9 +29,10 @@ from loadgen.studies.points import (
     Value,
     figure_text,
     in_short,
-    parse_row,
     run_job,
 )
+from loadgen.studies.varied import MOST_POINTS
+from loadgen.topics.executors import in_spark
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -43,10 +42,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.studies.points import Experiment
+    from loadgen.studies.varied import Varied
 
     Combination = tuple[tuple[str, str], ...]
 
-MOST_POINTS, MOST_REPEATS = 10_000, 1_000
 PARQUET_NAME = "sweep.parquet"
 SHOWN = {
     "clients.back.rate": "back",
@@ -57,40 +56,6 @@ SHOWN = {
     "broker.direct.used.max": "direct",
 }
 """Figures of the table, and the heads of their columns."""
-_FAR_APART = 4
-
-
-class Varied(NamedTuple):
-    """A setting by its path, and the values that it takes."""
-
-    path: str
-    values: tuple[Value, ...]
-
-
-class Range(NamedTuple):
-    """A setting by its path, and two ends."""
-
-    path: str
-    low: float
-    high: float
-
-    @property
-    def whole(self) -> bool:
-        """True if only whole numbers are between them."""
-        return self.low == int(self.low) and self.high == int(self.high)
-
-    def exact(self, value: float) -> float | int:
-        """Return a value as it is tried."""
-        return round(value) if self.whole else value
-
-    def spread(self, count: int) -> list[float | int]:
-        """Return so many values, both ends among them; by their ratio where those are far apart."""
-        low, high = self.low, self.high
-        if low > 0 and high / low > _FAR_APART:
-            found = [low * (high / low) ** (each / (count - 1)) for each in range(count)]
-        else:
-            found = [low + (high - low) * each / (count - 1) for each in range(count)]
-        return list(dict.fromkeys(map(self.exact, found)))
 
 
 @dataclass(frozen=True)
@@ -107,68 +72,10 @@ class SweepOptions(Study):
     repeats: int = 1
     workers: int = 1
 
-
-def parse_range(text: str) -> Range:
-    """Return the path and the ends of ``clients.all.count=10..1000``.
-
-    Raises:
-        UsageError: The text is not of this form.
-    """
-    path, _, ends = text.partition("=")
-    first, dots, last = ends.partition("..")
-    low, high = (_number(each) for each in (first, last))
-    if not path.strip() or not dots or not low < high:
-        raise UsageError(
-            f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
-            "clients.all.count=10..1000"
-        )
-    return Range(path.strip(), low, high)
-
-
-def parse_varied(text: str) -> Varied:
-    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
-
-    Raises:
-        UsageError: The text is not of one of these forms.
-    """
-    path, _, values = text.partition("=")
-    if ".." in values:
-        between, _, count = text.rpartition("/")
-        if not count.isdecimal() or not 2 <= int(count) <= MOST_POINTS:
-            raise UsageError(
-                f"--vary {text[:80]!r} does not say how many values: write PATH=LOW..HIGH/COUNT, "
-                "for example clients.all.count=10..1000/5"
-            )
-        found = parse_range(between)
-        return Varied(found.path, tuple(found.spread(int(count))))
-    row = parse_row("--vary", values)
-    if not path.strip() or not row:
-        raise UsageError(
-            f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
-            "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
-        )
-    return Varied(path.strip(), tuple(row))
-
-
-def parse_grid(text: str, file: Path) -> list[Varied]:
-    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
-
-    Raises:
-        UsageError: The text is not of this form.
-    """
-    found = parse_values(text, str(file))
-    rows = found.values() if isinstance(found, Branch) else [None]
-    if not all(isinstance(each, Row) and each for each in rows):
-        raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
-    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan
+    @property
+    def points(self) -> int:
+        """Runs in all."""
+        return math.prod(len(each.values) for each in self.varied) * self.repeats
 
 
 def jobs_of(options: SweepOptions) -> list[Job]:
@@ -177,24 +84,18 @@ def jobs_of(options: SweepOptions) -> list[Job]:
     Raises:
         UsageError: A point is no scenario, or the grid is none.
     """
-    return [options.job(values) for values in _grid(options)]
-
-
-def _grid(options: SweepOptions) -> Iterator[dict[str, Value]]:
     for mistake in _mistakes(options):
         raise UsageError(mistake)
-    paths = [each.path for each in options.varied]
-    for values in product(*(each.values for each in options.varied)):
-        for seed in range(1, options.repeats + 1):
-            yield {**dict(zip(paths, values, strict=True)), SEED: seed}
+    paths = [*(each.path for each in options.varied), SEED]
+    seeds = range(1, options.repeats + 1)
+    combined = product(*(each.values for each in options.varied), seeds)
+    return [options.job(dict(zip(paths, values, strict=True))) for values in combined]
 
 
 def _mistakes(options: SweepOptions) -> Iterator[str]:
     paths = [each.path for each in options.varied]
     if not paths:
         yield "no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE"
-    if not 1 <= options.repeats <= MOST_REPEATS:
-        yield f"--repeats {options.repeats}: must be 1 to {MOST_REPEATS:,}"
     if SEED in paths:
         yield "--vary seed: use --repeats N, which runs each point with seeds 1 to N"
     for path, values in options.varied:
@@ -202,14 +103,13 @@ def _mistakes(options: SweepOptions) -> Iterator[str]:
             yield f"--vary {path} is there twice: give all its values at once"
         if len({in_short(value) for value in values}) < len(values):
             yield f"--vary {path} has a value twice: use --repeats N for more runs of it"
-    points = math.prod(len(each.values) for each in options.varied) * options.repeats
-    if points > MOST_POINTS:
-        yield f"the grid has {points:,} points; at most {MOST_POINTS:,} are run"
+    if not 1 <= options.points <= MOST_POINTS:
+        yield f"the grid has {options.points:,} points: 1 to {MOST_POINTS:,} can be run"
 
 
 def sweep(
     options: SweepOptions,
-    on_done: Callable[[int, int], None] = lambda done, of: None,
+    on_done: Callable[[int], None] = lambda done: None,
     run: Experiment = experiment,
     session: SparkSession | None = None,
 ) -> list[Point]:
@@ -217,7 +117,7 @@ def sweep(
 
     Args:
         options: The question.
-        on_done: Told how many points are done, and of how many.
+        on_done: Told how many points are done.
         run: Runs a document.
         session: Of Spark, which then runs all points in virtual time as one job.
 
@@ -226,49 +126,23 @@ def sweep(
         LoadgenError: A point could not be run.
     """
     jobs = jobs_of(options)
-    done = partial(_told, on_done, len(jobs))
     if session is not None and options.place == "virtual":
-        points = _in_spark(session, jobs, done)
-    elif options.workers > 1 and len(jobs) > 1 and options.place == "virtual":
-        points = _in_processes(jobs, options.workers, done)
+        points = [*in_spark(session, on_done)(lambda part: [run_job(jobs[part])], len(jobs))]
     else:
+        several = options.workers > 1 and len(jobs) > 1 and options.place == "virtual"
+        made = _in_processes(jobs, options.workers) if several else (run_job(j, run) for j in jobs)
         points = []
-        for job in jobs:
-            points.append(run_job(job, run))
-            done(len(points))
+        for point in made:
+            points.append(point)
+            on_done(len(points))
     write_points(points, options.out)
     return points
 
 
-def _told(on_done: Callable[[int, int], None], of: int, done: int) -> None:
-    on_done(done, of)
-
-
-def _in_spark(
-    session: SparkSession, jobs: Sequence[Job], on_done: Callable[[int], None]
-) -> list[Point]:
-    from loadgen.spark.jobs import collect_with_progress
-
-    def rows() -> list[Point]:
-        tasks = session.sparkContext.parallelize(jobs, len(jobs))
-        points: list[Point] = tasks.map(run_job).collect()
-        return points
-
-    return collect_with_progress(session, rows, on_done)
-
-
-def _in_processes(jobs: Sequence[Job], workers: int, on_done: Callable[[int], None]) -> list[Point]:
+def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Point]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
-        futures = [pool.submit(run_job, job) for job in jobs]
-        try:
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                on_done(done)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
+        yield from pool.map(run_job, jobs)  # One that fails cancels those that have not begun.
 
 
 def require_valid(points: Sequence[Point]) -> None:
@@ -287,15 +161,13 @@ def require_valid(points: Sequence[Point]) -> None:
         )
 
 
-def write_points(points: Sequence[Point], out: Path) -> Path:
+def write_points(points: Sequence[Point], out: Path) -> None:
     """Write a row for each point: its values, its figures, its verdict and its run.
 
     Raises:
         LoadgenError: It cannot be written.
     """
-    columns: dict[str, Any] = {
-        path: _column([point.values[path] for point in points]) for path in points[0].values
-    }
+    columns = {path: _column([point.values[path] for point in points]) for path in points[0].values}
     for name in FIGURES:
         values = [point.figures[name] for point in points]
         if any(value is not None for value in values):
@@ -303,15 +175,8 @@ def write_points(points: Sequence[Point], out: Path) -> Path:
     columns["passed"] = pa.array([point.passed for point in points])
     columns["verdict"] = pa.array([point.word for point in points])
     columns["run"] = pa.array([point.directory.name for point in points])
-    path = out / PARQUET_NAME
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns), path)
-    except OSError as error:
-        raise LoadgenError(
-            f"--out {out} cannot be written ({error.strerror}); choose another directory"
-        ) from error
-    return path
+    with writing(out):
+        pq.write_table(pa.table(columns), out / PARQUET_NAME)
 
 
 def _column(values: Sequence[Value]) -> pa.Array:
@@ -327,12 +192,10 @@ def _column(values: Sequence[Value]) -> pa.Array:
 
 def told(point: Point) -> dict[str, Any]:
     """Return a point as JSON has it; figures that nobody has, or that never were, are null."""
-    figures = {
-        n: v if v is not None and math.isfinite(v) else None for n, v in point.figures.items()
-    }
+    never = (None, math.inf)
     return {
         "values": dict(point.values),
-        "figures": figures,
+        "figures": {n: None if v in never else v for n, v in point.figures.items()},
         "passed": point.passed,
         "verdict": point.word,
         "missed": list(point.missed),
@@ -381,8 +244,8 @@ def lines_of(
         each with the figures over its seeds.
     """
     for along in (path for path in points[0].values if path != SEED):
-        numbers = {point.values[along] for point in points if _is_number(point.values[along])}
-        if len(numbers) < 2 or not all(_is_number(point.values[along]) for point in points):
+        numbers = [point.values[along] for point in points]
+        if not {type(each) for each in numbers} <= {int, float} or len(set(numbers)) < 2:
             continue
         lines: dict[str, list[tuple[float, list[float]]]] = {}
         for values, same in combinations(points).items():
@@ -392,7 +255,3 @@ def lines_of(
                 lines.setdefault(rest, []).append((float(same[0].values[along]), seen))
         return along, {name: sorted(line) for name, line in lines.items()}
     return None
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

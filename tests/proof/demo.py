@@ -9,7 +9,7 @@ import sys
 from benchmarks.processes import ROOT
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
-QUICK = ("--topics", "50000", "--clients", "100", "--executor", "process")
+QUICK = ("--topics", "50000", "--clients", "100", "--place", "processes")
 PATIENCE_SECONDS = 900.0
 GOAL_SECONDS = 180.0
 

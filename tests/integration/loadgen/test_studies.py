@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from loadgen.places.options import RunOptions
-from loadgen.studies.demo import DemoOptions, run_demo
-from loadgen.studies.demo_checks import table_of
-from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
+from loadgen.studies.demo import run_demo
+from loadgen.studies.demo_figures import table_of
+from loadgen.studies.demo_storms import DemoOptions
+from loadgen.studies.sweep import SweepOptions, sweep
+from loadgen.studies.varied import parse_varied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,11 +23,11 @@ def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> N
     # When
     points = sweep(
         SweepOptions("stuck", varied=varied, workers=2, out=tmp_path / "two"),
-        lambda count, of: done.append(of - count),
+        done.append,
     )
     again = sweep(SweepOptions("stuck", varied=varied, out=tmp_path / "one"))
     # Then
-    assert done == [1, 0]
+    assert done == [1, 2]
     assert [point.passed for point in points] == [False, True]
     assert points[0].missed == ("healthy.list.answered == 100%: 62.5 %",)
     assert [point.figures for point in points] == [point.figures for point in again]
@@ -42,7 +44,7 @@ def test_the_demo_shows_what_each_profile_makes_of_the_same(tmp_path: Path) -> N
     assert off.unread > pulsar.unread
     assert not off.limited
     assert set(pulsar.limited) == {"heap, broker", "heap, proxy", "direct, broker", "direct, proxy"}
-    assert floodgate.total["answered"] == 100
+    assert floodgate.total.answered == 100
     failed = [check.name for check in found.checks if not check.passed]
     # In virtual time there are no processes, whose memory could be measured.
     assert set(failed) <= {"memory_ratio", "broker_over_idle"}

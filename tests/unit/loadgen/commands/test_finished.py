@@ -64,6 +64,39 @@ def test_a_question_is_sql_or_the_name_of_a_shipped_one(
     assert json.loads(capsys.readouterr().out) == [{"n": 10}]
 
 
+def test_a_question_can_be_a_file(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text("-- how many\nSELECT\ncount(*)\nAS\nn\nFROM\nrequests;\n")
+    sql([str(runs[0])], file=file, as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{"n": 10}]
+    with pytest.raises(UsageError, match=r"--file .*none.sql cannot be read: No such file"):
+        sql([str(runs[0])], file=tmp_path / "none.sql")
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("SELECT * FROM request", "name request does not exist; did you mean requests?"),
+        (
+            "SELECT outcom FROM requests",
+            'column "outcom" not found in FROM clause; did you mean',
+        ),
+        ("SELECT r.outcom FROM measured r", 'named "outcom"; did you mean outcome?'),
+        ("SELECT sample.at FROM samples", 'table "sample" not found; did you mean samples?'),
+        ("SELECT * FROM nothing_of_ours", "there are the tables requests, events, samples"),
+    ],
+)
+def test_a_table_or_a_column_that_is_not_there_is_told_with_the_nearest(
+    runs: list[Path], question: str, meant: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        sql([str(runs[0]), question])
+    assert meant in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(
     runs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

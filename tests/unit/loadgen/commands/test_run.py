@@ -135,6 +135,45 @@ def test_json_prints_the_summary_and_nothing_else(loadgen, experiments, tmp_path
     assert json.loads(out) == json.loads((tmp_path / "fine/summary.json").read_text())
     told = json.loads(loadgen("storm", "--set", "repeats=2", *where)[1])
     assert [each["run"] for each in told["runs"]] == ["r", "r"]
+    assert told["schema_version"] == 1
+    assert told["produced_by"]["command_line"].startswith("loadgen run storm --set repeats=2")
+
+
+def test_what_is_wrong_with_a_run_is_said_before_its_figures(
+    loadgen, experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = [request(outcome="refused", reason="TooManyRequests", due=n) for n in range(9)]
+    monkeypatch.setitem(OUTCOMES, "refused", (ExitCode.THRESHOLDS, refused, {}))
+    out = loadgen("storm", "--out", tmp_path, "--name", "refused")[1]
+    places = [
+        out.index(each)
+        for each in (
+            ": expectations were missed",
+            "refused  TooManyRequests  9",
+            "✗ Of 9 requests of steady.list none got an answer",
+            "✓ No answer was wrong",
+            "p50",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_a_run_that_replaces_another_says_so(loadgen, experiments, tmp_path: Path) -> None:
+    where = ("--out", tmp_path, "--name", "fine")
+    assert loadgen("storm", *where)[2] == ""
+    assert loadgen("storm", *where)[2] == (
+        f"{tmp_path / 'fine'} is of an earlier run, which this one replaces\n"
+    )
+
+
+def test_a_dry_run_says_how_long_the_run_takes(loadgen, experiments, tmp_path: Path) -> None:
+    words = ("storm", "--set", "phases.measure=20s", "--dry-run", "--out", tmp_path)
+    code, out, _ = loadgen(*words)
+    assert (code, experiments) == (0, [])
+    said = "storm: nothing was started. It takes at most 25.0 s (measuring 20.0 s, draining 5.00 s)"
+    assert out.startswith(said)
+    told = json.loads(loadgen(*words, "--json")[1])
+    assert (told["schema_version"], told["seconds_at_most"]) == (3, 25.0)
 
 
 def test_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:
@@ -164,6 +203,8 @@ def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
         (("stom",), "there is no scenario 'stom'; did you mean storm?"),
         (("storm", "--place", "moon", "--json"), "'moon' is not one of 'processes', 'spark'"),
         (("storm", "--tasks", "900"), "--tasks 900 does not fit 200 clients"),
+        (("storm", "--tasks", "0"), "--tasks 0: must be at least 1"),
+        (("storm", "--metrics-port", "-1"), "--metrics-port -1: must be at least 1"),
         (("storm", "--service-url", "pulsar://10.0.0.1:6650"), "--yes-this-is-my-cluster"),
         (("storm", "--admin-url", "broker=http://a:1"), "name its --service-url as well"),
         (("storm", "--place", "virtual", "--abort-early"), "leave out --abort-early"),

@@ -54,7 +54,7 @@ def test_that_invalid_topics_may_be_left_out_is_passed_on(
     # Given
     told: list[bool] = []
 
-    async def loading(*_: object, skip_invalid: bool = False, resume: bool = False) -> Loaded:
+    async def loading(*_: object, skip_invalid: bool = False, **more: object) -> Loaded:
         told.append(skip_invalid)
         return Loaded(200, 2, 0.5)
 

@@ -278,9 +278,19 @@ def test_expectations_are_checked_by_who_understands_them() -> None:
     with pytest.raises(DocumentError) as caught:
         parse_document(f"{SMALL}expect:\n  - a.p99 < 1s\n  - b\n  - 1", check_expectation=check)
     assert caught.value.sentences == (
-        "scenario.yaml, line 5: expect[2] 1: must be a text: write it in quotes",
         "scenario.yaml, line 4: expect[1] is not possible: there is no such group",
+        "scenario.yaml, line 5: expect[2] 1: must be a text: write it in quotes",
     )
+
+
+def test_several_faults_come_in_the_order_of_their_lines() -> None:
+    # Given: found by its schema, among server keys, by its schema, and in an option
+    text = f"{SMALL}seeds: 1\nservers:\n  broker: {{maxMessagSize: 1}}\nphases: {{measure: 0s}}\n"
+    # When
+    told = sentences(text, "repeats=0")
+    # Then
+    places = [one.partition(": ")[0] for one in told]
+    assert places == ["--set repeats=0", *(f"m.yaml, line {n}" for n in (2, 4, 5))]
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])

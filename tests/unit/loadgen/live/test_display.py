@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.engine.totals import BUCKETS, Totals
-from loadgen.live.display import live_display, progress_line, simulated_line
+from loadgen.live.display import counts, live_display, progress_line
 from loadgen.live.screen import Pulse
 from loadgen.places.options import RunOptions
 
@@ -56,7 +56,7 @@ def test_without_a_terminal_what_came_last_is_told_at_the_end() -> None:
     with live_display("run", {"a": 6, "b": 4}, out) as observed:
         for connected in (0, 4, 9):
             observed(OPTIONS).on_progress(Totals(connected=connected))
-    assert out.getvalue().splitlines()[-1] == "connected 9 of 10"
+    assert out.getvalue().splitlines()[-1] == "connecting: 9 of 10 clients"
 
 
 def test_before_a_client_is_connected_no_line_is_written() -> None:
@@ -77,20 +77,22 @@ def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyP
     ("totals", "line"),
     [
         (Totals(), ""),
-        (totals_of({"unreachable": 2}, connected=7), "connected 7 of 10  lost 2"),
+        (totals_of({"unreachable": 2}, connected=7), "connecting: 7 of 10 clients, 2 lost"),
         (
-            totals_of({"timeout": 1, "disconnected": 2}, started=9, connected=9),
-            "started 9  answered 0  refused 0  lost 3  3/s",
+            totals_of({"timeout": 1, "disconnected": 2}, phase="drain", started=9, connected=9),
+            "draining: 9 sent, 0 answered, 0 refused, 3 lost",
         ),
     ],
 )
-def test_the_line_for_people_counts_what_was_lost(totals: Totals, line: str) -> None:
+def test_the_line_for_people_has_the_phase_and_counts_what_was_lost(
+    totals: Totals, line: str
+) -> None:
     assert line_of(totals) == line
 
 
 def test_the_line_for_people_fits_eighty_columns() -> None:
     ended = {"answered": 9_000, "refused": 990, "timeout": 10}
-    counters = totals_of(ended, connected=10_000, started=10_000, bytes=9 * 10**8)
+    counters = totals_of(ended, phase="measure", connected=10_000, started=10_000)
     counters.latencies["all"] = [9_000] * BUCKETS
     assert len(line_of(counters)) <= 80
 
@@ -105,12 +107,15 @@ def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
     assert "3 answered, 1 refused" in out.getvalue()
 
 
-def test_before_a_request_the_line_counts_connections() -> None:
-    line = simulated_line(0.0, Totals(connected=1_200), 0.5)
-    assert line == "simulated 0.0 s in 500 ms: connected 1,200"
-
-
-def test_a_line_fits_a_terminal() -> None:
-    many = 500_000
-    totals = totals_of({"answered": many, "refused": many, "timeout": many}, started=many)
-    assert len(simulated_line(3600.0, totals, 600.0)) < 80
+@pytest.mark.parametrize(
+    ("phase", "word"),
+    [
+        ("connect", "connecting"),
+        ("warm-up", "warm-up"),
+        ("measure", "measuring"),
+        ("hold", "hold"),
+        ("drain", "draining"),
+    ],
+)
+def test_every_phase_has_its_word(phase: str, word: str) -> None:
+    assert counts(Totals(phase=phase, started=1), 1).startswith(f"{word}: 1 sent")

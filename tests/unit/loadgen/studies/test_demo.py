@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import pytest
 from loadgen.errors import ExitCode
 from loadgen.places.operator_files import OwnCluster, OwnServer
 from loadgen.places.options import RunOptions
-from loadgen.studies.demo import STORMS, DemoOptions, files_of, run_demo
-from loadgen.studies.demo_checks import table_of
+from loadgen.studies.demo import run_demo
+from loadgen.studies.demo_figures import table_of
+from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
 from loadgen.topics.reading import read_own_topics
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
@@ -79,6 +81,11 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     assert "answered 30 of 30 listings" in sentences["stuck_harms_nobody_in_floodgate"][1]
     assert found.last_words[0].startswith("Real consumers retry.")
     assert found.exit_code is ExitCode.THRESHOLDS  # nobody measured memory
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["schema_version"], summary["passed"], summary["clients"]) == (3, False, 3)
+    assert summary["duration_seconds"] > 0  # The proof asks for it.
+    assert [each["name"] for each in summary["checks"]] == [each.name for each in found.checks]
+    assert summary["runs"]["pulsar"]["reasons"] == {"TooManyRequests": 2}
     rows = {row[0]: row[1:] for row in table_of(list(found.stuck.values()))[1]}
     assert rows["  refused"] == ["10", "0"]
     assert rows["due while it reads nothing"] == ["10", "10"]

@@ -16,12 +16,12 @@ from loadgen.studies.dry_run import (
     DryRun,
     Machine,
     dry_run,
+    duration,
     needs_table,
-    plot,
-    schedule_table,
     this_machine,
     told,
 )
+from loadgen.studies.schedule import plot, schedule_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +52,10 @@ def needs(wanted: Document | None = None, machine: Machine = ROOMY, **options: A
     return dry_run(wanted or document(), RunOptions(**options), machine)
 
 
+def needed(*given: Any, **options: Any) -> dict[str, int]:
+    return {each.what: each.needed for each in needs(*given, **options).needs}
+
+
 def test_the_schedule_of_each_group() -> None:
     # When
     go, beat, silent = needs().groups
@@ -67,27 +71,28 @@ def test_the_schedule_of_each_group() -> None:
 
 def test_connections_descriptors_and_ports() -> None:
     # When
-    found = needs()
+    found = needed()
     # Then
-    assert (found.connections, found.ports) == (115, {"127.0.0.1": 115})
-    assert {each.name: (each.count, each.descriptors) for each in found.processes} == {
-        "worker": (2, 58 + 64),
-        "proxy": (1, 115 + 115 + 64),
-        "broker": (1, 115 + 64),
-    }
-    assert (found.topics, found.connecting_at_once) == (4000, 115)
-    shared = {each.name: each.descriptors for each in needs(document("floodgate")).processes}
-    assert (shared["proxy"], shared["broker"]) == (115 + 8 + 64, 8 + 64)
+    assert (found["connections through the proxy"], found["ports, 127.0.0.1"]) == (115, 115)
+    assert found["descriptors, worker (each of 2)"] == 58 + 64
+    assert found["descriptors, proxy"] == 115 + 115 + 64
+    assert found["descriptors, broker"] == 115 + 64
+    assert found["connecting at once"] == 115
+    assert "disk, with 4,000 topics" in found
+    shared = needed(document("floodgate"))
+    assert (shared["descriptors, proxy"], shared["descriptors, broker"]) == (115 + 8 + 64, 8 + 64)
 
 
 def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
     # Given
     group = "{name: java, do: discover, library: java-watch, count: 50}"
     wanted = parse_document(f"{{servers: {{proxy: {{}}}}, clients: [{group}]}}")
-    direct = parse_document(f"{{clients: [{group}]}}")
+    # When
+    through, direct = needed(wanted), needed(parse_document(f"{{clients: [{group}]}}"))
     # Then
-    assert (needs(wanted).connections, needs(wanted).tunnels) == (100, 50)
-    assert (needs(direct).connections, needs(direct).tunnels) == (50, 0)
+    assert (through["connections through the proxy"], through["of them tunnels"]) == (100, 50)
+    assert direct["connections to the broker"] == 50
+    assert "of them tunnels" not in direct
 
 
 def test_bytes_under_way_end_when_they_are_read_and_those_unread_never() -> None:
@@ -96,55 +101,88 @@ def test_bytes_under_way_end_when_they_are_read_and_those_unread_never() -> None
         "{name: beat, do: list, count: 4, arrive: {kind: constant, rate: 1/s}, read: {rate: 51020}}"
     )
     silent = "{name: silent, do: list, count: 1, pipelined: 3, read: {never: true}}"
-    topics = "topics: {namespaces: 1, per_namespace: 1000}"
+    topics, name = (
+        "topics: {namespaces: 1, per_namespace: 1000}",
+        "bytes under way at once, at most",
+    )
     # Then
-    assert needs(parse_document(f"{{{topics}, clients: [{beat}]}}")).bytes_at_once == 2 * ANSWER
-    both = parse_document(f"{{{topics}, clients: [{beat}, {silent}]}}")
-    assert needs(both).bytes_at_once == 5 * ANSWER
+    assert needed(parse_document(f"{{{topics}, clients: [{beat}]}}"))[name] == 2 * ANSWER
+    assert needed(parse_document(f"{{{topics}, clients: [{beat}, {silent}]}}"))[name] == 5 * ANSWER
 
 
 def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
     # Given
-    elsewhere = needs(service_url="pulsar://10.0.0.1:6650", admin_urls={"proxy": "http://a:80"})
+    where = {"service_url": "pulsar://10.0.0.1:6650", "admin_urls": {"proxy": "http://a:80"}}
+    elsewhere = needed(**where)
     # Then
-    assert [each.name for each in elsewhere.processes if each.own] == ["worker"]
-    assert (elsewhere.through_proxy, elsewhere.topics) == (True, 0)
-    assert elsewhere.ports == {"this machine": 115}
-    assert ["descriptors, broker", "179", "unknown"] in needs_table(elsewhere)[1]
+    assert [name for name in elsewhere if name.startswith("memory, ")] == [
+        "memory, worker (each of 2), about"
+    ]
+    assert {"connections through the proxy", "disk, with 0 topics"} <= set(elsewhere)
+    assert elsewhere["ports, this machine"] == 115
+    assert ["descriptors, broker", "179", "unknown"] in needs_table(needs(**where))[1]
 
 
 def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
-    found = needs(place="virtual")
-    assert (found.processes, found.ports, found.connecting_at_once) == ((), {}, 0)
-    assert not replace(found, machine=Machine(1, 1, 1, 1, 1 << 50)).obstacles
+    found = needs(machine=Machine(1, 1, 1, 1, 1 << 50), place="virtual")
+    assert [each.what.partition(" ")[0] for each in found.needs] == ["bytes", "bytes", "disk,"]
+    assert not found.obstacles
 
 
 @pytest.mark.parametrize(
     ("machine", "said"),
     [
-        (replace(ROOMY, descriptors=100), "the worker needs 122 descriptors and the hard limit"),
-        (replace(ROOMY, ports=100), "115 connections from 127.0.0.1 need a port each"),
-        (replace(ROOMY, backlog=100), "115 clients connect at once, and net.core.somaxconn"),
-        (replace(ROOMY, memory_bytes=1 << 20), "of memory are needed and 1.0 MB are available"),
-        (replace(ROOMY, disk_bytes=1 << 10), "of disk are needed and 1 kB are free"),
+        (
+            replace(ROOMY, descriptors=100),
+            r"descriptors, worker \(each of 2\): 122 are needed and 100 are there: raise",
+        ),
+        (
+            replace(ROOMY, ports=100),
+            r"ports, 127\.0\.0\.1: 115 are needed and 100 are there: widen",
+        ),
+        (
+            replace(ROOMY, backlog=100),
+            r"connecting at once: 115 are .*: raise net\.core\.somaxconn",
+        ),
+        (
+            replace(ROOMY, memory_bytes=1 << 20),
+            r"memory in all, about: .* and 1\.0 MB are there: use",
+        ),
+        (replace(ROOMY, disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
     ],
 )
 def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, said: str) -> None:
-    # Given
-    found = needs(machine=machine)
-    # Then
-    assert any(said in each and ": " in each for each in found.obstacles)
     with pytest.raises(UsageError, match=said):
-        found.require_fit()
+        needs(machine=machine).require_fit()
     needs().require_fit()
+
+
+@pytest.mark.parametrize(
+    ("phases", "said"),
+    [
+        ("{measure: 20s}", "It takes at most 25.0 s (measuring 20.0 s, draining 5.00 s)."),
+        (
+            "{warm_up: 1s, measure: 20s, hold: 3s, drain: 0s}, repeats: 2",
+            "It takes at most 48.0 s (2 runs of warm-up 1.00 s, measuring 20.0 s, hold 3.00 s).",
+        ),
+    ],
+)
+def test_how_long_it_takes_is_said_by_its_phases(phases: str, said: str) -> None:
+    group = "{name: beat, do: list, count: 1, every: 1s}"
+    found = needs(parse_document(f"{{clients: [{group}], phases: {phases}}}"))
+    assert duration(found) == said
+    assert told(found)["seconds_at_most"] == found.seconds
+    once = parse_document("{clients: [{name: once, do: list, count: 1}]}")
+    assert duration(needs(once)).endswith(", and less if all clients are done before.")
 
 
 @pytest.mark.parametrize("clients", [1, 20_000, 20_001, 100_000])
 def test_every_client_has_a_port_of_one_source(clients: int) -> None:
     group = f"{{name: a, do: list, count: {clients}}}"
-    found = needs(parse_document(f"{{clients: [{group}]}}"))
-    assert sum(found.ports.values()) == clients
-    assert max(found.ports.values()) <= 20_000
+    found = needed(parse_document(f"{{clients: [{group}]}}"))
+    ports = [count for name, count in found.items() if name.startswith("ports, ")]
+    assert sum(ports) == clients
+    assert max(ports) <= 20_000
 
 
 @pytest.mark.parametrize("name", list(shipped()))
@@ -152,12 +190,12 @@ def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path
     # When
     found = dry_run(read_document(name), RunOptions(out=tmp_path))
     # Then
-    heads, rows = schedule_table(found)
+    heads, rows = schedule_table(found.groups)
     assert len(rows) == len(found.groups)
     assert {len(row) for row in rows} == {len(heads)}
     assert {len(row) for row in needs_table(found)[1]} == {3}
     again = json.loads(json.dumps(told(found)))
-    assert again["answers"] == sum(group["starts"] for group in again["groups"])
+    assert [group["starts"] for group in again["groups"]] == [len(g.starts) for g in found.groups]
 
 
 def test_this_machine_is_read_where_there_is_no_folder_yet(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.find_limit import bisect, find_limit, in_words
 from loadgen.studies.points import Study
-from loadgen.studies.sweep import Range
+from loadgen.studies.varied import Range
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 

@@ -1,0 +1,108 @@
+"""The settings that a study varies, as the command line or a file names them, and their values."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from loadgen.documents.tree import Branch, Row, parse_values
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.studies.points import Value
+
+MOST_POINTS = 10_000
+FAR_APART = 4
+
+
+class Varied(NamedTuple):
+    """A setting by its path, and the values that it takes."""
+
+    path: str
+    values: tuple[Value, ...]
+
+
+class Range(NamedTuple):
+    """A setting by its path, and two ends."""
+
+    path: str
+    low: float
+    high: float
+
+    @property
+    def whole(self) -> bool:
+        """True if only whole numbers are between them."""
+        return self.low == int(self.low) and self.high == int(self.high)
+
+    def exact(self, value: float) -> float | int:
+        """Return a value as it is tried."""
+        return round(value) if self.whole else value
+
+    def spread(self, count: int) -> list[float | int]:
+        """Return so many values, both ends among them; by their ratio where those are far apart."""
+        far = self.low > 0 and self.high / self.low > FAR_APART
+        spaced = np.geomspace if far else np.linspace
+        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count).tolist())))
+
+
+def parse_range(text: str) -> Range:
+    """Return the path and the ends of ``clients.all.count=10..1000``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    path, _, ends = text.partition("=")
+    first, _, last = ends.partition("..")
+    try:
+        found = Range(path.strip(), float(first), float(last))
+    except ValueError:
+        found = Range("", 0.0, 0.0)
+    if not (found.path and -math.inf < found.low < found.high < math.inf):
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
+            "clients.all.count=10..1000"
+        )
+    return found
+
+
+def parse_varied(text: str) -> Varied:
+    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
+
+    Raises:
+        UsageError: The text is not of one of these forms.
+    """
+    path, _, values = text.partition("=")
+    if ".." in values:
+        between, _, count = text.rpartition("/")
+        if not count.isdecimal() or not 2 <= int(count) <= MOST_POINTS:
+            raise UsageError(
+                f"--vary {text[:80]!r} does not say how many values: write PATH=LOW..HIGH/COUNT, "
+                "for example clients.all.count=10..1000/5"
+            )
+        found = parse_range(between)
+        return Varied(found.path, tuple(found.spread(int(count))))
+    row = parse_values(f"[{values}]", "--vary")
+    if not path.strip() or not isinstance(row, Row) or not row:
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
+            "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
+        )
+    return Varied(path.strip(), tuple(json.loads(json.dumps(row))))
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, str(file))
+    rows = found.values() if isinstance(found, Branch) else [None]
+    if not all(isinstance(each, Row) and each for each in rows):
+        raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]

@@ -1,0 +1,97 @@
+"""``loadgen sweep``, ``find-limit`` and ``compare`` tell a program one object, and what made it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen import __main__ as command_line
+from loadgen.errors import ExitCode
+from proto.version import VERSION
+from tests.support.runs.recorded_run import record_run, request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """
+clients: [{name: steady, do: list, count: 2}]
+topics: {namespaces: 1, per_namespace: 10}
+phases: {measure: 1s, drain: 1s}
+expect: [list.answered == 100%]
+"""
+
+
+@pytest.fixture
+def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Runs a command; returns its exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(TEXT)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["loadgen", *words])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return run
+
+
+def told_by(loadgen, *words: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = loadgen(*words, "--json")
+    told = json.loads(out)
+    command = f"loadgen {' '.join(words)} --json"
+    assert told.pop("produced_by") == {"loadgen": VERSION, "command_line": command}
+    return code, told
+
+
+def test_a_sweep_tells_its_points(loadgen) -> None:
+    words = ("sweep", "mine.yaml", "--vary", "clients.steady.count=1,2")
+    code, told = told_by(loadgen, *words, "--workers", "1")
+    assert (code, told["schema_version"], told["scenario"]) == (0, 1, "mine.yaml")
+    assert [each["values"]["clients.steady.count"] for each in told["points"]] == [1, 2]
+    # and the same for people
+    table, *written = loadgen(*words)[1].splitlines()
+    assert table.split()[:2] == ["clients.steady.count", "back"]
+    assert [line.rpartition("/")[2] for line in written[-2:]] == ["sweep.parquet", "sweep.svg"]
+
+
+def test_a_search_tells_its_bracket(loadgen) -> None:
+    words = ("find-limit", "mine.yaml", "--vary", "clients.steady.count=1..2")
+    code, told = told_by(loadgen, *words)
+    assert (code, told["schema_version"], told["kind"]) == (ExitCode.THRESHOLDS, 1, "all")
+    assert told["probes"] == [[1, True], [2, True]]
+
+
+def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        record_run(tmp_path / name, [request()], title=name)
+    code, told = told_by(loadgen, "compare", "a", "b")
+    assert (code, told["schema_version"]) == (0, 3)
+    assert told["groups"] == {"a": ["a"], "b": ["b"]}
+    sides = {each["figure"]: each["sides"] for each in told["figures"]}
+    assert sides["answered"] == [{"values": [1]}, {"values": [1]}]
+    # and the same for people
+    out = loadgen("compare", "a", "b", "--markdown", "x.md")[1]
+    assert "Whether they agree needs 5 repeats of each." in out
+    assert "steady.list response p50  100 ms  100 ms" in out
+    assert (tmp_path / "x.md").read_text().startswith("# a beside b")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sweep", "mine.yaml", "--vary", "seed=1,2", "--repeats", "0"),
+        ("sweep", "mine.yaml", "--vary", "seed=1,2", "--workers", "0"),
+        ("compare", "mine.yaml", "--profiles", "--repeats", "0"),
+        ("topics", "--namespaces", "0"),
+        ("demo", "--clients", "0"),
+        ("picture", "a", "--columns", "0"),
+        ("load", "a", "--concurrency", "0"),
+    ],
+)
+def test_none_of_something_is_refused_in_a_sentence(loadgen, words: tuple[str, ...]) -> None:
+    assert loadgen(*words) == (ExitCode.USAGE, "", f"loadgen: {words[-2]} 0: must be at least 1\n")

@@ -1,0 +1,48 @@
+"""Values of settings are read as a document has them; what is of another form is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.errors import UsageError
+from loadgen.studies.varied import Varied, parse_grid, parse_range, parse_varied
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a.b=10,010,no,true", (10, "010", "no", True)),
+        ("a.b=100kB/s,{kind: at-once}", ("100kB/s", {"kind": "at-once"})),
+        ("a.b=10..1000/3", (10, 100, 1000)),
+        ("a.b=1..3/3", (1, 2, 3)),
+        ("a.b=0.5..1/2", (0.5, 1.0)),
+    ],
+)
+def test_values_are_read_as_a_document_has_them(text: str, values: tuple[Any, ...]) -> None:
+    assert parse_varied(text) == Varied("a.b", values)
+
+
+@pytest.mark.parametrize("text", ["a.b", "a.b=", "=1", "a.b=1..2", "a.b=2..1/3", "a.b=1..2/x"])
+def test_values_of_another_form_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--vary"):
+        parse_varied(text)
+
+
+def test_a_range_has_two_numbers() -> None:
+    assert parse_range("a.b=1..10") == ("a.b", 1.0, 10.0)
+    for text in ("a.b=10..1", "a.b=x..1", "a.b=1", "a.b=1..inf"):
+        with pytest.raises(UsageError, match=r"PATH=LOW\.\.HIGH"):
+            parse_range(text)
+
+
+def test_a_grid_is_a_list_of_values_for_each_path(tmp_path: Path) -> None:
+    file = tmp_path / "grid.yaml"
+    assert parse_grid("a.b: [1, 2]\nc: [no]", file) == [Varied("a.b", (1, 2)), Varied("c", ("no",))]
+    for text in ("a: 1", "[1]", "a: []"):
+        with pytest.raises(UsageError, match="--grid"):
+            parse_grid(text, file)
