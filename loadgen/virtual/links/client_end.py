@@ -122,10 +122,9 @@ class ClientEnd(asyncio.Transport):
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
         """See where frames begin and end."""
-        if self._gone:
-            return
-        for buffer in buffers:
-            self._scan(buffer)
+        if not self._gone:
+            for buffer in buffers:
+                self._scan(buffer)
 
     def _scan(self, buffer: Buffer) -> None:
         if self._head:
@@ -140,15 +139,13 @@ class ClientEnd(asyncio.Transport):
                 self._frame = frame = ReceivedFrame(self._scanned, end)
                 self._frames.append(frame)
             left = frame.end - self._scanned
-            if size < left:
+            if size <= left:
                 frame.pieces.append(buffer)
                 self._scanned += size
+                self._frame = None if size == left else frame
                 return
-            frame.pieces.append(buffer if size == left else memoryview(buffer)[:left])
-            self._scanned += left
-            self._frame = None
-            if size == left:
-                return
+            frame.pieces.append(memoryview(buffer)[:left])
+            self._scanned, self._frame = frame.end, None
             buffer = memoryview(buffer)[left:]
 
     def arriving(self) -> None:
@@ -199,7 +196,6 @@ class ClientEnd(asyncio.Transport):
         while self._frames and not self._gone:
             frame = self._frames[0]
             if not frame.begun and frame.start < read:
-                frame.begun = True
                 self._begin(frame)
             if frame.end > read:
                 return
@@ -208,6 +204,7 @@ class ClientEnd(asyncio.Transport):
 
     def _begin(self, frame: ReceivedFrame) -> None:
         """Let the client note the first byte of a frame."""
+        frame.begun = True
         self._client.bytes_received(1)
         found = listing_in(frame)
         if found is not None:
