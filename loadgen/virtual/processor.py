@@ -37,8 +37,7 @@ class Processor:
 
     def charge(self, seconds: float) -> None:
         """Let work take its time; what is sent from now on leaves when it is done."""
-        now = self._loop._now
-        self.busy_until = (self.busy_until if self.busy_until > now else now) + seconds
+        self.busy_until = self.done_at + seconds
 
     @property
     def done_at(self) -> float:
@@ -48,22 +47,17 @@ class Processor:
 
     def serve(self, work: Callable[..., object], *args: object) -> None:
         """Do some work when what came before it is done."""
-        if self._armed or self.busy_until > self._loop._now:
-            self._waiting.append((work, args))
-            if not self._armed:
-                self._armed = True
-                self._loop.after(self.busy_until, self._next)
-        else:
-            work(*args)
+        self._waiting.append((work, args))
+        if not self._armed:
+            self._next()
 
     def _next(self) -> None:
-        if self.busy_until > self._loop._now:  # a timer's work came in between
+        if self.busy_until > self._loop._now:
+            self._armed = True
             self._loop.after(self.busy_until, self._next)
             return
         work, args = self._waiting.popleft()
-        if self._waiting:
-            work(*args)
+        self._armed = more = bool(self._waiting)
+        work(*args)
+        if more:
             self._loop.after(self.busy_until, self._next)
-        else:
-            self._armed = False
-            work(*args)

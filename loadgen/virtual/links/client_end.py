@@ -1,18 +1,27 @@
-"""A client's end of a simulated connection: frames as they arrive, at the speed it reads.
+"""A client's end of a simulated connection: the code of the client is that of a real run.
 
-Nothing is copied and little is looked at: where frames begin and end is seen when they are sent,
-and when they have been read whole the client is handed their pieces.
+The client is handed whole frames instead of bytes, when its reader will have read them. Nothing is
+copied and little is looked at: where frames begin and end is seen when they are sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from loadgen.engine.answer_stream import Listing
+from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
+from proto.frames import HEAD_BYTES
+from proto.parsing.parser import parse_command
+from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import proto.PulsarApi_pb2 as pb
     from loadgen.engine.answers import AnswerBody
+    from loadgen.engine.connection import LoadConnection
     from loadgen.virtual.links.pipe import Pipe
     from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
@@ -20,6 +29,8 @@ if TYPE_CHECKING:
     Buffer = bytes | memoryview
 
 _LENGTH_BYTES = 4
+_HEADER_BYTES = 8
+_MOST_PARSED = 10_000
 
 
 class ReceivedFrame:
@@ -39,46 +50,29 @@ class ReceivedFrame:
         self.body: AnswerBody | None = None
         self.request_id = self.offset = 0
 
-    @property
-    def size_bytes(self) -> int:
-        """Its length, with the length field."""
-        return self.end - self.start
 
+class ClientEnd(asyncio.Transport):
+    """A client's transport, and the sink of what is sent to it.
 
-class Client(Protocol):
-    """A client, as its connection knows it."""
-
-    def connected(self) -> None:
-        """Learn that the connection stands; nothing was said yet."""
-
-    def frame_begins(self, frame: ReceivedFrame) -> None:
-        """Learn that the first byte of a frame was read."""
-
-    def frame_received(self, frame: ReceivedFrame) -> None:
-        """Take a frame that was read whole."""
-
-    def disconnected(self, error: Exception | None) -> None:
-        """Learn that the server has closed the connection, or with an error reset it."""
-
-
-class ClientEnd:
-    """A client's end, and the sink of what is sent to it.
-
-    Attributes:
-        reader: Says how fast it reads.
+    Args:
+        parsed: Commands by their bytes, of all clients: the same bytes are parsed once.
     """
 
     __slots__ = (
-        "_client", "_due", "_frame", "_frames", "_gone", "_head", "_loop", "_scanned",
-        "_server_ended", "incoming", "out", "reader",
+        "_client", "_due", "_frame", "_frames", "_gone", "_head", "_loop", "_parsed", "_reader",
+        "_scanned", "_server_ended", "incoming", "out",
     )  # fmt: skip
 
-    def __init__(self, loop: VirtualLoop, client: Client, reader: Reader) -> None:
-        self.reader = reader
+    def __init__(
+        self, loop: VirtualLoop, client: LoadConnection, parsed: dict[bytes, pb.BaseCommand]
+    ) -> None:
+        super().__init__()
         self.out: Pipe
         self.incoming: Pipe
         self._loop = loop
         self._client = client
+        self._parsed = parsed
+        self._reader = self._own_reader()
         self._frames: deque[ReceivedFrame] = deque()
         self._frame: ReceivedFrame | None = None
         self._head = b""
@@ -86,12 +80,18 @@ class ClientEnd:
         self._due = -1.0
         self._server_ended = self._gone = False
 
-    def send(self, *frames: bytes) -> None:
-        """Send frames at once."""
-        if not self._gone:
-            self.out.send(frames, sum(map(len, frames)))
+    # -- the client's transport ---------------------------------------------------------------
 
-    def close(self) -> None:
+    def write(self, data: bytes) -> None:  # type: ignore[override]
+        """Send at once."""
+        if not self._gone:
+            self.out.send((data,), len(data))
+
+    def is_closing(self) -> bool:
+        """Tell whether nothing can be sent any more."""
+        return self._gone
+
+    def abort(self) -> None:
         """Close at once: a reset if there is something that was not read."""
         if not self._gone:
             self._gone = True
@@ -100,20 +100,31 @@ class ClientEnd:
             self._frames.clear()
             self.out.end(reset=unread)
 
-    def read_by(self, reader: Reader) -> None:
-        """Read at another speed from now on."""
+    def pause_reading(self) -> None:
+        """Read nothing, until told otherwise."""
+        self._read_by(NEVER)
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._read_by(self._own_reader())
+
+    def _own_reader(self) -> Reader:
+        """Return what reads as fast as the client does, from now on."""
+        budget = self._client.budget
+        return UNLIMITED if budget is None else Paced(budget.rate, self._loop._now)
+
+    def _read_by(self, reader: Reader) -> None:
         self.arriving()
-        self.reader = reader
+        self._reader = reader
         self.arrived()
 
     # -- the sink of ``incoming`` -------------------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
         """See where frames begin and end."""
-        if self._gone:
-            return
-        for buffer in buffers:
-            self._scan(buffer)
+        if not self._gone:
+            for buffer in buffers:
+                self._scan(buffer)
 
     def _scan(self, buffer: Buffer) -> None:
         if self._head:
@@ -128,21 +139,19 @@ class ClientEnd:
                 self._frame = frame = ReceivedFrame(self._scanned, end)
                 self._frames.append(frame)
             left = frame.end - self._scanned
-            if size < left:
+            if size <= left:
                 frame.pieces.append(buffer)
                 self._scanned += size
+                self._frame = None if size == left else frame
                 return
-            frame.pieces.append(buffer if size == left else memoryview(buffer)[:left])
-            self._scanned += left
-            self._frame = None
-            if size == left:
-                return
+            frame.pieces.append(memoryview(buffer)[:left])
+            self._scanned, self._frame = frame.end, None
             buffer = memoryview(buffer)[left:]
 
     def arriving(self) -> None:
         """Read what was visible until now, as far as its speed allows."""
         incoming = self.incoming
-        read = self.reader.read_by(self._loop._now, incoming.read, incoming.visible)
+        read = self._reader.read_by(self._loop._now, incoming.read, incoming.visible)
         if read > incoming.read:
             incoming.was_read(read)
 
@@ -158,7 +167,7 @@ class ClientEnd:
         incoming = self.incoming
         wanted = self._wanted()
         if wanted > incoming.read:
-            when = self.reader.moment_of(wanted, self._loop._now, incoming.read, incoming.visible)
+            when = self._reader.moment_of(wanted, self._loop._now, incoming.read, incoming.visible)
             if when is not None and when != self._due:
                 self._due = when
                 self._loop.after(when, self._is_due, when)
@@ -187,12 +196,42 @@ class ClientEnd:
         while self._frames and not self._gone:
             frame = self._frames[0]
             if not frame.begun and frame.start < read:
-                frame.begun = True
-                self._client.frame_begins(frame)
+                self._begin(frame)
             if frame.end > read:
                 return
             self._frames.popleft()
-            self._client.frame_received(frame)
+            self._receive(frame)
+
+    def _begin(self, frame: ReceivedFrame) -> None:
+        """Let the client note the first byte of a frame."""
+        frame.begun = True
+        self._client.bytes_received(1)
+        found = listing_in(frame)
+        if found is not None:
+            frame.request_id, frame.offset = found
+            frame.body = self._client.new_body(frame.request_id)
+
+    def _receive(self, frame: ReceivedFrame) -> None:
+        """Hand over a frame that was read whole."""
+        client, body, offset = self._client, frame.body, frame.offset
+        client.bytes_received(frame.end - frame.start - 1)
+        if body is None:
+            client.receive(self._command_in(frame))
+        else:
+            for piece in frame.pieces:
+                if offset < len(piece):
+                    body.feed(memoryview(piece)[offset:])
+                offset = max(0, offset - len(piece))
+            client.receive(Listing(frame.request_id, body))
+
+    def _command_in(self, frame: ReceivedFrame) -> pb.BaseCommand:
+        data, known = b"".join(frame.pieces), self._parsed
+        command = known.get(data)
+        if command is None:
+            if len(known) >= _MOST_PARSED:
+                known.clear()
+            command = known[data] = parse_command(data[_HEADER_BYTES:])
+        return command
 
     def ended(self, *, reset: bool) -> None:
         """Learn that the server has ended the connection."""
@@ -207,4 +246,13 @@ class ClientEnd:
     def _over(self, error: Exception | None) -> None:
         if not self._gone:
             self._gone = True
-            self._client.disconnected(error)
+            self._client.connection_lost(error)
+
+
+def listing_in(frame: ReceivedFrame) -> tuple[int, int] | None:
+    """Return a listing's request id and where its body begins in the frame; None if it is none."""
+    head = bytes(frame.pieces[0][: _LENGTH_BYTES + HEAD_BYTES])
+    if len(head) < _LENGTH_BYTES + HEAD_BYTES and len(frame.pieces) > 1:
+        head = b"".join(frame.pieces[:4])
+    found = read_topics_head(head[_LENGTH_BYTES:])
+    return None if found is None else (found[0], found[1] + _LENGTH_BYTES)

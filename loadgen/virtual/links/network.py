@@ -17,8 +17,8 @@ from server.connection.listener import Listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.virtual.links.client_end import Client
-    from loadgen.virtual.links.reading import Reader
+    import proto.PulsarApi_pb2 as pb
+    from loadgen.engine.connection import LoadConnection
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
     from server.connection.listener import Listen
@@ -53,6 +53,7 @@ class Network:
         self.loop = loop
         self.clock = VirtualClock(loop)
         self._client_ports = _FIRST_CLIENT_PORT
+        self._parsed: dict[bytes, pb.BaseCommand] = {}
         loop.dial = self.dial
 
     def listening(self, processor: Processor) -> Listen:
@@ -78,9 +79,7 @@ class Network:
 
     # -- connections --------------------------------------------------------------------------
 
-    def connect(
-        self, client: Client, reader: Reader, port: int, receive_buffer_bytes: int
-    ) -> ClientEnd:
+    def connect(self, client: LoadConnection, port: int, receive_buffer_bytes: int) -> ClientEnd:
         """Connect a client, who is told when the connection stands.
 
         Raises:
@@ -90,14 +89,14 @@ class Network:
         if door is None:
             raise ConnectionRefusedError(111, "Connection refused")
         loop, accepted = self.loop, self._transport(door.processor, port)
-        end = ClientEnd(loop, client, reader)
+        end = ClientEnd(loop, client, self._parsed)
         answers = kernel_buffers(door.send_buffer_bytes, receive_buffer_bytes)
         questions = kernel_buffers(0, 1 << 21)
         end.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
         end.out = accepted.incoming = Pipe(loop, questions, None, lambda: end.out.go_on())
         end.incoming.sink, end.out.sink = end, accepted
         self._reach(loop.time(), door, accepted)
-        loop.after(loop.time() + 2 * LATENCY_SECONDS, client.connected)
+        loop.after(loop.time() + 2 * LATENCY_SECONDS, client.connection_made, end)
         return end
 
     async def dial(

@@ -98,10 +98,7 @@ class Pipe:
         """Let the kernel take what it has room for."""
         before, buffers = self.taken, self.buffers
         space = buffers.first_send_bytes if self._is_new else buffers.send_bytes
-        while (free := space - self.taken + self.moved) > 0:
-            taking = min(self.sent - self.taken, free)
-            if not taking:
-                break
+        while (taking := min(self.sent - self.taken, space - self.taken + self.moved)) > 0:
             self.taken += taking
             self._move()
         if self._processor is not None and self.taken > before:
