@@ -237,7 +237,7 @@ class LoadClient(RowWriter):
         due: float | None = None,
     ) -> Answer:
         """List the topics of its namespace; the answer is what the server told."""
-        chosen = tuple(sorted((properties or {}).items()))
+        chosen = tuple(sorted(properties.items())) if properties else ()
         key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
         selection = Selection(key, topics_hash, names_wanted, matching)
