@@ -1,4 +1,4 @@
-"""Clients that look topics up at intervals."""
+"""Clients that look topics up at intervals, and follow redirects."""
 
 from __future__ import annotations
 

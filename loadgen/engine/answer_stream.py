@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.parsing.parser import parse_command
-from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,4 +131,7 @@ class AnswerStream:
 
 
 def _number(varint: bytes) -> int:
-    return decode_varint(varint, 0)[0]
+    value = 0
+    for byte in reversed(varint):
+        value = value << 7 | byte & 0x7F
+    return value

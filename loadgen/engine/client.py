@@ -15,7 +15,14 @@ import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
-from loadgen.engine.connection import BrokerAddress, Failed, LoadConnection, OnPushed, Selection
+from loadgen.engine.connection import (
+    EVERYTHING,
+    BrokerAddress,
+    Failed,
+    LoadConnection,
+    OnPushed,
+    Selection,
+)
 from loadgen.engine.frames import list_frame, lookup_frame
 from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
 from loadgen.engine.writing import RowWriter
@@ -34,7 +41,6 @@ ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""
 MOST_REDIRECTS = 20
 """Redirects that a lookup follows, as Java's maxLookupRedirects."""
-_NO_NAMES = Selection()
 
 
 class Answer(NamedTuple):
@@ -179,7 +185,7 @@ class LoadClient(RowWriter):
         frame: Callable[[int], bytes],
         *,
         due: float | None = None,
-        selection: Selection = _NO_NAMES,
+        selection: Selection = EVERYTHING,
         request_id: int | None = None,
         item: str = "",
     ) -> Answer:
@@ -237,7 +243,7 @@ class LoadClient(RowWriter):
         due: float | None = None,
     ) -> Answer:
         """List the topics of its namespace; the answer is what the server told."""
-        chosen = tuple(sorted((properties or {}).items()))
+        chosen = tuple(sorted(properties.items())) if properties else ()
         key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
         selection = Selection(key, topics_hash, names_wanted, matching)

@@ -103,7 +103,7 @@ class Waiting(NamedTuple):
     selection: Selection
 
 
-_EVERYTHING = Selection()
+EVERYTHING = Selection()
 
 
 class LoadConnection(asyncio.BufferedProtocol):
@@ -167,7 +167,7 @@ class LoadConnection(asyncio.BufferedProtocol):
             transport.write(frame)
 
     def request(
-        self, request_id: int, frame: bytes, row: RequestRow, selection: Selection = _EVERYTHING
+        self, request_id: int, frame: bytes, row: RequestRow, selection: Selection = EVERYTHING
     ) -> asyncio.Future[Any]:
         """Send a request; the result is its answer, or a Failed.
 
@@ -247,7 +247,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     def new_body(self, request_id: int) -> AnswerBody:
         """Return the place for a listing that has begun to arrive."""
-        waiting, selection = self._waiting.get(request_id), _EVERYTHING
+        waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:
             selection = waiting.selection
             waiting.row.first_byte = self.context.time.seconds()

@@ -24,7 +24,7 @@ class ReadBudget:
     """Bytes that one reader may take now. Mutable state: the tokens and when they were counted.
 
     Args:
-        rate_bytes_per_second: The reading speed; 0 is unlimited.
+        rate_bytes_per_second: The reading speed; who reads as fast as it comes has no budget.
         now_seconds: The moment from which tokens accrue.
 
     Attributes:
@@ -39,15 +39,12 @@ class ReadBudget:
 
     def available_bytes(self, now_seconds: float) -> int:
         """Return how many bytes may be read at ``now_seconds``; 0 says: wait."""
-        if self.rate <= 0:
-            return LARGEST_QUANTUM_BYTES
         self._accrue(now_seconds)
         return min(int(self._tokens), LARGEST_QUANTUM_BYTES)
 
     def spend(self, size_bytes: int) -> None:
         """Take the tokens of bytes that were read."""
-        if self.rate > 0:
-            self._tokens -= size_bytes
+        self._tokens -= size_bytes
 
     def pause_seconds(self, now_seconds: float) -> float:
         """Return how long to leave the socket alone; 0 while half a quantum is left.
@@ -55,7 +52,7 @@ class ReadBudget:
         A lower budget waits for a whole quantum: tokens come in all the time, and reading them
         byte by byte would cost more than it brings.
         """
-        if self.rate <= 0 or self.available_bytes(now_seconds) * 2 >= self._quantum:
+        if self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
         return (self._quantum - self._tokens) / self.rate
 

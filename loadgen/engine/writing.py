@@ -39,15 +39,15 @@ class RowWriter:
         self.namespace = plan.namespace.name
         self.now: Callable[[], float] = context.time.seconds
         self.stopping = asyncio.Event()
+        self._whose = plan.number, plan.group.name, plan.group.family
         self._under_way = 0
         self._idle = asyncio.Event()
 
     def event(self, what: str, value: float | None = None, text: str = "") -> None:
         """Write a row of the table of events."""
-        group = self.group
-        at, of = self.now(), (self.plan.number, group.name, group.family, self.namespace)
-        self.context.rows.events.append(EventRow(at, *of, what, value, text))
-        self.context.totals.clients[f"{group.name} {what}"] += 1
+        row = EventRow(self.now(), *self._whose, self.namespace, what, value, text)
+        self.context.rows.events.append(row)
+        self.context.totals.clients[f"{self.group.name} {what}"] += 1
 
     def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
         """Begin a row; :meth:`end_row` ends it."""
@@ -57,10 +57,7 @@ class RowWriter:
         return row
 
     def _row(self, operation: str, due: float, item: str = "") -> RequestRow:
-        number, group = self.plan.number, self.group
-        return RequestRow(
-            number, group.name, group.family, operation, self.namespace, due, item=item
-        )
+        return RequestRow(*self._whose, operation, self.namespace, due, item=item)
 
     def _finished(self) -> None:
         self._under_way -= 1

@@ -25,7 +25,7 @@ from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.clients import Namespace, TaskShare, client_plans
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
@@ -306,9 +306,7 @@ class Task:
         for row in self.context.rows.requests:
             if row.sent is not None:
                 first.setdefault(row.client, row.sent - row.due)
-        versions: Sequence[str] = sorted(
-            {each.server_version for each in self._clients if each.server_version}
-        )
+        versions = {each.server_version for each in self._clients} - {""}
         return TaskFacts(
             task=self.plan.task,
             clients=len(self._clients),
@@ -317,6 +315,6 @@ class Task:
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),
-            server_version=versions[0] if versions else "",
+            server_version=min(versions, default=""),
             **watched,
         )

@@ -156,7 +156,7 @@ class _Reader:
             if not size:
                 raise ConnectionError("the server closed it")
             found.received_bytes += size
-            for received in self._stream.feed(view[:size]):
+            for received, _ in self._stream.feed(view[:size]):
                 self._take(received)
 
     def _take(self, received: Received) -> None:

@@ -111,7 +111,7 @@ class HonestPeer:
         self._last_byte = now
         self._allowed_bytes -= size
         self.received_bytes += size
-        for received in self._stream.feed(view[:size]):
+        for received, _ in self._stream.feed(view[:size]):
             self._take(received)
 
     def _take(self, received: Received) -> None:

@@ -7,9 +7,10 @@ from loadgen.engine.answer_stream import LARGEST_FRAME_BYTES, AnswerStream, List
 from loadgen.engine.answers import AnswerChecker
 from loadgen.plan.clients import Namespace
 from proto.errors import RemoteProtocolError
-from proto.frames import encode_command
+from proto.frames import encode_command, encode_payload_command
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
 
+Type = pb.BaseCommand
 EXPECTATION = Namespace(name="load/ns")
 BODY = listing_body(topic_names("load/ns", 40))
 PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
@@ -112,3 +113,27 @@ def test_other_heads_are_left_to_protobuf_which_knows_no_such_listing(command: b
     frame = (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
     with pytest.raises(RemoteProtocolError):
         feed(stream(), frame, 1)
+
+
+@pytest.mark.parametrize("step", [1, 9, 1 << 20])
+def test_a_message_comes_with_its_payload_however_the_bytes_are_cut(step: int) -> None:
+    # Given a message between two other commands
+    message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
+    message.message.consumer_id = 3
+    message.message.message_id.ledgerId = message.message.message_id.entryId = 1
+    target, data = stream(), PING + encode_payload_command(message, b"m" * 9, b"p" * 50) + PING
+    # When
+    found = [
+        each
+        for start in range(0, len(data), step)
+        for each in target.feed(memoryview(data)[start : start + step])
+    ]
+    # Then
+    assert [command.type for command, _ in found] == [Type.PING, Type.MESSAGE, Type.PING]
+    assert [payload[10:] for _, payload in found] == [b"", b"m" * 9 + b"p" * 50, b""]
+
+
+def test_no_other_command_has_a_payload() -> None:
+    ping = pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())
+    with pytest.raises(RemoteProtocolError, match="stand behind a command without payload"):
+        feed(stream(), encode_payload_command(ping, b"m", b"p"), 1 << 20)
