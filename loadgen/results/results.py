@@ -9,7 +9,6 @@ import json
 import math
 import tempfile
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -21,6 +20,7 @@ from loadgen.results.tables import TABLES, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
