@@ -207,7 +207,7 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
         lines = told.get(figure, [])
         series = [each.series("line", peak_words(each.points, unit, noun)) for each in lines]
         limits = {y for each in told.get(limit_of(figure), []) for _, y in each.points if y > 0}
-        if any(y for each in lines for _, y in each.points):
+        if any(y for each in lines for _, y in each.points) or (lines and figure == "over-idle"):
             yield _over_time(
                 runs, title, series, unit, noun or "memory", key=figure,
                 limits=[(y, f"limit {in_words(unit, y, noun)}") for y in sorted(limits)],

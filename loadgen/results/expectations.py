@@ -290,10 +290,9 @@ def _of_server(each: Expectation, results: Results, servers: _Servers) -> float 
         restarts = [at for what, at in whats if "restart" in what and each.subject in what]
         found = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
         return max((math.inf if seconds is None else seconds for seconds in found), default=None)
-    told = (figure.split(" ") for figure in each.measure.sql.split(", "))
-    rows = ((servers.get((each.subject, figure)), column) for figure, column in told)
-    value = next((float(row[column]) for row, column in rows if row is not None), None)
-    if value is None or name != "resident.rise":
-        return value
-    before = servers.get((each.subject, "resident"), {}).get("first")
-    return None if before is None else max(0.0, value - before)
+    figure, column = each.measure.sql.split(" ")
+    row = servers.get((each.subject, figure))
+    if row is None:
+        return None
+    before = row["first"] if name == "resident.rise" else 0.0
+    return max(0.0, float(row[column]) - before)

@@ -30,7 +30,7 @@ class Measure:
     Attributes:
         name: What follows the subject's dot; ``pN`` stands for any percentile.
         sql: The figure, over rows ``r`` of requests or clients; of a percentile, what it is of.
-            Of a server: the figures that tell it, the best first, each with its column.
+            Of a server: a figure, and a column of the question about servers.
         limited: The figure that is the server's own limit of it.
         noun: What is counted.
     """
@@ -57,7 +57,7 @@ def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure
 
 
 def _limiter(kind: str) -> tuple[Measure, ...]:
-    limit, most = f"{kind}.limit", f"{kind}.high max, {kind}.used max"
+    limit, most = f"{kind}.limit", f"{kind}.used max"
     return (
         Measure(f"{kind}.used.max", Unit.BYTES, most, limit),
         Measure(f"{kind}.used.final", Unit.BYTES, f"{kind}.used last", limit),
@@ -66,7 +66,6 @@ def _limiter(kind: str) -> tuple[Measure, ...]:
     )
 
 
-_RESIDENT = "resident.high max, resident max"
 OF_REQUESTS = (
     Measure("response.pN", Unit.SECONDS, "r.response_seconds"),
     Measure("response.max", Unit.SECONDS, "max(r.response_seconds)"),
@@ -88,9 +87,9 @@ OF_CLIENTS = (
 OF_SERVERS = (
     *_limiter("heap"),
     *_limiter("direct"),
-    Measure("resident.max", Unit.BYTES, _RESIDENT),
-    Measure("resident.rise", Unit.BYTES, _RESIDENT),
-    Measure("unread.max", Unit.BYTES, "unread.high max, unread max"),
+    Measure("resident.max", Unit.BYTES, "resident max"),
+    Measure("resident.rise", Unit.BYTES, "resident max"),
+    Measure("unread.max", Unit.BYTES, "unread max"),
     Measure("again.seconds", Unit.SECONDS, ""),
     Measure("cpu.seconds", Unit.SECONDS, "cpu.seconds rise"),
 )

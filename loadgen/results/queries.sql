@@ -208,17 +208,22 @@ GROUP BY w.group, w.namespace ORDER BY w.group, w.namespace
 
 -- name: servers
 -- Each figure of each server: the first, the last, the most, and how much a counter rose, which
--- began again from 0 where it fell.
-WITH stepped AS (
+-- began again from 0 where it fell; the most is its own mark, which no sample misses, if it has one.
+WITH marks AS (
+  SELECT process, max(value) AS high, CASE WHEN figure IN ('heap.high', 'direct.high')
+      THEN replace(figure, '.high', '.used') ELSE replace(figure, '.high', '') END AS figure
+  FROM samples WHERE figure LIKE '%.high' GROUP BY process, samples.figure
+), stepped AS (
   SELECT process, coalesce(figure, metric) AS figure, seconds, value,
     lag(value) OVER (PARTITION BY process, coalesce(figure, metric) ORDER BY seconds) AS before
   FROM samples
 )
-SELECT process, figure, min_by(value, seconds) AS first, max_by(value, seconds) AS last,
-  max(value) AS max,
+SELECT s.process, s.figure, min_by(value, seconds) AS first, max_by(value, seconds) AS last,
+  greatest(max(value), coalesce(max(high), max(value))) AS max,
   sum(CASE WHEN before IS NULL THEN 0E0 WHEN value >= before THEN value - before ELSE value END)
     AS rise, max(seconds) AS last_seconds
-FROM stepped GROUP BY process, figure ORDER BY process, figure
+FROM stepped s LEFT JOIN marks m ON m.process = s.process AND m.figure = s.figure
+GROUP BY s.process, s.figure ORDER BY s.process, s.figure
 
 -- name: again
 -- How long after the moment :at every client had an answer again; infinite if not all had.

@@ -221,12 +221,6 @@ def _servers(results: Results) -> dict[str, dict[str, Any]]:
     servers = {name: {**facts, "figures": {}} for name, facts in told.items()}
     for row in results.query("servers"):
         servers.setdefault(row["process"], {"figures": {}})["figures"][row["figure"]] = row
-    for server in servers.values():
-        figures = server["figures"]
-        for name in [each for each in figures if each.endswith(".high")]:
-            sampled = figures.get(name.removesuffix(".high"))
-            if sampled is not None:  # The server's own mark misses nothing between two samples.
-                sampled["max"] = max(sampled["max"], figures[name]["max"])
     return servers
 
 
