@@ -149,9 +149,9 @@ def test_what_is_wrong_with_a_run_is_said_before_its_figures(
         out.index(each)
         for each in (
             ": expectations were missed",
-            "refused  TooManyRequests  9",
             "✗ Of 9 requests of steady.list none got an answer",
             "✓ No answer was wrong",
+            "refused  TooManyRequests         9",
             "p50",
         )
     ]
