@@ -15,19 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.behaviours.discover import Discover
+from loadgen.behaviours.list import List
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
+from loadgen.plan.group import Reader
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Level, worst_code
-from loadgen.studies.advise.advice import Request, quick_advice
+from loadgen.studies.advise.advice import quick_advice
+from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.question import ONCE, Goal, NamespaceShape, Readers, Workload
+from loadgen.studies.advise.question import NamespaceShape, Question
 from loadgen.studies.advise.report import verdict as advised_in_words
 from loadgen.studies.demo_checks import (
     Check,
@@ -397,15 +400,19 @@ def _returning(
 
 def advice_for(storm: _Storm, options: DemoOptions) -> Advice:
     """Return which limits would bring all of the demo's clients back within a minute."""
-    workload = Workload(
-        storm.shapes[:_ADVICE_NAMESPACES],
-        {ONCE: options.clients},
-        Readers(rate=options.read_rate, network_bytes=2 * SOCKET_BUFFER_BYTES),
-        operation_timeout_seconds=CLIENT_TIMEOUT_SECONDS,
-    )
+    read = Reader(rate=options.read_rate)
+    once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)
-    today = Setting(limits, limits)
-    found = quick_advice(Request(workload, ADVICE_GOAL, "pulsar", today, _ADVICE_SECONDS))
+    question = Question(
+        (once,),
+        storm.shapes[:_ADVICE_NAMESPACES],
+        ADVICE_GOAL,
+        "pulsar",
+        Setting(limits, limits),
+        network_bytes=2 * SOCKET_BUFFER_BYTES,
+        seconds=_ADVICE_SECONDS,
+    )
+    found = quick_advice(question)
     return replace(found, not_confirmed="`loadgen advise` does that")
 
 
@@ -414,7 +421,7 @@ def _advised(storm: _Storm, options: DemoOptions, say: Callable[[str], None]) ->
     say("Computing the limits under which all recover")
     advice = advice_for(storm, options)
     lines = [
-        f"Advised limits for Pulsar, for clients that request once (goal: {advice.request.goal}). "
+        f"Advised limits for Pulsar, for clients that request once (goal: {advice.question.goal}). "
         f"{advised_in_words(advice)} Both are the least that met the goal on a quiet machine: "
         "leave room above them."
     ]
