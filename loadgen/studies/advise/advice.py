@@ -26,7 +26,7 @@ from loadgen.studies.advise.limits import Setting, memory_knobs
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import document_text
 from loadgen.studies.advise.search import OutOfTimeError, Plan, Tries, search
-from loadgen.units import plural
+from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
 if TYPE_CHECKING:
@@ -164,13 +164,13 @@ def advise(
     try:
         missed = tries.misses(start)
     except OutOfTimeError:
-        raise UsageError(
-            f"a single storm of {plural(question.clients, 'client')} in virtual time was cut after "
-            f"{question.seconds:.0f} s, all that the search had: give it more --minutes, or fewer "
-            "clients with --family"
-        ) from None
+        raise UsageError(said("no-time-at-all", question=question)) from None
     if missed:
-        found = replace(found, obstacles=(_even_the_widest(question, tries.outcome(start), start),))
+        limits, outcome = start.of(start.servers[0]), tries.outcome(start)
+        reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
+        told = question.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
+        why = said("widest-misses", goal=question.goal, limits=limits, told=told)
+        found = replace(found, obstacles=(why,))
     else:
         found = _searched(found, tries, start)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
@@ -191,17 +191,6 @@ def _searched(found: Advice, tries: Tries, start: Setting) -> Advice:
         today=today,
         complete=complete,
         notes=tuple(tries.unsteady(memory_knobs(setting))),
-    )
-
-
-def _even_the_widest(question: Question, outcome: Outcome, setting: Setting) -> str:
-    limits, goal = setting.of(setting.servers[0]), question.goal
-    said = "; ".join(f"{n:,} x {reason}" for reason, n in [*outcome.reasons.items()][:_NAMED])
-    return (
-        f"Nothing helps: with all of the {goal.accounted_mb:,} MB ({limits.heap_mb} of heap "
-        f"and {limits.direct_mb} of direct memory) the goal is {goal.told(outcome)}"
-        f"{f' ({said})' if said else ''}. What it takes is fewer or smaller answers at once, "
-        "starts that are spread, faster readers, or more time."
     )
 
 
@@ -249,7 +238,7 @@ def confirm(
     question, setting = advice.question, advice.setting
     assert setting is not None
     if question.clients > MOST_CLIENTS:
-        why = f"{question.clients:,} clients are more sockets than fit one machine"
+        why = said("too-many-sockets", clients=question.clients)
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
     deciding = {(each.server, each.key) for each in advice.findings if each.decides}
@@ -267,7 +256,7 @@ def confirm(
             if (knob.server, knob.key) in deciding:
                 setting = knob.moved(setting, 1)
     if not storms:
-        why = f"a storm may take {longest:.0f} s, and {max(0.0, seconds):.0f} s were left"
+        why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)
     setting = storms[-1].setting
     advice = replace(advice, confirmations=tuple(storms))

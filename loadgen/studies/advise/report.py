@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import LoadgenError
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.question import document_text
-from loadgen.units import format_bytes, plural, rate_text
+from loadgen.studies.advise.sentences import said
+from loadgen.units import plural, rate_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from loadgen.documents.model import Role
-    from loadgen.plan.group import Reader
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.question import Question
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 3
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
-_NO_FLOW_KEYS = (
-    "A Pulsar proxy has no pulsarChannel* keys: its water marks are Netty's, 65536 and 32768."
-)
 
 
 def write(advice: Advice, out: Path) -> list[Path]:
@@ -62,7 +59,7 @@ def fragment(advice: Advice, server: Role) -> str:
     goal, profile = advice.question.goal, advice.question.profile
     lines = _comment(f"loadgen advise --profile {profile}: {goal}.")
     if server == "proxy" and profile == "pulsar":
-        lines += _comment(_NO_FLOW_KEYS)
+        lines += _comment(said("no-flow-keys"))
     for each in advice.findings:
         if each.server == server:
             costs = f" Costs: {each.costs}." if each.costs != "none" else ""
@@ -101,7 +98,7 @@ def _markdown(advice: Advice) -> Iterator[str]:
             value = f"**{each.value}**" if each.decides else each.value
             cells = (each.server, f"`{each.key}`", value, each.binds, each.below, each.above)
             yield f"| {' | '.join(cells)} |"
-        yield from ("", *(f"- {each}." for each in advice.notes))
+        yield from ("", *(f"- {each}" for each in advice.notes))
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
 
@@ -112,96 +109,79 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 def verdict(advice: Advice) -> str:
     """Say in a few sentences what was found, and how sure it is."""
-    goal = advice.question.goal
+    goal, profile = advice.question.goal, advice.question.profile
     if advice.setting is None or advice.outcome is None:
-        return "No setting of these keys meets the goal."
+        return said("nothing-found")
 
-    def told(outcome: Outcome) -> str:
-        return f"{goal.told(outcome)}, {percent(outcome.refused_share)} refused"
+    def judged(name: str, outcome: Outcome, **figures: object) -> str:
+        figures |= {"told": goal.told(outcome), "share": outcome.refused_share}
+        return said(name, outcome=outcome, advice=advice, profile=profile, **figures)
 
     storms = plural(advice.tries, "simulated storm")
     how = "Computed, then checked by" if advice.quick else "Found by"
-    found = f"{how} {storms} ({advice.seconds:.0f} s): {told(advice.outcome)}."
+    found = [judged("found", advice.outcome, how=how, storms=storms)]
     if advice.today is not None:
-        found += f" Today's limits, simulated: {goal.told(advice.today)}."
+        found.append(judged("today", advice.today))
     if not advice.complete:
-        found += (
-            f" The search was cut after {advice.seconds:.0f} s, before every limit was at its "
-            "smallest: --minutes gives it more."
-        )
+        found.append(said("cut", advice=advice))
     if not advice.confirmations:
-        return f"{found} Not confirmed by a real storm: {advice.not_confirmed}."
-    *before, last = advice.confirmations
-    found += (
-        f" A real storm of {plural(last.outcome.clients, 'client')} here, against Floodgate in "
-        f"profile {advice.question.profile} with these limits: {told(last.outcome)}."
-    )
+        found.append(said("not-confirmed", why=advice.not_confirmed))
+    *before, last = advice.confirmations or (None,)
+    if last:
+        found.append(judged("confirmed", last.outcome))
     if before:
-        storms = plural(len(before), "storm")
-        found += f" {storms} before it, with smaller limits, missed the goal."
-    return found
+        found.append(said("missed-before", storms=plural(len(before), "storm")))
+    return " ".join(found)
 
 
 def load_sentence(question: Question) -> str:
     """Say what the load is."""
-    families = ", ".join(f"{count:,} {family}" for family, count in question.families.items())
-    largest, spread = question.largest, question.spread_seconds
-    return (
-        f"{plural(question.clients, 'client')} ({families}) that start "
-        f"{f'over {spread:g} s' if spread else 'at the same moment'}, on "
-        f"{plural(len(question.namespaces), 'namespace')}; the largest, {largest.name}, has "
-        f"{largest.topics:,} names: {format_bytes(largest.answer_bytes)} an answer, "
-        f"{format_bytes(largest.charged_bytes)} charged to heap."
+    spread = question.spread_seconds
+    return said(
+        "load",
+        question=question,
+        families=", ".join(f"{count:,} {family}" for family, count in question.families.items()),
+        start=f"over {spread:g} s" if spread else "at the same moment",
+        namespaces=plural(len(question.namespaces), "namespace"),
+        largest=question.largest,
     )
 
 
-def assumed(question: Question) -> Iterator[str]:
+def assumed(question: Question) -> list[str]:
     """Say what was taken for granted."""
-    speeds: Counter[str] = Counter()
+    figures = {
+        "question": question,
+        "speeds": _speeds(question),
+        "timeouts": " or ".join(f"{e:g}" for e in sorted({g.timeout for g in question.groups})),
+        "servers": "one broker behind one proxy" if question.proxy else "one broker",
+        "listed": len(question.listed),
+        "all": len(question.namespaces),
+    }
+    names = ("speeds", "patterns", "patience", "servers", "turns", "times")
+    return [said(f"assumed-{name}", **figures) for name in names]
+
+
+def _speeds(question: Question) -> str:
+    counts: Counter[str] = Counter()
     for group in question.groups:
-        speeds[_speed(group.read)] += group.count
-    *more, usual = [speed for speed, _ in reversed(speeds.most_common())]
-    slow = "".join(f", {percent(speeds[e] / question.clients)} of them {e}" for e in more)
-    yield (
-        f"Clients read {usual}{slow}; {format_bytes(question.network_bytes)} of an answer lie in "
-        "kernels and network, which have left the server."
-    )
-    yield "Every pattern keeps all names, so that an answer is a whole list."
-    timeouts = sorted({group.timeout for group in question.groups})
-    yield f"A client gives up an answer after {' or '.join(f'{e:g}' for e in timeouts)} s."
-    one = "one broker behind one proxy" if question.proxy else "one broker"
-    yield f"All namespaces are on {one}: with more of them each has a part of this load."
-    yield (
-        "Of each group one client after the other asks for the next namespace, the largest "
-        f"first: {len(question.listed):,} of {len(question.namespaces):,} are asked for. In storms "
-        "their names all have about the mean length, and namespaces of like size are the same "
-        "size where there are many sizes; number, total and largest are as given."
-    )
-    yield "Virtual time has stated times for a server's work, not those of your machines."
+        read = group.read
+        speed = f"at {rate_text(read.rate)}" if read.rate else "as fast as it comes"
+        counts["never" if read.never else speed] += group.count
+    (usual, _), *others = counts.most_common()
+    more = (f", {percent(n / question.clients)} of them {speed}" for speed, n in others)
+    return usual + "".join(more)
 
 
-def _speed(read: Reader) -> str:
-    if read.never:
-        return "never"
-    return f"at {rate_text(read.rate)}" if read.rate else "as fast as it comes"
-
-
-def what_else(question: Question) -> Iterator[str]:
+def what_else(question: Question) -> list[str]:
     """Say what would help beside these keys."""
-    if not question.spread_seconds:
-        yield (
-            "Starts that are spread (`arrive` of a group here, a delay at random in the "
-            "application): a burst is what all of these limits are for."
-        )
-    if {"cpp", "go"} & question.families.keys():
-        yield "Clients that send their pattern (Java, polite): cpp and go ask for whole namespaces."
-    if len(question.namespaces) < question.clients and question.largest.answer_bytes > 1_000_000:
-        yield "Smaller namespaces: every client is sent all names of its own."
-    if question.profile == "pulsar":
-        yield (
-            "Profile floodgate: equal answers are charged once, who holds nothing goes first, and "
-            "peers that do not read are closed while others wait."
-        )
+    many = len(question.namespaces) < question.clients
+    helps = {
+        "spread-starts": not question.spread_seconds,
+        "send-patterns": {"cpp", "go"} & question.families.keys(),
+        "smaller-namespaces": many and question.largest.answer_bytes > 1_000_000,
+        "other-profile": question.profile == "pulsar",
+    }
+    return [said(name) for name, does in helps.items() if does]
 
 
 def to_json(advice: Advice) -> dict[str, Any]:
@@ -225,6 +205,6 @@ def to_json(advice: Advice) -> dict[str, Any]:
         "verdict": verdict(advice),
         "warnings": advice.warnings,
         "settings": advice.setting.keys() if advice.setting else {},
-        "assumed": list(assumed(question)),
-        "what_else": list(what_else(question)),
+        "assumed": assumed(question),
+        "what_else": what_else(question),
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.studies.advise.limits import memory_knobs, step
+from loadgen.studies.advise.sentences import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,10 +68,7 @@ class Tries:
                 least = min((value for value, met in values.items() if met), default=0)
                 worse = [value for value, met in values.items() if not met and value > least > 0]
                 if worse:
-                    yield (
-                        f"{knob.key} of the {knob.server}: {least} met the goal and {min(worse)} "
-                        "did not; a larger limit is not always better here"
-                    )
+                    yield said("unsteady", knob=knob, met=least, missed=min(worse))
 
 
 class Plan(NamedTuple):
