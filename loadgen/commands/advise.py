@@ -42,7 +42,6 @@ from loadgen.studies.advise.advice import confirm
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
-    chosen,
     shapes_of_cluster,
     shapes_of_file,
     shapes_of_topics,
@@ -242,9 +241,9 @@ def _namespaces(
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
     if admin_url:
-        return chosen(shapes_of_cluster(admin_url, names), names, admin_url)
+        return shapes_of_cluster(admin_url, names)
     if file is not None:
-        return chosen(shapes_of_file(file), names, file)
+        return shapes_of_file(file, names)
     if names:
         raise UsageError("--namespace is of --topics or --admin-url: add one of them")
     if scenario is None:

@@ -65,7 +65,6 @@ class Advice:
         today: What comes of the operator's present limits; None: not tried.
         tries: Storms in virtual time, and ``seconds`` that they took.
         complete: False if time ran out before the limits were at their smallest.
-        quick: True if the limits were computed, and tried alone.
         notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
@@ -80,7 +79,6 @@ class Advice:
     tries: int = 0
     seconds: float = 0.0
     complete: bool = True
-    quick: bool = False
     notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
@@ -197,7 +195,7 @@ def _searched(found: Advice, tries: Tries, start: Setting) -> Advice:
 def quick_advice(question: Question, run: Experiment = experiment) -> Advice:
     """Compute limits, and try them alone in virtual time, larger ones where they miss the goal."""
     begun = time.perf_counter()
-    found = Advice(question, obstacles=obstacles(question), quick=True)
+    found = Advice(question, obstacles=obstacles(question))
     storm, setting = virtual_storms(question, math.inf, run), guess(question)
     while not found.obstacles and found.tries < _STORMS:
         outcome, seconds = storm(setting), time.perf_counter() - begun

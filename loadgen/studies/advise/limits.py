@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.documents.server_keys import known_keys
@@ -13,43 +13,30 @@ if TYPE_CHECKING:
     from loadgen.documents.model import Role
 
 _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
-KEYS = {
-    "heap_mb": f"{_LIST}HeapMemSizeMB",
-    "direct_mb": f"{_LIST}DirectMemSizeMB",
-    "heap_timeout_millis": f"{_LIST}HeapMemSizePermitsAcquireTimeoutMillis",
-    "direct_timeout_millis": f"{_LIST}DirectMemSizePermitsAcquireTimeoutMillis",
-    "heap_queue": f"{_LIST}HeapMemSizePermitsAcquireQueueSize",
-    "direct_queue": f"{_LIST}DirectMemSizePermitsAcquireQueueSize",
-    "high_water_mark": f"{_CHANNEL}WriteBufferHighWaterMark",
-    "low_water_mark": f"{_CHANNEL}WriteBufferLowWaterMark",
-    "pause": f"{_CHANNEL}PauseReceivingRequestsIfUnwritable",
-    "cooldown_millis": f"{_CHANNEL}PauseReceivingCooldownMs",
-    "cooldown_permits": f"{_CHANNEL}PauseReceivingCooldownRateLimitPermits",
-    "cooldown_period_millis": f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs",
-}
-"""Fields of :class:`Limits` -> keys of broker.conf and proxy.conf."""
-FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
-"""A Pulsar proxy has none of these; Floodgate's has all."""
 MEMORY = ("direct_mb", "heap_mb")
 """Keys that are searched, in the order of what binds: direct memory waits for readers."""
+
+
+def _key(name: str, shipped: Any) -> Any:  # noqa: ANN401 - a field of its type
+    return field(default=shipped, metadata={"key": name})
 
 
 @dataclass(frozen=True)
 class Limits:
     """The values of one server; the defaults are those that Pulsar ships."""
 
-    heap_mb: int = 100
-    direct_mb: int = 100
-    heap_timeout_millis: int = 25_000
-    direct_timeout_millis: int = 25_000
-    heap_queue: int = 10_000
-    direct_queue: int = 10_000
-    high_water_mark: int = 65_536
-    low_water_mark: int = 32_768
-    pause: bool = False
-    cooldown_millis: int = 5_000
-    cooldown_permits: int = 5
-    cooldown_period_millis: int = 10
+    heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100)
+    direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100)
+    heap_timeout_millis: int = _key(f"{_LIST}HeapMemSizePermitsAcquireTimeoutMillis", 25_000)
+    direct_timeout_millis: int = _key(f"{_LIST}DirectMemSizePermitsAcquireTimeoutMillis", 25_000)
+    heap_queue: int = _key(f"{_LIST}HeapMemSizePermitsAcquireQueueSize", 10_000)
+    direct_queue: int = _key(f"{_LIST}DirectMemSizePermitsAcquireQueueSize", 10_000)
+    high_water_mark: int = _key(f"{_CHANNEL}WriteBufferHighWaterMark", 65_536)
+    low_water_mark: int = _key(f"{_CHANNEL}WriteBufferLowWaterMark", 32_768)
+    pause: bool = _key(f"{_CHANNEL}PauseReceivingRequestsIfUnwritable", shipped=False)
+    cooldown_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownMs", 5_000)
+    cooldown_permits: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPermits", 5)
+    cooldown_period_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs", 10)
 
     @property
     def accounted_mb(self) -> int:
@@ -59,6 +46,12 @@ class Limits:
     def keys(self) -> dict[str, str]:
         """Return the values as a configuration file says them."""
         return {key: str(getattr(self, name)).lower() for name, key in KEYS.items()}
+
+
+KEYS: dict[str, str] = {each.name: each.metadata["key"] for each in fields(Limits)}
+"""Fields of :class:`Limits` -> keys of broker.conf and proxy.conf."""
+FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
+"""A Pulsar proxy has none of these; Floodgate's has all."""
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.access import admin_of
 from loadgen.errors import UsageError
 from loadgen.studies.advise.question import NamespaceShape
 from loadgen.topics.calls import admin_errors
-from loadgen.topics.corpus import open_corpus
-from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.reading import read_own_topics
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from loadgen.documents.model import Topics
 
-_CALL_SECONDS, _CALLS_AT_ONCE, _NAMES_SHOWN = 60.0, 8, 3
+_CALL_SECONDS, _CALLS_AT_ONCE = 60.0, 8
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
@@ -39,21 +37,19 @@ def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
     return tuple(NamespaceShape(name, size, size * each) for name, size in sizes.items())
 
 
-def shapes_of_file(path: Path) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of a list of topics, text or Parquet, or of what was made up.
+def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
+    """Return the namespaces of a list of topics, of these names; without names all.
 
     Raises:
-        UsageError: It cannot be read, or names no persistent topic.
+        UsageError: It cannot be read, or names no persistent topic, or none of a namespace.
     """
     if not path.exists():
         raise UsageError(
             f"--topics {path} does not exist; save your topics with: pulsar-admin topics list "
             "my-tenant/my-namespace > topics.txt"
         )
-    made = (path / MANIFEST_NAME).is_file()
-    sizes: Mapping[str, Any] = (
-        open_corpus(path).manifest.namespaces if made else read_own_topics(path).namespaces
-    )
+    own = read_own_topics(path)
+    sizes = own.chosen(names) if names else own.namespaces
     return tuple(NamespaceShape(name, each.topics, each.name_bytes) for name, each in sizes.items())
 
 
@@ -66,11 +62,13 @@ def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceSh
 
     Raises:
         LoadgenError: It cannot be asked, or refuses.
-        UsageError: It has no persistent topic.
+        UsageError: It has no persistent topic, or none in a namespace that is named.
     """
     found = tuple(each for each in asyncio.run(_counted(admin_url, names)) if each.topics)
-    if not found:
-        raise UsageError(f"{admin_url} has no persistent topic in the namespaces that were asked")
+    missing = set(names) - {each.name for each in found}
+    if missing or not found:
+        where = f"--namespace {min(missing)[:100]}" if missing else "any namespace"
+        raise UsageError(f"{admin_url} has no persistent topic in {where}")
     return found
 
 
@@ -92,22 +90,3 @@ async def _counted(admin_url: str, names: Sequence[str]) -> list[NamespaceShape]
                 for tenant in await admin.tenants.list():
                     wanted += await admin.namespaces.list(tenant)
             return list(await asyncio.gather(*map(count, sorted(wanted))))
-
-
-def chosen(
-    shapes: Sequence[NamespaceShape], names: Sequence[str], source: object
-) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of these names; of none, all.
-
-    Raises:
-        UsageError: One of them is not there.
-    """
-    known = {each.name: each for each in shapes}
-    missing = [name for name in names if name not in known]
-    if missing:
-        largest = sorted(shapes, key=lambda each: -each.topics)[:_NAMES_SHOWN]
-        raise UsageError(
-            f"--namespace {missing[0][:100]} has no persistent topic in {source}; its largest "
-            f"namespaces are: {', '.join(each.name for each in largest)}"
-        )
-    return tuple(known[name] for name in names) if names else tuple(shapes)

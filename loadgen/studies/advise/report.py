@@ -118,8 +118,7 @@ def verdict(advice: Advice) -> str:
         return said(name, outcome=outcome, advice=advice, profile=profile, **figures)
 
     storms = plural(advice.tries, "simulated storm")
-    how = "Computed, then checked by" if advice.quick else "Found by"
-    found = [judged("found", advice.outcome, how=how, storms=storms)]
+    found = [judged("found", advice.outcome, storms=storms)]
     if advice.today is not None:
         found.append(judged("today", advice.today))
     if not advice.complete:

@@ -19,6 +19,7 @@ _UNITS: dict[str, Callable[[Any], str]] = {
     "b": format_bytes,
     "c": partial(plural, singular="client"),
     "p": percent,
+    "m": lambda millis: format_seconds(millis / 1000),
     "t": format_seconds,
     "v": rate_text,
 }
@@ -33,13 +34,18 @@ class _Figures(Formatter):
 
 
 @cache
-def sentences() -> dict[str, str]:
-    """Return all sentences, by their names."""
+def sentences() -> dict[str, Any]:
+    """Return all sentences by their names; those of a key are several, by their parts."""
     file = Path(__file__).with_name("sentences.yaml")
-    found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
 def said(name: str, **figures: Any) -> str:  # noqa: ANN401
     """Return a sentence with its figures."""
     return _Figures().format(sentences()[name], **figures)
+
+
+def said_of(key: str, **figures: Any) -> dict[str, str]:  # noqa: ANN401
+    """Return what is said of a key of a server, by its parts."""
+    return {part: _Figures().format(text, **figures) for part, text in sentences()[key].items()}
