@@ -98,7 +98,9 @@ def _markdown(advice: Advice) -> Iterator[str]:
             value = f"**{each.value}**" if each.decides else each.value
             cells = (each.server, f"`{each.key}`", value, each.binds, each.below, each.above)
             yield f"| {' | '.join(cells)} |"
-        yield from ("", *(f"- {each}" for each in advice.notes))
+        yield ""
+        if advice.notes:
+            yield from (*(f"- {each}" for each in advice.notes), "")
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
 
@@ -185,17 +187,12 @@ def what_else(question: Question) -> list[str]:
 
 def to_json(advice: Advice) -> dict[str, Any]:
     """Return the answer as a document: all of it, and the sentences of the report."""
-    question, largest = advice.question, advice.question.largest
-    found = asdict(advice)
+    question, largest, found = advice.question, advice.question.largest, asdict(advice)
+    sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
     found["question"] |= {
         "groups": [group.model_dump(mode="json") for group in question.groups],
-        "families": question.families,
         "namespaces": len(question.namespaces),
-        "largest": {
-            **asdict(largest),
-            "charged_bytes": largest.charged_bytes,
-            "answer_bytes": largest.answer_bytes,
-        },
+        "largest": asdict(largest) | sizes,
     }
     return {
         "schema_version": SCHEMA_VERSION,
