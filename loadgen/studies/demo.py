@@ -422,7 +422,7 @@ def _advised(storm: _Storm, options: DemoOptions, say: Callable[[str], None]) ->
     advice = advice_for(storm, options)
     lines = [
         f"Advised limits for Pulsar, for clients that request once (goal: {advice.question.goal}). "
-        f"{advised_in_words(advice)} Both are the least that met the goal on a quiet machine: "
+        f"{advised_in_words(advice)} Both met the goal on a quiet machine: "
         "leave room above them."
     ]
     for server in advice.setting.servers if advice.setting else ():

@@ -64,6 +64,7 @@ class Advice:
         obstacles: Why nothing helps.
         today: What comes of the operator's present limits; None: not tried.
         tries: Storms in virtual time, and ``seconds`` that they took.
+        found_by: What the storms did: found the limits, or checked those that were computed.
         complete: False if time ran out before the limits were at their smallest.
         notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
@@ -78,6 +79,7 @@ class Advice:
     today: Outcome | None = None
     tries: int = 0
     seconds: float = 0.0
+    found_by: str = "Found by"
     complete: bool = True
     notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
@@ -195,7 +197,8 @@ def _searched(found: Advice, tries: Tries, start: Setting) -> Advice:
 def quick_advice(question: Question, run: Experiment = experiment) -> Advice:
     """Compute limits, and try them alone in virtual time, larger ones where they miss the goal."""
     begun = time.perf_counter()
-    found = Advice(question, obstacles=obstacles(question))
+    by = "Computed, then checked by"
+    found = Advice(question, obstacles=obstacles(question), found_by=by)
     storm, setting = virtual_storms(question, math.inf, run), guess(question)
     while not found.obstacles and found.tries < _STORMS:
         outcome, seconds = storm(setting), time.perf_counter() - begun

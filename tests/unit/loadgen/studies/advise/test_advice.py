@@ -69,6 +69,7 @@ def test_a_quick_advice_is_computed_and_tried_alone(
     first = guess(QUESTION).broker.direct_mb
     assert int(tried[0]) == first
     assert len(tried) == storms == found.tries
+    assert "Computed, then checked by" in verdict(found)
 
 
 @pytest.mark.parametrize(("back", "storms", "word"), [(10.0, 1, "goal met"), (70.0, 3, "missed")])
