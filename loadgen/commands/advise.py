@@ -6,7 +6,6 @@ import re
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,16 +37,16 @@ from loadgen.report.page import comparison_page, write_page
 from loadgen.report.pictures import picture_of, write_picture
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
-from loadgen.studies.advise.advice import Request, confirm
 from loadgen.studies.advise.advice import advise as search
+from loadgen.studies.advise.advice import confirm
+from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
-from loadgen.studies.advise.question import (
-    Goal,
-    chosen,
+from loadgen.studies.advise.namespaces import (
     shapes_of_cluster,
     shapes_of_file,
-    workload_of,
+    shapes_of_topics,
 )
+from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import fragment, verdict, write
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_figures import table_of as figures_table
@@ -58,8 +57,10 @@ from loadgen.virtual.servers import refusals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadgen.documents.model import Topics
+    from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.question import NamespaceShape, Workload
+    from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.demo import DemoResult
     from loadgen.studies.demo_figures import Figures
 
@@ -140,27 +141,29 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         out (DIR): Directory for the report, the fragments and the scenario.
     """
     begun, seconds = time.monotonic(), 60 * minutes
+    groups, topics_of_scenario = _asked(target, settings or (), family or ())
     if admin_url:
         require_own_cluster(admin_url, confirmed=is_own)
-    shapes = _shapes(topics, admin_url, namespace or ())
-    if shapes is None and target is None:
-        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
-    network_bytes = int(parsed("--network", network, Bytes))
-    workload = _workload(target, settings or (), family or (), network_bytes)
-    workload = workload if shapes is None else replace(workload, namespaces=shapes)
-    goal = Goal(
-        parsed("--back-within", back_within, Duration),
-        parsed("--refused", refused, Share),
-        _megabytes(accounted),
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
+    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    question = Question(
+        groups,
+        _namespaces(topics, admin_url, namespace or (), topics_of_scenario),
+        Goal(
+            parsed("--back-within", back_within, Duration),
+            parsed("--refused", refused, Share),
+            _megabytes(accounted),
+        ),
+        profile,
+        Setting(limits_of(broker, pause=pause), proxy),
+        int(parsed("--network", network, Bytes)),
+        known_keys("broker").check(broker).integer(_MESSAGE_KEY),
+        seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
-    share = _ALONE_SHARE if no_confirm else _SEARCH_SHARE
-    request = _request(workload, goal, profile, broker_conf, proxy_conf, seconds * share)
-    note = say if not as_json else _nothing
+    note = (lambda sentence: None) if as_json else say
     with termination_interrupts():
         note("searching in virtual time")
-        advice = search(
-            request, on_try=lambda number, _, outcome: note(f"  try {number}: {outcome}")
-        )
+        advice = search(question, on_try=lambda number, found: note(f"  try {number}: {found}"))
         if not no_confirm and advice.setting is not None:
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
     paths = write(advice, out)
@@ -173,26 +176,6 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)
-
-
-def _nothing(sentence: str) -> None:
-    """Tell a program nothing."""
-
-
-def _request(
-    workload: Workload,
-    goal: Goal,
-    profile: Profile,
-    broker_conf: Path | None,
-    proxy_conf: Path | None,
-    seconds: float,
-) -> Request:
-    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
-    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
-    largest = known_keys("broker").check(broker).integer(_MESSAGE_KEY)
-    workload = replace(workload, max_message_bytes=largest)
-    today = Setting(limits_of(broker, pause=pause), proxy)
-    return Request(workload, goal, profile, today, seconds=seconds)
 
 
 def _megabytes(text: str) -> int:
@@ -232,46 +215,41 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
         raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
 
 
-def _workload(
-    target: str | None, settings: Sequence[str], families: Sequence[str], network_bytes: int
-) -> Workload:
+def _asked(
+    target: str | None, settings: Sequence[str], families: Sequence[str]
+) -> tuple[tuple[Group, ...], Topics | None]:
+    """Return the clients that are asked about, and the topics of their scenario if there is one."""
     if target is not None:
         if families:
             raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-        return workload_of(wanted(target, settings), network_bytes)
+        document = wanted(target, settings)
+        return listing_groups(document), document.topics
     groups = []
     for text in families or ("java-watch=1000",):
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
+    text = f"name: advise\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(
-            f"name: advise\nclients: [{', '.join(groups)}]\n",
-            Path("--family"),
-            settings,
-            parse_expectation,
-        )
+        document = parse_document(text, Path("--family"), settings, parse_expectation)
     except UsageError as error:
         raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
-    return workload_of(document, network_bytes)
+    return listing_groups(document), None
 
 
-def _shapes(
-    topics: Path | None, admin_url: str, names: Sequence[str]
-) -> tuple[NamespaceShape, ...] | None:
-    if topics is not None and admin_url:
+def _namespaces(
+    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None
+) -> tuple[NamespaceShape, ...]:
+    if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
     if admin_url:
-        return chosen(shapes_of_cluster(admin_url, names), names, admin_url)
-    if topics is None:
-        if names:
-            raise UsageError("--namespace is of --topics or --admin-url: add one of them")
-        return None
-    if not topics.exists():
-        raise UsageError(
-            f"--topics {topics} does not exist; save your topics with: pulsar-admin topics list "
-            "my-tenant/my-namespace > topics.txt"
-        )
-    return chosen(shapes_of_file(topics), names, topics)
+        return shapes_of_cluster(admin_url, names)
+    if file is not None:
+        return shapes_of_file(file, names)
+    if names:
+        raise UsageError("--namespace is of --topics or --admin-url: add one of them")
+    if scenario is None:
+        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
+    return shapes_of_topics(scenario)
 
 
 def deciding(role: str, file: Path | None) -> dict[str, str]:

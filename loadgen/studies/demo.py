@@ -12,17 +12,20 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from loadgen.behaviours.list import List
 from loadgen.documents.reading import read_document
 from loadgen.errors import writing
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
+from loadgen.plan.group import Reader
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Level, worst_code
-from loadgen.studies.advise.advice import Request, quick_advice
+from loadgen.studies.advise.advice import quick_advice
+from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.question import ONCE, Goal, Readers, Workload
+from loadgen.studies.advise.question import Question
 from loadgen.studies.advise.report import verdict as advised_in_words
 from loadgen.studies.demo_checks import (
     Check,
@@ -207,19 +210,22 @@ def _returning(storm: Storm, options: DemoOptions, run: Experiment) -> str:
 
 def _advised(storm: Storm, options: DemoOptions) -> list[str]:
     """Return which limits would bring all clients back within a minute, in a few lines."""
-    workload = Workload(
-        storm.shapes[:_ADVICE_NAMESPACES],
-        {ONCE: options.clients},
-        Readers(rate=options.read_rate, network_bytes=2 * SOCKET_BUFFER_BYTES),
-        operation_timeout_seconds=CLIENT_TIMEOUT_SECONDS,
-    )
+    read = Reader(rate=options.read_rate)
+    once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)
-    today = Setting(limits, limits)
-    advice = quick_advice(Request(workload, ADVICE_GOAL, "pulsar", today, _ADVICE_SECONDS))
-    advice = replace(advice, not_confirmed="`loadgen advise` does that")
+    question = Question(
+        (once,),
+        storm.shapes[:_ADVICE_NAMESPACES],
+        ADVICE_GOAL,
+        "pulsar",
+        Setting(limits, limits),
+        network_bytes=2 * SOCKET_BUFFER_BYTES,
+        seconds=_ADVICE_SECONDS,
+    )
+    advice = replace(quick_advice(question), not_confirmed="`loadgen advise` does that")
     lines = [
         f"Advised limits for Pulsar, for clients that request once (goal: {ADVICE_GOAL}). "
-        f"{advised_in_words(advice)} Both are the least that met the goal on a quiet machine: "
+        f"{advised_in_words(advice)} Both met the goal on a quiet machine: "
         "leave room above them."
     ]
     if advice.setting is not None:

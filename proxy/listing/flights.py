@@ -107,9 +107,16 @@ class Flights:
         self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
-        """Wait until a client waits for no flight any more."""
-        while flights := self._of_cnx.get(cnx):
-            await asyncio.wait([flight.task for flight in flights if flight.task is not None])
+        """Wait until a client waits for no flight that is under way.
+
+        A flight whose task was cancelled, as when the event loop ends, tells nobody: it is over.
+        """
+        while flying := [
+            flight.task
+            for flight in self._of_cnx.get(cnx, ())
+            if flight.task is not None and not flight.task.done()
+        ]:
+            await asyncio.wait(flying)
 
     def _ended(self, flight: Flight, _: asyncio.Task[None]) -> None:
         if self._under_way.get(flight.key) is flight:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
-from loadgen.studies.advise.question import NEVER, document_text, percent, told
-from loadgen.units import format_bytes, plural, rate_text
+from loadgen.studies.advise.goal import percent
+from loadgen.studies.advise.question import document_text
+from loadgen.studies.advise.sentences import said
+from loadgen.units import plural, rate_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from loadgen.documents.model import Role
     from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.question import Outcome, Workload
+    from loadgen.studies.advise.goal import Outcome
+    from loadgen.studies.advise.question import Question
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
-_NO_FLOW_KEYS = (
-    "A Pulsar proxy has no pulsarChannel* keys: its water marks are Netty's, 65536 and 32768."
-)
 
 
 def write(advice: Advice, out: Path) -> list[Path]:
@@ -33,16 +34,13 @@ def write(advice: Advice, out: Path) -> list[Path]:
     Raises:
         LoadgenError: They cannot be written.
     """
-    request, setting = advice.request, advice.setting
     texts = {
         REPORT_NAME: markdown(advice),
         JSON_NAME: json.dumps(to_json(advice), indent=2, ensure_ascii=False) + "\n",
     }
-    if setting is not None:
-        texts |= {f"{server}.conf": fragment(advice, server) for server in setting.servers}
-        texts[DOCUMENT_NAME] = document_text(
-            request.workload, request.goal, setting.keys(), request.profile
-        )
+    if advice.setting is not None:
+        texts |= {f"{each}.conf": fragment(advice, each) for each in advice.setting.servers}
+        texts[DOCUMENT_NAME] = document_text(advice.question, advice.setting)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name in ("broker.conf", "proxy.conf", DOCUMENT_NAME):
@@ -58,19 +56,19 @@ def write(advice: Advice, out: Path) -> list[Path]:
 
 def fragment(advice: Advice, server: Role) -> str:
     """Return the part of one server's configuration file, a reason for each key."""
-    goal, profile = advice.request.goal, advice.request.profile
-    lines = [*_comment(f"loadgen advise --profile {profile}: {goal}.")]
+    goal, profile = advice.question.goal, advice.question.profile
+    lines = _comment(f"loadgen advise --profile {profile}: {goal}.")
     if server == "proxy" and profile == "pulsar":
-        lines += _comment(_NO_FLOW_KEYS)
+        lines += _comment(said("no-flow-keys"))
     for each in advice.findings:
         if each.server == server:
             costs = f" Costs: {each.costs}." if each.costs != "none" else ""
-            lines += ["", *_comment(f"{each.binds}.{costs}"), f"{each.key}={each.value}"]
+            reason = f"{each.binds[0].upper()}{each.binds[1:]}.{costs}"
+            lines += ["", *_comment(reason), f"{each.key}={each.value}"]
     return "\n".join(lines) + "\n"
 
 
 def _comment(text: str) -> list[str]:
-    text = text[:1].upper() + text[1:]
     return [f"# {line}" for line in textwrap.wrap(text, _WIDTH, break_long_words=False)]
 
 
@@ -80,18 +78,15 @@ def markdown(advice: Advice) -> str:
 
 
 def _markdown(advice: Advice) -> Iterator[str]:
-    request = advice.request
-    yield f"# Topic-list limits, profile {request.profile}\n"
-    yield f"**Goal**: {request.goal}."
-    yield f"**Load**: {load_sentence(request.workload)}\n"
+    question = advice.question
+    yield f"# Topic-list limits, profile {question.profile}\n"
+    yield f"**Goal**: {question.goal}."
+    yield f"**Load**: {load_sentence(question)}\n"
     yield f"{verdict(advice)}\n"
     if advice.obstacles:
-        yield "## Nothing helps\n"
-        yield _list(advice.obstacles)
+        yield from _listed("## Nothing helps", advice.obstacles)
     for warning in advice.warnings:
-        yield f"> **Warning.** {warning}"
-    if advice.warnings:
-        yield ""
+        yield f"> **Warning.** {warning}\n"
     for server in advice.setting.servers if advice.setting else ():
         yield f"## {server}.conf\n\n```properties\n{fragment(advice, server)}```\n"
     if advice.findings:
@@ -105,119 +100,107 @@ def _markdown(advice: Advice) -> Iterator[str]:
             yield f"| {' | '.join(cells)} |"
         yield ""
         if advice.notes:
-            yield _list([f"{each}." for each in advice.notes])
-    yield "## Assumed\n"
-    yield _list([*assumed(request.workload, proxy=request.proxy)])
-    yield "## What else would help\n"
-    yield _list([*what_else(advice)])
+            yield from (*(f"- {each}" for each in advice.notes), "")
+    yield from _listed("## Assumed", assumed(question))
+    yield from _listed("## What else would help", what_else(question))
 
 
-def _list(sentences: Any) -> str:  # noqa: ANN401 - any sequence of texts
-    return "\n".join(f"- {each}" for each in sentences) + "\n"
+def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
+    return [f"{heading}\n", *(f"- {each}" for each in sentences), ""]
 
 
 def verdict(advice: Advice) -> str:
     """Say in a few sentences what was found, and how sure it is."""
-    goal = advice.request.goal
+    goal, profile = advice.question.goal, advice.question.profile
     if advice.setting is None or advice.outcome is None:
-        return "No setting of these keys meets the goal."
+        return said("nothing-found")
+
+    def judged(name: str, outcome: Outcome, **figures: object) -> str:
+        figures |= {"told": goal.told(outcome), "share": outcome.refused_share}
+        return said(name, outcome=outcome, advice=advice, profile=profile, **figures)
+
     storms = plural(advice.tries, "simulated storm")
-    how = "Computed, then checked by" if advice.quick else "Found by"
-    found = f"{how} {storms} ({advice.seconds:.0f} s): {_told(advice, advice.outcome)}."
+    found = [judged("found", advice.outcome, storms=storms)]
     if advice.today is not None:
-        found += f" Today's limits, simulated: {told(goal, advice.today)}."
+        found.append(judged("today", advice.today))
     if not advice.complete:
-        found += (
-            f" The search was cut after {advice.seconds:.0f} s, before every limit was at its "
-            "smallest: --minutes gives it more."
-        )
+        found.append(said("cut", advice=advice))
     if not advice.confirmations:
-        return f"{found} Not confirmed by a real storm: {advice.not_confirmed}."
-    *before, last = advice.confirmations
-    smaller = f" {plural(len(before), 'storm')} before it, with smaller limits, missed the goal."
-    return (
-        f"{found} A real storm of {plural(last.outcome.clients, 'client')} here, against Floodgate "
-        f"in profile {advice.request.profile} with these limits: {_told(advice, last.outcome)}."
-        f"{smaller if before else ''}"
-    )
+        found.append(said("not-confirmed", why=advice.not_confirmed))
+    *before, last = advice.confirmations or (None,)
+    if last:
+        found.append(judged("confirmed", last.outcome))
+    if before:
+        found.append(said("missed-before", storms=plural(len(before), "storm")))
+    return " ".join(found)
 
 
-def _told(advice: Advice, outcome: Outcome) -> str:
-    return f"{told(advice.request.goal, outcome)}, {percent(outcome.refused_share)} refused"
-
-
-def load_sentence(workload: Workload) -> str:
+def load_sentence(question: Question) -> str:
     """Say what the load is."""
-    families = ", ".join(f"{count:,} {family}" for family, count in workload.families.items())
-    largest, spread = workload.largest, workload.spread_seconds
-    return (
-        f"{plural(workload.clients, 'client')} ({families}) that start "
-        f"{f'over {spread:g} s' if spread else 'at the same moment'}, on "
-        f"{plural(len(workload.namespaces), 'namespace')}; the largest, {largest.name}, has "
-        f"{largest.topics:,} names: {format_bytes(largest.answer_bytes)} an answer, "
-        f"{format_bytes(largest.charged_bytes)} charged to heap."
+    spread = question.spread_seconds
+    return said(
+        "load",
+        question=question,
+        families=", ".join(f"{count:,} {family}" for family, count in question.families.items()),
+        start=f"over {spread:g} s" if spread else "at the same moment",
+        namespaces=plural(len(question.namespaces), "namespace"),
+        largest=question.largest,
     )
 
 
-def assumed(workload: Workload, *, proxy: bool) -> Iterator[str]:
+def assumed(question: Question) -> list[str]:
     """Say what was taken for granted."""
-    readers = workload.readers
-    speed = f"at {rate_text(readers.rate)}" if readers.rate else "as fast as it comes"
-    slow = ""
-    if readers.slow_share:
-        at = "never" if readers.slow_rate == NEVER else f"at {rate_text(readers.slow_rate)}"
-        slow = f", and {percent(readers.slow_share)} of them {at}"
-    yield (
-        f"Clients read {speed}{slow}; {format_bytes(readers.network_bytes)} of an answer lie in "
-        "kernels and network, which have left the server."
-    )
-    yield "Every pattern keeps all names, so that an answer is a whole list."
-    yield f"A client gives up an answer after {workload.operation_timeout_seconds:g} s."
-    one = "one broker behind one proxy" if proxy else "one broker"
-    yield f"All namespaces are on {one}: with more of them each has a part of this load."
-    yield (
-        f"Of each family one client after the other asks for the next namespace, the largest "
-        f"first: {len(workload.listed):,} of {len(workload.namespaces):,} are asked for. In storms "
-        "their names all have about the mean length, and namespaces of like size are the same "
-        "size where there are many sizes; number, total and largest are as given."
-    )
-    yield "Virtual time has stated times for a server's work, not those of your machines."
+    figures = {
+        "question": question,
+        "speeds": _speeds(question),
+        "timeouts": " or ".join(f"{e:g}" for e in sorted({g.timeout for g in question.groups})),
+        "servers": "one broker behind one proxy" if question.proxy else "one broker",
+        "listed": len(question.listed),
+        "all": len(question.namespaces),
+    }
+    names = ("speeds", "patterns", "patience", "servers", "turns", "times")
+    return [said(f"assumed-{name}", **figures) for name in names]
 
 
-def what_else(advice: Advice) -> Iterator[str]:
+def _speeds(question: Question) -> str:
+    counts: Counter[str] = Counter()
+    for group in question.groups:
+        read = group.read
+        speed = f"at {rate_text(read.rate)}" if read.rate else "as fast as it comes"
+        counts["never" if read.never else speed] += group.count
+    (usual, _), *others = counts.most_common()
+    more = (f", {percent(n / question.clients)} of them {speed}" for speed, n in others)
+    return usual + "".join(more)
+
+
+def what_else(question: Question) -> list[str]:
     """Say what would help beside these keys."""
-    workload = advice.request.workload
-    if not workload.spread_seconds:
-        yield (
-            "Starts that are spread (`--spread 30s` here, a delay at random in the application): "
-            "a burst is what all of these limits are for."
-        )
-    if any(family in ("cpp", "go") for family in workload.families):
-        yield (
-            "Clients that send their pattern (Java, polite): cpp and go ask for whole namespaces."
-        )
-    if len(workload.namespaces) < workload.clients and workload.largest.answer_bytes > 1_000_000:
-        yield "Smaller namespaces: every client is sent all names of its own."
-    if advice.request.profile == "pulsar":
-        yield (
-            "Profile floodgate: equal answers are charged once, who holds nothing goes first, and "
-            "peers that do not read are closed while others wait."
-        )
+    many = len(question.namespaces) < question.clients
+    helps = {
+        "spread-starts": not question.spread_seconds,
+        "send-patterns": {"cpp", "go"} & question.families.keys(),
+        "smaller-namespaces": many and question.largest.answer_bytes > 1_000_000,
+        "other-profile": question.profile == "pulsar",
+    }
+    return [said(name) for name, does in helps.items() if does]
 
 
 def to_json(advice: Advice) -> dict[str, Any]:
     """Return the answer as a document: all of it, and the sentences of the report."""
-    found, request = asdict(advice), advice.request
-    load, largest = found["request"].pop("workload"), request.workload.largest
+    question, largest, found = advice.question, advice.question.largest, asdict(advice)
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
-    namespaces = {"namespaces": len(request.workload.namespaces)}
+    found["question"] |= {
+        "groups": [group.model_dump(mode="json") for group in question.groups],
+        "namespaces": len(question.namespaces),
+        "largest": asdict(largest) | sizes,
+    }
     return {
         "schema_version": SCHEMA_VERSION,
         **found,
         "met": advice.met,
         "verdict": verdict(advice),
-        "load": {**load, **namespaces, "largest": asdict(largest) | sizes},
+        "warnings": advice.warnings,
         "settings": advice.setting.keys() if advice.setting else {},
-        "assumed": list(assumed(request.workload, proxy=request.proxy)),
-        "what_else": list(what_else(advice)),
+        "assumed": assumed(question),
+        "what_else": what_else(question),
     }

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
-from loadgen.studies.advise.advice import Request, advise
-from loadgen.studies.advise.limits import Limits, Setting, limits_of, memory_knobs
-from loadgen.studies.advise.question import misses, told
+from loadgen.studies.advise.advice import advise
+from loadgen.studies.advise.limits import Setting, limits_of, memory_knobs
 from loadgen.studies.advise.report import fragment, markdown
 from server.configuration.file import parse_properties
 from tests.proof.advice.clusters import CLUSTERS
@@ -28,11 +27,9 @@ from tests.proof.result import ProofError, ProofOptions, ProofResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.question import Outcome
+    from loadgen.studies.advise.goal import Outcome
     from tests.proof.advice.clusters import ProvenCluster
 
-SEARCH_SECONDS = 240.0
 REPEATS = 3
 _CHECKS = "checks.json"
 _OWN_NETWORK = (
@@ -73,7 +70,8 @@ def prove_cluster(
     """Seek advice for one cluster, and give it to a real broker, each setting so many times."""
     result = ProofResult()
     most = -(-2 * repeats // 3)
-    advice = _advice(cluster, note)
+    note(f"{cluster.name}: seeking advice")
+    advice = advise(cluster.question())
     (out / "advice.md").write_text(markdown(advice), encoding="utf-8")
     if advice.setting is None:
         result.check(f"{cluster.name}: advice", False, "; ".join(advice.obstacles))
@@ -83,28 +81,21 @@ def prove_cluster(
     result.figures["advised"] = _figures(setting, met)
     result.check(
         f"{cluster.name}: advised",
-        sum(not misses(cluster.goal, each) for each in met) >= most,
+        sum(not cluster.goal.misses(each) for each in met) >= most,
         _sentence(cluster, setting, met),
     )
     for knob in memory_knobs(setting):
         finding = next(each for each in advice.findings if each.key == knob.key)
-        lower = knob.below(setting)
+        lower = knob.moved(setting, -1)
         name = f"{cluster.name}: {knob.key} one step below"
-        if lower is None or not finding.decides:
+        if not finding.decides:
             result.check(name, True, f"{cluster.name}: {knob.key}: {finding.binds}")
             continue
         found = list(_storms(cluster, lower, out / knob.name, repeats, note))
         result.figures[knob.name] = _figures(lower, found)
-        missed = sum(bool(misses(cluster.goal, each)) for each in found)
+        missed = sum(bool(cluster.goal.misses(each)) for each in found)
         result.check(name, missed >= most, _sentence(cluster, lower, found))
     return result
-
-
-def _advice(cluster: ProvenCluster, note: Callable[[str], None]) -> Advice:
-    note(f"{cluster.name}: seeking advice")
-    today = Setting(Limits())
-    request = Request(cluster.workload(), cluster.goal, "pulsar", today, SEARCH_SECONDS)
-    return advise(request)
 
 
 def _storms(
@@ -119,7 +110,7 @@ def _storms(
             _require_limits(setting, limits_in_force(addresses[1]))
             for repeat in together:
                 outcome = storm(cluster, setting, addresses, out, str(repeat))
-                note(f"{cluster.name}: {out.name} {repeat}: {told(cluster.goal, outcome)}")
+                note(f"{cluster.name}: {out.name} {repeat}: {cluster.goal.told(outcome)}")
                 yield outcome
 
 
@@ -135,7 +126,7 @@ def _figures(setting: Setting, outcomes: list[Outcome]) -> dict[str, Any]:
 
 def _sentence(cluster: ProvenCluster, setting: Setting, outcomes: list[Outcome]) -> str:
     limits = f"heap {setting.broker.heap_mb} MB, direct {setting.broker.direct_mb} MB"
-    each = " | ".join(told(cluster.goal, outcome) for outcome in outcomes)
+    each = " | ".join(cluster.goal.told(outcome) for outcome in outcomes)
     return f"{cluster.title}; {limits}: {each}"
 
 

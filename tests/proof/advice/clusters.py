@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.studies.advise.question import Goal, NamespaceShape, Readers, Workload
+from loadgen.behaviours.discover import Discover, Family
+from loadgen.plan.group import Reader
+from loadgen.studies.advise.goal import Goal
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import NamespaceShape, Question
 from proto.names import TopicName
 
 if TYPE_CHECKING:
@@ -18,8 +22,7 @@ LOOPBACK_BYTES = 4_194_304
 SMALL_BUFFER_BYTES, USUAL_BUFFER_BYTES = 65_536, 4_194_304
 """The most that a send buffer may have in the proof's own network (net.ipv4.tcp_wmem)."""
 
-
-FAST = Readers(network_bytes=LOOPBACK_BYTES)
+SEARCH_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,11 @@ class ProvenCluster:
     title: str
     namespaces: int
     partitions: int
-    families: Mapping[str, int]
+    families: Mapping[Family, int]
     goal: Goal
     base: str = "t" * 60
-    readers: Readers = FAST
+    read_rate: float = 0.0
+    network_bytes: int = LOOPBACK_BYTES
     operation_timeout_seconds: float = 30.0
     afresh: bool = False
     send_buffer_bytes: int = USUAL_BUFFER_BYTES
@@ -55,17 +59,35 @@ class ProvenCluster:
         for number in range(self.namespaces):
             yield TopicName.parse(f"persistent://{self.tenant}/ns{number:04d}/{self.base}")
 
-    def workload(self) -> Workload:
-        """Return its load, with namespaces as their listings are."""
-        shapes = [
+    def question(self) -> Question:
+        """Return what is asked, with namespaces as their listings are."""
+        shapes = tuple(
             NamespaceShape(
                 str(topic.namespace),
                 self.partitions,
                 sum(len(f"{topic}-partition-{each}") for each in range(self.partitions)),
             )
             for topic in self.topics()
-        ]
-        return Workload(tuple(shapes), self.families, self.readers, self.operation_timeout_seconds)
+        )
+        groups = tuple(
+            Discover(
+                name=family,
+                library=family,
+                count=count,
+                timeout=self.operation_timeout_seconds,
+                read=Reader(rate=self.read_rate),
+            )
+            for family, count in self.families.items()
+        )
+        return Question(
+            groups,
+            shapes,
+            self.goal,
+            "pulsar",
+            Setting(Limits()),
+            self.network_bytes,
+            seconds=SEARCH_SECONDS,
+        )
 
 
 CLUSTERS = (
@@ -86,7 +108,8 @@ CLUSTERS = (
         families={"cpp": 40},
         goal=Goal(back_within_seconds=57.0),
         base="t" * 60,
-        readers=Readers(rate=700_000.0, network_bytes=NETWORK_BYTES),
+        read_rate=700_000.0,
+        network_bytes=NETWORK_BYTES,
         operation_timeout_seconds=75.0,
         send_buffer_bytes=SMALL_BUFFER_BYTES,
     ),

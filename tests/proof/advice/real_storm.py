@@ -20,7 +20,8 @@ from loadgen.documents.reading import parse_document
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import Results
-from loadgen.studies.advise.question import document_text, outcome_of
+from loadgen.studies.advise.goal import outcome_of
+from loadgen.studies.advise.question import document_text
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.limits import Setting
-    from loadgen.studies.advise.question import Outcome
     from tests.proof.advice.clusters import ProvenCluster
 
 _START_SECONDS = 150.0
@@ -97,10 +98,10 @@ def storm(
 ) -> Outcome:
     """Run the storm that the advice was sought for, and return what came of it."""
     service_url, admin_url = addresses
-    workload = cluster.workload()
-    text = document_text(workload, cluster.goal, setting, "pulsar")
-    asked = Topics(of=tuple(each.name for each in workload.listed))
-    document = parse_document(text).model_copy(update={"topics": asked})
+    question = cluster.question()
+    asked = Topics(of=tuple(each.name for each in question.listed))
+    document = parse_document(document_text(question, setting))
+    document = document.model_copy(update={"topics": asked})
     options = RunOptions(
         name=name, out=out, service_url=service_url, admin_urls={"broker": admin_url}
     )

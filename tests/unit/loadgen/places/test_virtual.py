@@ -22,8 +22,8 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 def document(clients: list[dict[str, Any]], **values: Any) -> Document:
-    topics = {"namespaces": 2, "per_namespace": 10}
-    return Document.model_validate({"name": "x", "topics": topics, "clients": clients, **values})
+    values.setdefault("topics", {"namespaces": 2, "per_namespace": 10})
+    return Document.model_validate({"name": "x", "clients": clients, **values})
 
 
 STORM = [{"name": "all", "do": "list", "count": 200}]
@@ -40,6 +40,22 @@ def test_a_storm_is_cut_and_the_next_one_runs() -> None:
     assert not list(asked)
     run = run_in_virtual_time(DOCUMENT)
     assert len(run.rows.requests) == 200
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("looks", [4, 5, 6, 7])
+def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
+    # Given: lists on their way from broker to proxy, for whom the loop has ended
+    slow = {**STORM[0], "count": 300, "read": {"rate": "10kB/s", "buffer": 4096}}
+    servers = {"profile": "pulsar", "proxy": {}}
+    topics = {"namespaces": 2, "per_namespace": 100}
+    # Then
+    asked = iter([True] * looks)
+    with pytest.raises(CutError):
+        run_in_virtual_time(
+            document([slow], servers=servers, topics=topics),
+            may_go_on=lambda: next(asked, False),
+        )
 
 
 def test_ctrl_c_ends_a_storm_where_it_is() -> None:

@@ -189,3 +189,19 @@ async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
     assert [len(client.entries) for client in waiting.clients] == [1] * 4 + [0] * 6
     assert [len(client.failures) for client in waiting.clients] == [0] * 4 + [1] * 6
     await waiting.end()
+
+
+@pytest.mark.timeout(20)
+async def test_a_flight_that_the_loop_has_ended_is_not_waited_for() -> None:
+    # Given: as when a loop is cut while its servers let their clients go
+    waiting = Waiting()
+    await waiting.ask(2)
+    (flight,) = waiting.flights._under_way.values()
+    assert flight.task is not None
+    flight.task.cancel()
+    # When
+    for client in waiting.clients:
+        await waiting.flights.finished(client)
+    # Then
+    assert flight.task.done()
+    assert not waiting.told

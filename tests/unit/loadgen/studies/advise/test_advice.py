@@ -7,31 +7,27 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.studies.advise.advice import Request, advise, confirm, reckoned, virtual_storms
-from loadgen.studies.advise.limits import Limits, Setting, widest
-from loadgen.studies.advise.question import Goal, NamespaceShape, Outcome, Readers, Workload, misses
+from loadgen.studies.advise.advice import advise, confirm, quick_advice, virtual_storms
+from loadgen.studies.advise.bounds import guess
+from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.report import verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from tests.support.runs.recorded_run import event, record_run, request
+from tests.unit.loadgen.studies.advise.asked import needs, question
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Document
     from loadgen.places.options import RunOptions
+    from loadgen.studies.advise.limits import Setting
 
-WORKLOAD = Workload(
-    (NamespaceShape("acme/big", 40_000, 40_000 * 95),),
-    {"once": 40},
-    Readers(rate=500_000),
-    operation_timeout_seconds=90,
-)
-REQUEST = Request(WORKLOAD, Goal(back_within_seconds=65), "pulsar", Setting(Limits()))
+QUESTION = question(goal=Goal(back_within_seconds=65))
 
 
 def test_a_storm_that_has_no_time_is_cut() -> None:
     with pytest.raises(OutOfTimeError):
-        virtual_storms(REQUEST, seconds=0)(REQUEST.today)
+        virtual_storms(QUESTION, seconds=0)(QUESTION.today)
 
 
 def test_a_search_that_was_cut_says_so_with_the_best_that_it_found() -> None:
@@ -42,10 +38,10 @@ def test_a_search_that_was_cut_says_so_with_the_best_that_it_found() -> None:
         tried.append(setting)
         if len(tried) > 2:
             raise OutOfTimeError
-        return reckoned(WORKLOAD, REQUEST.goal, setting)
+        return needs(5, 19)(setting)
 
     # When
-    advice = advise(REQUEST, engine)
+    advice = advise(QUESTION, engine)
     # Then
     assert advice.met
     assert "before every limit was at its smallest: --minutes gives it more" in verdict(advice)
@@ -53,15 +49,27 @@ def test_a_search_that_was_cut_says_so_with_the_best_that_it_found() -> None:
 
 def test_without_time_for_a_single_storm_there_is_no_advice() -> None:
     with pytest.raises(UsageError, match=r"40 clients .* was cut after 120 s.*more --minutes"):
-        advise(REQUEST, virtual_storms(REQUEST, seconds=0))
+        advise(QUESTION, virtual_storms(QUESTION, seconds=0))
 
 
-def test_the_guess_meets_the_goal_that_it_was_made_for() -> None:
+@pytest.mark.parametrize(("back", "storms"), [(10.0, 1), (70.0, 3)])
+def test_a_quick_advice_is_computed_and_tried_alone(
+    back: float, storms: int, tmp_path: Path
+) -> None:
+    # Given
+    tried: list[str] = []
+
+    def run(document: Document, options: RunOptions) -> Path:
+        tried.append(document.servers.broker["maxTopicListInFlightDirectMemSizeMB"])
+        return record_run(tmp_path / str(len(tried)), [request()], [event("back", value=back)])
+
     # When
-    outcome = reckoned(WORKLOAD, REQUEST.goal, widest(WORKLOAD, REQUEST.goal, proxy=False))
+    found = quick_advice(QUESTION, run)
     # Then
-    assert not misses(REQUEST.goal, outcome)
-    assert reckoned(WORKLOAD, REQUEST.goal, Setting(Limits(heap_mb=4))).back == 0
+    first = guess(QUESTION).broker.direct_mb
+    assert int(tried[0]) == first
+    assert len(tried) == storms == found.tries
+    assert "Computed, then checked by" in verdict(found)
 
 
 @pytest.mark.parametrize(("back", "storms", "word"), [(10.0, 1, "goal met"), (70.0, 3, "missed")])
@@ -69,7 +77,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
     back: float, storms: int, word: str, tmp_path: Path
 ) -> None:
     # Given
-    advice = advise(REQUEST, lambda setting: reckoned(WORKLOAD, REQUEST.goal, setting))
+    advice = advise(QUESTION, needs(5, 19))
     tried: list[str] = []
 
     def run(document: Document, options: RunOptions) -> Path:
@@ -86,7 +94,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
 
 
 def test_time_that_is_too_short_for_a_storm_is_told(tmp_path: Path) -> None:
-    advice = advise(REQUEST, lambda setting: reckoned(WORKLOAD, REQUEST.goal, setting))
+    advice = advise(QUESTION, needs(5, 19))
     found = confirm(advice, tmp_path, 30)
     assert "Not confirmed by a real storm: a storm may take 112 s, and 30 s were left" in verdict(
         found

@@ -11,21 +11,18 @@ from hypothesis import strategies as st
 
 from loadgen.documents.reading import parse_document, read_document
 from loadgen.engine.client import RUN_ENDED
-from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.goal import Goal, Outcome, outcome_of
+from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.question import (
     MOST_SIZES,
-    Goal,
     NamespaceShape,
-    Outcome,
-    Readers,
-    Workload,
+    Question,
     document_text,
-    misses,
-    outcome_of,
+    listing_groups,
     size_classes,
-    workload_of,
 )
 from tests.support.runs.recorded_run import event, record_run, request, sample
+from tests.unit.loadgen.studies.advise.asked import clients, question
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,17 +49,15 @@ def shape(name: str, topics: int, length: int) -> NamespaceShape:
     return NamespaceShape(name, topics, topics * length)
 
 
-def topics_of(workload: Workload) -> Topics:
-    return parse_document(
-        document_text(workload, Goal(), Setting(Limits()).keys(), "pulsar")
-    ).topics
+def topics_of(asked: Question) -> Topics:
+    return parse_document(document_text(asked, asked.today)).topics
 
 
 def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
     # Given
     shapes = (shape("acme/b", 40, 50), shape("acme/a", 120, 50), shape("acme/c", 40, 50))
     # When
-    topics = topics_of(Workload(shapes, {"once": 3}))
+    topics = topics_of(question(clients(3), shapes=shapes))
     # Then
     assert topics.sizes == (120, 40, 40)
     assert topics.mean_name_bytes == 50
@@ -72,7 +67,7 @@ def test_a_list_counts_as_much_where_its_names_are_longer_than_the_mean() -> Non
     # Given
     long, short = shape("acme/long", 1_000, 200), shape("acme/short", 1_000, 100)
     # When
-    topics = topics_of(Workload((short, long), {"once": 2}))
+    topics = topics_of(question(clients(2), shapes=(short, long)))
     # Then
     charged = [size * (topics.mean_name_bytes + 32) for size in topics.sizes]
     for found, wanted in zip(charged, (long, short), strict=True):
@@ -83,16 +78,30 @@ def test_fewer_clients_than_namespaces_ask_for_the_largest() -> None:
     # Given
     shapes = tuple(shape(f"acme/ns{size}", size, 60) for size in range(1, 101))
     # Then
-    assert topics_of(Workload(shapes, {"once": 2, "cpp": 3})).sizes == (100, 99, 98)
+    asked = question(clients(2), clients(3, "cpp"), shapes=shapes)
+    assert topics_of(asked).sizes == (100, 99, 98)
 
 
-def test_a_document_says_its_load() -> None:
+def test_a_storm_has_the_clients_of_a_scenario() -> None:
+    # Given
+    more = "clients+={name: beside, do: publish, count: 2}"
+    settings = [
+        "clients.go.read.rate=10kB/s",
+        "clients.cpp.arrive={kind: constant, rate: 10}",
+        more,
+    ]
+    document = read_document("restart-storm", settings)
     # When
-    load = workload_of(read_document("restart-storm", ["clients.go.read.rate=10kB/s"]))
+    groups, shapes = listing_groups(document), shapes_of_topics(document.topics)
+    asked = question(*groups, shapes=shapes)
+    storm = parse_document(document_text(asked, asked.today))
     # Then
-    assert load.families == dict.fromkeys(("polite", "java-watch", "java-poll", "cpp", "go"), 40)
-    assert load.readers == Readers(1_000_000, 0.2, 10_000)
-    assert (len(load.namespaces), load.largest.topics) == (10, 5000)
+    assert (len(shapes), asked.largest.topics, asked.spread_seconds) == (10, 5000, 3.9)
+    found = {each.name: each for each in storm.clients}
+    assert asked.families == dict.fromkeys(found, 40)
+    assert (found["go"].read.rate, found["go"].read.buffer) == (10_000, 65_536)
+    assert found["cpp"].arrive == document.clients[3].arrive
+    assert storm.phases.measure == 3.9 + 90
 
 
 def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> None:
@@ -110,4 +119,4 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
     found = outcome_of(Goal(), record_run(tmp_path / "r", requests, events, samples))
     # Then
     assert found == Outcome(3, 1, 70.0, 3, 1, {"broker": 14.0}, {"TooManyRequests": 1})
-    assert misses(Goal(), found) == ["2 of 3 not recovered within 60 s", "33 % refused"]
+    assert Goal().misses(found) == ["2 of 3 not recovered within 60 s", "33 % refused"]

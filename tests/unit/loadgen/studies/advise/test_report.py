@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,29 +10,23 @@ import pytest
 from broker.configuration.config import BrokerConfig
 from loadgen.documents.reading import read_document
 from loadgen.results.expectations import parse_expectation
-from loadgen.studies.advise.advice import Advice, Request, advise, reckoned
+from loadgen.studies.advise.advice import Advice, advise
+from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
-from loadgen.studies.advise.question import Goal, NamespaceShape, Readers, Workload
-from loadgen.studies.advise.report import fragment, markdown, write
+from loadgen.studies.advise.report import fragment, markdown, to_json, write
 from server.configuration.file import parse_properties
+from tests.unit.loadgen.studies.advise.asked import needs, question
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Profile
 
-WORKLOAD = Workload(
-    (NamespaceShape("acme/big", 40_000, 40_000 * 95),),
-    {"once": 40},
-    Readers(rate=500_000),
-    operation_timeout_seconds=90,
-)
-
 
 def advice(profile: Profile = "pulsar", *, proxy: bool = True) -> Advice:
+    today = Setting(Limits(), Limits() if proxy else None)
     goal = Goal(back_within_seconds=65)
-    request = Request(WORKLOAD, goal, profile, Setting(Limits(), Limits() if proxy else None))
-    return advise(request, lambda setting: reckoned(WORKLOAD, goal, setting))
+    return advise(question(goal=goal, profile=profile, today=today), needs(5, 19))
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
@@ -78,9 +73,9 @@ def test_every_key_comes_with_its_reason_cost_and_neighbours() -> None:
 def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path) -> None:
     # Given
     write(advice(), tmp_path)
-    hopeless = Request(WORKLOAD, Goal(accounted_mb=2), "pulsar", Setting(Limits()))
+    hopeless = advise(question(goal=Goal(accounted_mb=2)))
     # When
-    names = [path.name for path in write(advise(hopeless), tmp_path)]
+    names = [path.name for path in write(hopeless, tmp_path)]
     # Then
     assert names == ["advice.md", "advice.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
@@ -99,3 +94,13 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
         "clients.back.p99.9 <= 65s",
         "requests.refused.rate <= 0.1%",
     )
+
+
+def test_a_program_is_told_all_of_it() -> None:
+    # When
+    told = json.loads(json.dumps(to_json(advice())))
+    # Then
+    assert told["met"]
+    assert told["settings"]["proxy"][KEYS["heap_mb"]] == "5"
+    assert told["question"]["largest"]["topics"] == 40_000
+    assert told["question"]["groups"][0]["count"] == 40

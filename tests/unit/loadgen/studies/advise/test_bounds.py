@@ -5,25 +5,15 @@ from __future__ import annotations
 import pytest
 
 from limiter.memory.size_estimate import estimate_topic_list_bytes
-from loadgen.studies.advise.limits import (
-    Limits,
-    Setting,
-    derived,
-    guess,
-    least_limits,
-    needed_queue,
-)
-from loadgen.studies.advise.question import Goal, NamespaceShape, Readers, Workload
+from loadgen.studies.advise.bounds import derived, guess, least_limits, needed_queue
+from loadgen.studies.advise.goal import Goal
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import NamespaceShape
 from loadgen.units import MB_BYTES
 from proto import PulsarApi_pb2 as pb
+from tests.unit.loadgen.studies.advise.asked import BIG, clients, question
 
-BIG = NamespaceShape("acme/big", 40_000, 40_000 * 95)
 SMALL = NamespaceShape("acme/small", 100, 10_000)
-
-
-def workload(**changes: object) -> Workload:
-    values = {"namespaces": (SMALL, BIG), "families": {"once": 40}, **changes}
-    return Workload(**values)  # type: ignore[arg-type]
 
 
 def answer_size(names: list[str]) -> int:
@@ -46,31 +36,31 @@ def test_a_listing_counts_what_the_servers_charge_for_it(length: int) -> None:
 
 def test_no_limit_is_below_the_largest_answer() -> None:
     # When
-    least = least_limits(workload().largest)
+    least = least_limits(question(shapes=(SMALL, BIG)).largest)
     # Then
     assert (least.heap_mb, least.direct_mb) == (5, 4)
     assert least.heap_mb * MB_BYTES >= BIG.charged_bytes > (least.heap_mb - 1) * MB_BYTES
 
 
-def test_direct_memory_is_guessed_by_what_readers_hold_and_how_long() -> None:
-    # Given: 40 readers that hold 4 MB for 8 s each, within 64 s
-    slow = workload(namespaces=(BIG,), readers=Readers(rate=500_000, network_bytes=0))
+def test_direct_memory_is_guessed_by_whole_rounds_of_readers() -> None:
+    # Given: 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
+    slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
     # When
-    setting = guess(slow, Goal(back_within_seconds=64), proxy=False)
+    setting = guess(slow)
     # Then
-    held = 40 * BIG.answer_bytes * BIG.answer_bytes / 500_000
-    assert setting.broker.direct_mb == -(-held // (64 * MB_BYTES))
+    at_once = -(-40 // 7)
+    assert setting.broker.direct_mb == -(-at_once * BIG.answer_bytes // MB_BYTES)
 
 
 @pytest.mark.parametrize("proxy", [None, Limits()])
-@pytest.mark.parametrize("direct_first", [True, False])
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 def test_all_waits_of_a_request_end_before_its_client_gives_up(
-    proxy: Limits | None, *, direct_first: bool
+    proxy: Limits | None, profile: str
 ) -> None:
     # Given: an answer takes 8 s to read
-    slow = workload(readers=Readers(rate=500_000))
+    slow = question(clients(40, rate=500_000), shapes=(SMALL, BIG), profile=profile)
     # When
-    setting = derived(slow, Setting(Limits(), proxy), waits_for_direct_first=direct_first)
+    setting = derived(slow, Setting(Limits(), proxy))
     # Then
     waits = sum(
         limits.heap_timeout_millis + limits.direct_timeout_millis
@@ -79,8 +69,6 @@ def test_all_waits_of_a_request_end_before_its_client_gives_up(
     assert 18_000 < waits < 1000 * (30 - BIG.answer_bytes / 500_000)
 
 
-@pytest.mark.parametrize(
-    ("clients", "places"), [(40, 10_000), (10_001, 11_000), (123_456, 130_000)]
-)
-def test_a_queue_takes_the_whole_burst(clients: int, places: int) -> None:
-    assert needed_queue(workload(families={"go": clients})) == places
+@pytest.mark.parametrize(("burst", "places"), [(40, 10_000), (10_001, 11_000), (123_456, 130_000)])
+def test_a_queue_takes_the_whole_burst(burst: int, places: int) -> None:
+    assert needed_queue(burst) == places

@@ -1,0 +1,129 @@
+"""The goal of an advice, the outcome of a storm, and the judgement of one by the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loadgen.engine.link import RUN_ENDED
+from loadgen.results.questions import QUERIES
+from loadgen.results.results import Results
+from loadgen.units import MB_BYTES, format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one storm.
+
+    Attributes:
+        back: Clients that were back by the end of the goal's time.
+        slowest_seconds: When the last of them was back; None: nobody was.
+        requests: Lists and watches asked for.
+        refused: Those refused, timed out, lost or wrong.
+        accounted: The most that each server's limiter held, in bytes: heap and direct.
+        reasons: Texts of refusals, and how many had each.
+    """
+
+    clients: int
+    back: int
+    slowest_seconds: float | None
+    requests: int
+    refused: int
+    accounted: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def refused_share(self) -> float:
+        """Share of requests that were refused."""
+        return self.refused / self.requests if self.requests else 0.0
+
+    def __str__(self) -> str:
+        last = self.slowest_seconds
+        told = "" if last is None else f", the last after {format_seconds(last)}"
+        refused = percent(self.refused_share)
+        return f"{self.back:,} of {self.clients:,} recovered{told}; {refused} refused"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The goal that limits are to meet.
+
+    Attributes:
+        back_within_seconds: All are back by then, but for the share that may be refused.
+        refused_share: The most of all requests that may be refused or not answered in time.
+        accounted_mb: The most that each server's limiter may hold, heap and direct together; one
+            MB is 1,048,576 bytes, as in Pulsar's keys.
+    """
+
+    back_within_seconds: float = 60.0
+    refused_share: float = 0.001
+    accounted_mb: int = 512
+
+    def __str__(self) -> str:
+        return (
+            f"all clients recovered within {self.back_within_seconds:g} s, at most "
+            f"{100 * self.refused_share:g} % refused, at most {self.accounted_mb:,} MB in each "
+            "limiter"
+        )
+
+    def misses(self, outcome: Outcome) -> list[str]:
+        """Say where an outcome falls short; empty: it meets the goal."""
+        found, late = [], outcome.clients - outcome.back
+        # A share as a float is not exact.
+        if late > outcome.clients * self.refused_share + 1e-6:
+            within = f"not recovered within {self.back_within_seconds:g} s"
+            found.append(f"{late:,} of {outcome.clients:,} {within}")
+        if outcome.refused > outcome.requests * self.refused_share + 1e-6:
+            found.append(f"{percent(outcome.refused_share)} refused")
+        for server, held in outcome.accounted.items():
+            if held > self.accounted_mb * MB_BYTES:
+                found.append(f"the {server}'s limiter held {format_bytes(held)}")
+        return found
+
+    def told(self, outcome: Outcome) -> str:
+        """Say in a few words how an outcome does."""
+        missed, last = self.misses(outcome), outcome.slowest_seconds
+        if missed:
+            return f"goal missed: {'; '.join(missed)}"
+        if last is None:
+            return "goal met, no client asked"
+        return f"goal met, last client recovered after {format_seconds(last)}"
+
+
+def percent(share: float) -> str:
+    """Write a share with the digits that matter."""
+    return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
+
+
+# Who is back goes on polling: what the end of the run cut of that was refused by nobody.
+_REQUESTS = """SELECT coalesce(r.reason, r.outcome) AS reason, count(*) AS n,
+    r.outcome <> 'answered' AS failed
+  FROM requests r JOIN ({clients}) c ON r.client = c.client
+  WHERE r.operation IN ('list', 'watch')
+    AND NOT (r.reason = :ended AND c.back_seconds < CAST('Infinity' AS DOUBLE))
+  GROUP BY ALL ORDER BY n DESC, reason"""
+_CLIENTS = """SELECT count(*) AS clients, coalesce(count_if(back_seconds <= :within), 0) AS back,
+  max(CASE WHEN back_seconds < CAST('Infinity' AS DOUBLE) THEN back_seconds END) AS slowest
+  FROM ({clients})"""
+
+
+def outcome_of(goal: Goal, directory: Path) -> Outcome:
+    """Return the outcome of a run by a goal."""
+    inner, within = QUERIES["clients"].sql, goal.back_within_seconds
+    with Results.open(directory) as results:
+        rows = results.sql(_REQUESTS.replace("{clients}", inner), ended=RUN_ENDED)
+        (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)
+        figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
+    reasons = {row["reason"]: row["n"] for row in rows if row["failed"]}
+    held = {process: 0.0 for process, _ in figures}
+    for process in held:
+        for kind in ("heap", "direct"):
+            used = figures.get((process, f"{kind}.used"), 0.0)
+            held[process] += figures.get((process, f"{kind}.high"), used)
+    clients, back, slowest = found.values()
+    asked, refused = sum(row["n"] for row in rows), sum(reasons.values())
+    return Outcome(clients, back, slowest, asked, refused, held, reasons)

@@ -1,0 +1,134 @@
+"""Where no limit meets the goal, with the figure that says so, and where the switch hangs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from loadgen.behaviours.discover import Discover
+from loadgen.studies.advise.bounds import least_limits
+from loadgen.studies.advise.limits import KEYS
+from loadgen.studies.advise.question import reading_seconds
+from loadgen.studies.advise.sentences import said
+from loadgen.units import MB_BYTES, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadgen.plan.group import Reader
+    from loadgen.studies.advise.limits import Limits
+    from loadgen.studies.advise.question import Question
+
+_NETTY_LOW_BYTES = 32_768
+_POLITE_PERIODS = 1.5
+_NAMED = 3
+
+
+def obstacles(question: Question) -> tuple[str, ...]:
+    """Say why no limit meets the goal; empty: nothing is known that speaks against it."""
+    return (
+        *_too_large_for_frames(question),
+        *_too_large_for_goal(question),
+        *_too_polite(question),
+        *_too_slow(question),
+        *_too_many_slow(question),
+    )
+
+
+def _too_large_for_frames(question: Question) -> Iterator[str]:
+    large = [n for n in question.namespaces if n.answer_bytes > question.frame_limit_bytes]
+    if not large:
+        return
+    named = ", ".join(each.name for each in large[:_NAMED])
+    more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
+    largest = max(large, key=lambda each: each.answer_bytes)
+    least, server = least_limits(largest), "proxy" if question.proxy else "broker"
+    fate = said(f"fate-behind-a-{server}")
+    yield said("above-frames", named=named + more, largest=largest, question=question, fate=fate)
+    message_bytes = least.direct_mb * MB_BYTES
+    helps = said("larger-frames", message_bytes=message_bytes, least=least, largest=largest)
+    yield said("not-told-by-a-proxy", sentence=helps) if question.proxy else helps
+
+
+def _too_large_for_goal(question: Question) -> Iterator[str]:
+    least, goal = least_limits(question.largest), question.goal
+    if sum(least) > goal.accounted_mb:
+        yield said("above-goal", goal=goal, least=least, largest=question.largest)
+
+
+def _too_polite(question: Question) -> Iterator[str]:
+    found = [each for each in question.groups if isinstance(each, Discover)]
+    latest = _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
+    if question.goal.back_within_seconds < latest:
+        yield said("too-polite", latest=latest, enough=math.ceil(latest) + 10)
+
+
+def _too_slow(question: Question) -> Iterator[str]:
+    """Say which readers, those of one speed together, miss the goal, or their own timeout."""
+    allowed = math.floor(question.clients * question.goal.refused_share)
+    sizes = [each.answer_bytes for each in question.listed]
+    alike: Counter[tuple[Reader, float]] = Counter()
+    for group in question.groups:
+        alike[group.read, group.timeout] += group.count
+    for (read, timeout), clients in alike.items():
+        for limit, why in (
+            (question.goal.back_within_seconds, "the goal gives them"),
+            (timeout, "they wait for an answer before they give up"),
+        ):
+            late = [size for size in sizes if reading_seconds(read, size) > limit]
+            # Namespaces are asked for in turn.
+            count = clients * len(late) // len(sizes)
+            if count > allowed:
+                yield said(
+                    "never-read" if read.never else "too-slow",
+                    count=count,
+                    share=count / question.clients,
+                    read=read,
+                    seconds=reading_seconds(read, late[-1]),
+                    answer=late[-1],
+                    limit=limit,
+                    why=why,
+                )
+                break
+
+
+def _too_many_slow(question: Question) -> Iterator[str]:
+    """Say so if readers that hold memory for the goal's whole time can hold all of it."""
+    goal, answer = question.goal, question.mean.answer_bytes
+    slow = sum(
+        each.count
+        for each in question.groups
+        if question.held_seconds(each.read, answer) >= goal.back_within_seconds
+    )
+    direct = (goal.accounted_mb - least_limits(question.largest).heap_mb) * MB_BYTES
+    pinned, others = slow * answer, question.clients - slow
+    if question.profile == "pulsar" and slow and others and pinned + answer > direct:
+        yield said(
+            "all-pinned",
+            slow=plural(slow, "slow reader"),
+            pinned=pinned,
+            answer=answer,
+            goal=goal,
+            direct=max(0, direct),
+            needed=pinned + answer,
+        )
+
+
+def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
+    """Say where the switch of PIP-434 stops a broker that has these limits.
+
+    Floodgate's own profile ends peers that do not read.
+    """
+    if question.profile == "floodgate":
+        return
+    switch, answer, direct_mb = KEYS["pause"], question.largest.answer_bytes, limits.direct_mb
+    if question.today.broker.pause:
+        yield said("switch-is-on", key=switch)
+    if direct_mb > 0:
+        unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
+        figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}
+        yield said("switch-stops-a-broker", **figures)
+    if limits.high_water_mark < _NETTY_LOW_BYTES:
+        key, mark = KEYS["high_water_mark"], limits.high_water_mark
+        yield said("mark-too-low", key=key, mark=mark, least=_NETTY_LOW_BYTES)

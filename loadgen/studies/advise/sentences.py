@@ -1,0 +1,51 @@
+"""The sentences of an advice: ``sentences.yaml`` has them by name, with places for figures."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from loadgen.studies.advise.goal import percent
+from loadgen.units import format_bytes, format_seconds, plural, rate_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_UNITS: dict[str, Callable[[Any], str]] = {
+    "b": format_bytes,
+    "c": partial(plural, singular="client"),
+    "p": percent,
+    "m": lambda millis: format_seconds(millis / 1000),
+    "t": format_seconds,
+    "v": rate_text,
+}
+
+
+class _Figures(Formatter):
+    """Writes ``{size!b}`` with its unit."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as its base
+        """Return a figure as people read it."""
+        return _UNITS[conversion](value) if conversion else value
+
+
+@cache
+def sentences() -> dict[str, Any]:
+    """Return all sentences by their names; those of a key are several, by their parts."""
+    file = Path(__file__).with_name("sentences.yaml")
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
+def said(name: str, **figures: Any) -> str:  # noqa: ANN401
+    """Return a sentence with its figures."""
+    return _Figures().format(sentences()[name], **figures)
+
+
+def said_of(key: str, **figures: Any) -> dict[str, str]:  # noqa: ANN401
+    """Return what is said of a key of a server, by its parts."""
+    return {part: _Figures().format(text, **figures) for part, text in sentences()[key].items()}

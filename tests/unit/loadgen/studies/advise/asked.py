@@ -1,0 +1,45 @@
+"""Questions of tests: how many clients read what how fast, and a storm that needs known limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadgen.behaviours.discover import Discover
+from loadgen.behaviours.list import List
+from loadgen.studies.advise.goal import Goal, Outcome
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import NamespaceShape, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.plan.group import Group
+
+BIG = NamespaceShape("acme/big", 40_000, 40_000 * 95)
+
+
+def clients(
+    count: int, library: str = "", name: str = "", timeout: float = 30, **read: Any
+) -> Group:
+    """So many clients of a library, or that list once, and how they read."""
+    said: dict[str, Any] = {"name": library or "once", "count": count, "read": read}
+    if library:
+        return Discover.model_validate({**said, "library": library, "timeout": timeout})
+    return List.model_validate({**said, "timeout": timeout})
+
+
+def question(*groups: Group, shapes: tuple[NamespaceShape, ...] = (BIG,), **said: Any) -> Question:
+    """What is asked; without groups for 40 clients that read 500 kB/s."""
+    values = {"goal": Goal(), "profile": "pulsar", "today": Setting(Limits()), **said}
+    return Question(groups or (clients(40, timeout=90, rate=500_000),), shapes, **values)
+
+
+def needs(heap_mb: int, direct_mb: int) -> Callable[[Setting], Outcome]:
+    """A storm that meets any goal with these limits or larger ones, on all servers."""
+
+    def storm(setting: Setting) -> Outcome:
+        limits = [setting.of(server) for server in setting.servers]
+        met = all(each.heap_mb >= heap_mb and each.direct_mb >= direct_mb for each in limits)
+        return Outcome(100, 100, 1.0, 100, 0) if met else Outcome(100, 0, None, 100, 100)
+
+    return storm
