@@ -12,7 +12,8 @@ from loadgen.plan.fields import Moment, Pattern, Whole
 from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
-    from loadgen.engine.client import Answer, LoadClient
+    from loadgen.engine.client import LoadClient
+    from loadgen.engine.link import Answer
 
 
 class List(Group):

@@ -9,7 +9,7 @@ import asyncio
 import math
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
@@ -24,7 +24,7 @@ from loadgen.engine.connection import (
     Selection,
 )
 from loadgen.engine.frames import list_frame, lookup_frame
-from loadgen.engine.link import CLOSED, RUN_ENDED, Link, Patience
+from loadgen.engine.link import CLOSED, CUT, Answer, Link, Patience
 from loadgen.engine.writing import RowWriter
 from loadgen.plan.chance import Chance
 
@@ -41,21 +41,6 @@ ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""
 MOST_REDIRECTS = 20
 """Redirects that a lookup follows, as Java's maxLookupRedirects."""
-
-
-class Answer(NamedTuple):
-    """How a request ended.
-
-    Attributes:
-        value: What was answered; None if nothing was.
-        failed: Why not.
-    """
-
-    value: Any = None
-    failed: Failed | None = None
-
-
-_CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class LoadClient(RowWriter):
@@ -200,7 +185,7 @@ class LoadClient(RowWriter):
             request_id: Its id, where that is not for the client to choose: of a message.
             item: What it is about.
         """
-        row, answer = self.begin_row(operation, due, item), _CUT
+        row, answer = self.begin_row(operation, due, item), CUT
         try:
             answer = await self._answered(link, row, frame, selection, request_id)
         finally:
@@ -311,10 +296,6 @@ class LoadClient(RowWriter):
         """Take note of a connection that is gone, before the requests on it fail."""
         self.event("connection-lost", text=reason)
         self.on_lost(link)
-
-    def pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
-        """Take a command that answers nothing."""
-        self.on_pushed(command, payload)
 
     def _arm(self) -> None:
         """Arm what happens to its connections: losses and stalls."""

@@ -5,18 +5,35 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loadgen.engine.connection import LoadConnection
+from client.discovery.actions import Unanswered
+from loadgen.engine.connection import Failed, LoadConnection
 
 if TYPE_CHECKING:
+    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
-    from loadgen.engine.connection import BrokerAddress, Failed
+    from loadgen.engine.connection import BrokerAddress
     from loadgen.engine.context import TaskContext
 
 RUN_ENDED = "not answered when the run ended"
 """Reason of a request that the end of its client cut."""
 CLOSED = "the connection was closed after the handshake"
+
+
+class Answer(NamedTuple):
+    """How a request ended.
+
+    Attributes:
+        value: What was answered; None if nothing was.
+        failed: Why not.
+    """
+
+    value: Any = None
+    failed: Failed | None = None
+
+
+CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class Patience:
@@ -92,7 +109,7 @@ class Link:
         context: TaskContext = client.context
         netloc = None if broker is None else broker.netloc
         tunnel, direct = (netloc, None) if broker and broker.through_proxy else (None, netloc)
-        made = LoadConnection(client.plan, context, self._ended, client.pushed, tunnel)
+        made = LoadConnection(client.plan, context, self._ended, self._pushed, tunnel)
         try:
             failure = await context.connector.connect(made, client.group.read.buffer, direct)
         finally:
@@ -114,6 +131,9 @@ class Link:
             self.connection = None
             self.lost.set()
             self._client.connection_lost(self, reason)
+
+    def _pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
+        self._client.on_pushed(command, payload)
 
     def drop(self) -> None:
         """Lose the connection of the client's own accord."""

@@ -88,8 +88,7 @@ class RowWriter:
         self._finished()
 
     async def finish(self) -> None:
-        """Begin nothing new, and return when nothing is under way."""
-        self.stopping.set()
+        """Return when nothing is under way."""
         while self._under_way:
             self._idle.clear()
             await self._idle.wait()

@@ -282,6 +282,8 @@ class Task:
         """Begin nothing new, and wait for what is under way for as long as the document says."""
         self._enter("drain")
         self._stop.set()
+        for client in self._clients:  # In this turn: none may begin something in the next one.
+            client.stopping.set()
         with suppress(TimeoutError):
             async with deadline(self.context.clock, self.plan.phases.drain):
                 await asyncio.gather(*(client.finish() for client in self._clients))

@@ -77,6 +77,7 @@ def played(rate: float, seconds: float, server: StallingServer) -> Rows:
         client.service = server  # type: ignore[assignment]
         running = asyncio.create_task(client.run())
         await asyncio.sleep(seconds - 0.5 / rate)
+        client.stopping.set()
         await client.finish()
         await running
         return context.rows
