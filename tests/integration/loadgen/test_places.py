@@ -85,7 +85,7 @@ def test_shocks_happen_to_servers_and_their_link_and_clients_come_back(tmp_path:
         {"at": "1s", "restart": "proxy"},
     ]
     directory = experiment(
-        document(servers={"proxy": {}}, shocks=shocks, phases={"measure": "4s", "drain": "3s"}),
+        document(servers={"proxy": {}}, shocks=shocks, phases={"measure": "10s", "drain": "10s"}),
         RunOptions(tmp_path),
     )
     # Then
