@@ -163,9 +163,12 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
+    told = question.goal.told
     with termination_interrupts():
         note("searching in virtual time")
-        advice = search(question, on_try=lambda number, found: note(f"  try {number}: {found}"))
+        advice = search(
+            question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
+        )
         if not no_confirm and advice.setting is not None:
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
     paths = write(advice, out)
@@ -192,16 +195,9 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     if advice.setting is not None:
         for server in advice.setting.servers:
             print_sentences([f"\n--- {server}.conf\n{fragment(advice, server)}"])
-        rows = [
-            (each.server, each.key.removeprefix("maxTopicListInFlight"), each.value, each.below,
-             each.above)
-            for each in advice.findings
-            if each.key.endswith("SizeMB")
-        ]  # fmt: skip
-        heads = ("", "limit", "value", "one step below", "one step above")
-        console().print(table_of(heads, rows))
-    beside = ", ".join(each.name for each in paths[1:])
-    print_sentences([f"The report is {paths[0]}; beside it are {beside}."])
+    files = ", ".join(each.name for each in paths[1:])
+    report = f"The report, with each key and one step away from it, is {paths[0]}"
+    print_sentences([f"{report}; beside it are {files}."])
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is

@@ -162,8 +162,8 @@ def _ran(run: DemoRun, document: Document, how: RunOptions, start: Experiment) -
 def _returned(ran: Ran) -> str:
     """Say how many consumers that retry recover."""
     (back,) = ran.summary.back
-    lists = ran.summary.total.requests
-    again = lists > back.clients
+    operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
+    lists, again = operations["list"], ran.summary.total.refused
     return (
         "Real consumers retry. The same storm with Pulsar's limits, simulated with "
         f"{plural(back.clients, 'consumer')} that restart 5 s after a refusal: "

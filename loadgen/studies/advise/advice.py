@@ -25,7 +25,7 @@ from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, memory_knobs
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import document_text
-from loadgen.studies.advise.search import OutOfTimeError, Plan, Tries, search
+from loadgen.studies.advise.search import OutOfTimeError, Tries
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
@@ -66,7 +66,6 @@ class Advice:
         tries: Storms in virtual time, and ``seconds`` that they took.
         found_by: What the storms did: found the limits, or checked those that were computed.
         complete: False if time ran out before the limits were at their smallest.
-        notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
     """
@@ -81,7 +80,6 @@ class Advice:
     seconds: float = 0.0
     found_by: str = "Found by"
     complete: bool = True
-    notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
 
@@ -159,56 +157,47 @@ def advise(
     if found.obstacles:
         return found
     storm = storm or virtual_storms(question, question.seconds)
-    tries = Tries(storm, question.goal, on_try)
-    start = widest(question)
+    tries = Tries(storm, question.goal, on_try, partial(derived, question))
+    most, least = widest(question), least_limits(question.largest)
     try:
-        missed = tries.misses(start)
+        missed = tries.misses(most)
     except OutOfTimeError:
         raise UsageError(said("no-time-at-all", question=question)) from None
     if missed:
-        limits, outcome = start.of(start.servers[0]), tries.outcome(start)
-        reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
-        told = question.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
-        why = said("widest-misses", goal=question.goal, limits=limits, told=told)
-        found = replace(found, obstacles=(why,))
+        found = replace(found, obstacles=(_widest_misses(tries, most),))
     else:
-        found = _searched(found, tries, start)
+        setting, _, complete = tries.search(guess(question), most, least)
+        with suppress(OutOfTimeError):
+            found = replace(found, today=tries.outcome(question.today))
+        around = findings(tries, setting, question)
+        outcome = tries.outcome(setting)
+        found = replace(found, setting=setting, outcome=outcome, findings=around, complete=complete)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
-def _searched(found: Advice, tries: Tries, start: Setting) -> Advice:
-    question, today = found.question, None
-    least = least_limits(question.largest)
-    plan = Plan(start, guess(question), least, partial(derived, question))
-    setting, _, complete = search(tries, plan)
-    with suppress(OutOfTimeError):
-        today = tries.outcome(question.today)
-    return replace(
-        found,
-        setting=setting,
-        outcome=tries.outcome(setting),
-        findings=findings(tries, setting, question),
-        today=today,
-        complete=complete,
-        notes=tuple(tries.unsteady(memory_knobs(setting))),
-    )
+def _widest_misses(tries: Tries, widest: Setting) -> str:
+    limits, outcome = widest.of(widest.servers[0]), tries.outcome(widest)
+    reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
+    told = tries.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
+    return said("widest-misses", goal=tries.goal, limits=limits, told=told)
 
 
 def quick_advice(question: Question, run: Experiment = experiment) -> Advice:
     """Compute limits, and try them alone in virtual time, larger ones where they miss the goal."""
-    begun = time.perf_counter()
-    by = "Computed, then checked by"
+    begun, by = time.perf_counter(), "Computed, then checked by"
     found = Advice(question, obstacles=obstacles(question), found_by=by)
-    storm, setting = virtual_storms(question, math.inf, run), guess(question)
-    while not found.obstacles and found.tries < _STORMS:
-        outcome, seconds = storm(setting), time.perf_counter() - begun
-        tries = found.tries + 1
-        found = replace(found, setting=setting, outcome=outcome, tries=tries, seconds=seconds)
-        if not question.goal.misses(outcome) or seconds > question.seconds:
-            break
-        for knob in memory_knobs(setting):
-            setting = knob.moved(setting, 1)
-    return found
+    if found.obstacles:
+        return found
+    storm = virtual_storms(question, math.inf, run)
+    tries = Tries(storm, question.goal, derive=partial(derived, question))
+    setting = tries.climb(guess(question), widest(question))
+    return replace(
+        found,
+        setting=setting,
+        outcome=tries.outcome(setting),
+        tries=len(tries.done),
+        seconds=time.perf_counter() - begun,
+    )
 
 
 # -- real storms ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loadgen.studies.advise.bounds import least_limits
-from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, Knob, memory_knobs, step
+from loadgen.studies.advise.limits import MEMORY, Knob, memory_knobs, step
 from loadgen.studies.advise.question import reading_seconds
 from loadgen.studies.advise.search import OutOfTimeError
 from loadgen.studies.advise.sentences import said, said_of
@@ -49,22 +49,20 @@ _KINDS = {
     "direct_timeout_millis": "timeout",
     "heap_queue": "queue",
     "direct_queue": "queue",
-    "high_water_mark": "high-mark",
-    "low_water_mark": "low-mark",
     "pause": "switch",
 }
-"""Fields of limits -> what the page calls them; all others are of the cooldown."""
+"""Fields of limits -> what the page calls them; all others stay as shipped."""
 
 
 def findings(tries: Tries, setting: Setting, question: Question) -> tuple[KeyFinding, ...]:
-    """Return a finding for each key of each server, after trying the neighbours of limits."""
+    """Return a finding for each key that is advised, after trying the neighbours of limits."""
     around = _Around(tries, setting, question)
     return tuple(
         around.finding(Knob(server, name))
         for server in setting.servers
-        for name, key in KEYS.items()
-        # A Pulsar proxy has none of these.
-        if not (server == "proxy" and question.profile == "pulsar" and key in FLOW_KEYS)
+        for name in _KINDS
+        # A Pulsar proxy has no switch.
+        if not (server == "proxy" and question.profile == "pulsar" and name == "pause")
     )
 
 
@@ -93,7 +91,7 @@ class _Around:
         return KeyFinding(knob.server, knob.key, text, **told, decides=decides)
 
     def _kind(self, knob: Knob) -> str:
-        kind, lower = _KINDS.get(knob.name, "cooldown"), knob.value(knob.moved(self.setting, -1))
+        kind, lower = _KINDS[knob.name], knob.value(knob.moved(self.setting, -1))
         if kind == "queue" and self.question.clients <= lower:
             return "queue-as-shipped"
         if knob.name in MEMORY and lower < getattr(least_limits(self.question.largest), knob.name):
@@ -111,7 +109,6 @@ class _Around:
             "least": least_limits(question.largest),
             "waits": waits / 1000,
             "reading": said("reading", seconds=reading) if reading else "",
-            "why": said(f"no-change-{question.profile}"),
         }
 
     def _away(self, knob: Knob, steps: int) -> tuple[str, list[str] | None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
 from loadgen.studies.advise.goal import percent
+from loadgen.studies.advise.limits import FLOW_KEYS
 from loadgen.studies.advise.question import document_text
 from loadgen.studies.advise.sentences import said
 from loadgen.units import plural, rate_text
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.question import Question
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
 
@@ -56,15 +57,20 @@ def write(advice: Advice, out: Path) -> list[Path]:
 
 def fragment(advice: Advice, server: Role) -> str:
     """Return the part of one server's configuration file, a reason for each key."""
+    assert advice.setting is not None
     goal, profile = advice.question.goal, advice.question.profile
+    keys = advice.setting.of(server).keys()
     lines = _comment(f"loadgen advise --profile {profile}: {goal}.")
     if server == "proxy" and profile == "pulsar":
         lines += _comment(said("no-flow-keys"))
+        keys = {key: value for key, value in keys.items() if key not in FLOW_KEYS}
     for each in advice.findings:
         if each.server == server:
-            costs = f" Costs: {each.costs}." if each.costs != "none" else ""
-            reason = f"{each.binds[0].upper()}{each.binds[1:]}.{costs}"
-            lines += ["", *_comment(reason), f"{each.key}={each.value}"]
+            reason = f"{each.binds[0].upper()}{each.binds[1:]}. Costs: {each.costs}."
+            lines += ["", *_comment(reason), f"{each.key}={keys.pop(each.key)}"]
+    if keys:
+        lines += ["", *_comment(said("as-shipped"))]
+        lines += [f"{key}={value}" for key, value in keys.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -99,8 +105,6 @@ def _markdown(advice: Advice) -> Iterator[str]:
             cells = (each.server, f"`{each.key}`", value, each.binds, each.below, each.above)
             yield f"| {' | '.join(cells)} |"
         yield ""
-        if advice.notes:
-            yield from (*(f"- {each}" for each in advice.notes), "")
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
 

@@ -52,7 +52,7 @@ def test_without_time_for_a_single_storm_there_is_no_advice() -> None:
         advise(QUESTION, virtual_storms(QUESTION, seconds=0))
 
 
-@pytest.mark.parametrize(("back", "storms"), [(10.0, 1), (70.0, 3)])
+@pytest.mark.parametrize(("back", "storms"), [(10.0, 1), (70.0, 4)])
 def test_a_quick_advice_is_computed_and_tried_alone(
     back: float, storms: int, tmp_path: Path
 ) -> None:
