@@ -317,26 +317,13 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     if broker_conf or proxy_conf or isinstance(found, OwnTopics):
         proxy = read_own_server("proxy", proxy_conf) if proxy_conf else None
         own = OwnCluster(read_own_server("broker", broker_conf), proxy)
-    begun = time.monotonic()
-    with ExitStack() as stack:
-        stack.enter_context(termination_interrupts())
-        run = RunOptions(place=place)
-        if place == "spark":
-            require(SPARK)
-            from loadgen.spark.session import SparkSettings, spark_session
-
-            session = stack.enter_context(spark_session(SparkSettings("loadgen demo")))
-            run = RunOptions(place=place, spark=session)
-        rate = parsed("--read-rate", read_rate, Speed)
-        options = DemoOptions(
-            found, namespaces, tuple(namespace or ()), clients, rate, out, run, own
-        )
-        try:
-            result = run_demo(options, say)
-        except KeyboardInterrupt:
-            raise LoadgenError(
-                "interrupted: the servers are stopped, no report was written", ExitCode.INTERRUPTED
-            ) from None
+    if place == "spark":
+        require(SPARK)
+    rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
+    run = RunOptions(place=place)
+    options = DemoOptions(found, namespaces, tuple(namespace or ()), clients, rate, out, run, own)
+    with termination_interrupts():
+        result = run_demo(options, say)
     _show_demo(result, out)
     print_sentences([f"\n{time.monotonic() - begun:.0f} s in all."])
     raise typer.Exit(int(result.exit_code))

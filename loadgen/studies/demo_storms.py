@@ -14,7 +14,7 @@ from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.limits import limits_of
-from loadgen.studies.advise.question import NamespaceShape
+from loadgen.studies.advise.namespaces import shapes_of_sizes, shapes_of_topics
 from loadgen.studies.dry_run import LIMIT_KEYS
 from loadgen.topics.reading import OwnTopics
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from loadgen.documents.model import Document, Servers
     from loadgen.places.operator_files import OwnCluster, OwnServer
     from loadgen.places.options import Place
+    from loadgen.studies.advise.question import NamespaceShape
 
 LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
@@ -111,14 +112,12 @@ def storm_of(options: DemoOptions) -> Storm:
     if isinstance(options.topics, OwnTopics):
         own = options.topics
         names, chosen = sorted(own.namespaces), own.chosen(options.listed)
-        shapes = tuple(NamespaceShape(n, e.topics, e.name_bytes) for n, e in chosen.items())
         places = tuple(names.index(name) for name in chosen)
-        return Storm(Topics(corpus=str(own.path)), shapes, places)
+        return Storm(Topics(corpus=str(own.path)), shapes_of_sizes(chosen), places)
     namespaces = options.namespaces or max(1, math.ceil(options.topics / TOPICS_PER_NAMESPACE))
     each = options.topics // namespaces
     topics = Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
-    size = each * topics.mean_name_bytes
-    return Storm(topics, tuple(NamespaceShape(n.name, each, size) for n in topics.expected()))
+    return Storm(topics, shapes_of_topics(topics))
 
 
 def demo_runs(options: DemoOptions, storm: Storm) -> Iterator[tuple[DemoRun, Document, RunOptions]]:

@@ -231,7 +231,6 @@ def confirm(
         why = said("too-many-sockets", clients=question.clients)
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
-    deciding = {(each.server, each.key) for each in advice.findings if each.decides}
     storms: list[Confirmation] = []
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
@@ -241,10 +240,8 @@ def confirm(
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
         if storms[-1].met:
             break
-        # Each limit that decides is one step larger.
         for knob in memory_knobs(setting):
-            if (knob.server, knob.key) in deciding:
-                setting = knob.moved(setting, 1)
+            setting = knob.moved(setting, 1)
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loadgen.studies.advise.bounds import least_limits
-from loadgen.studies.advise.limits import MEMORY, Knob, memory_knobs, step
+from loadgen.studies.advise.limits import MEMORY, Knob, step
 from loadgen.studies.advise.question import reading_seconds
 from loadgen.studies.advise.search import OutOfTimeError
 from loadgen.studies.advise.sentences import said, said_of
@@ -123,18 +123,14 @@ class _Around:
 
     def _bound_by(self, knob: Knob, missed: list[str] | None) -> str:
         """Say what keeps a limit of memory from being a step smaller."""
-        question, heap = self.question, knob.moved(self.setting, -1).of(knob.server).heap_mb
         if missed is None:
             return said("bound-by-time")
-        if missed:
-            needed = question.first_estimates_bytes + question.largest.charged_bytes
-            waiting = knob.name == "heap_mb" and heap * MB_BYTES < needed
-            waiting = waiting and question.profile == "pulsar"
-            name = "bound-by-first-requests" if waiting else "bound-by-goal"
-            missing = "; ".join(missed)
-            return said(name, count=len(question.listed), needed=needed, missed=missing)
-        lower = {each.key: each.moved(self.setting, -1) for each in memory_knobs(self.setting)}
-        tried = [key for key, setting in lower.items() if setting in self.tries.done]
-        others = {key for key in tried if self.tries.misses(lower[key])}
-        name = "bound-by-other" if others else "bound-by-nothing"
-        return said(name, others=", ".join(sorted(others)))
+        if not missed:
+            return said("bound-by-nothing")
+        question, heap = self.question, knob.moved(self.setting, -1).of(knob.server).heap_mb
+        needed = question.first_estimates_bytes + question.largest.charged_bytes
+        waiting = knob.name == "heap_mb" and heap * MB_BYTES < needed
+        waiting = waiting and question.profile == "pulsar"
+        name = "bound-by-first-requests" if waiting else "bound-by-goal"
+        missing = "; ".join(missed)
+        return said(name, count=len(question.listed), needed=needed, missed=missing)

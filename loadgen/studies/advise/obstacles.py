@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.limits import Limits
     from loadgen.studies.advise.question import Question
 
-_NETTY_LOW_BYTES = 32_768
 _POLITE_PERIODS = 1.5
 _NAMED = 3
 
@@ -129,6 +128,3 @@ def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
         unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
         figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}
         yield said("switch-stops-a-broker", **figures)
-    if limits.high_water_mark < _NETTY_LOW_BYTES:
-        key, mark = KEYS["high_water_mark"], limits.high_water_mark
-        yield said("mark-too-low", key=key, mark=mark, least=_NETTY_LOW_BYTES)
