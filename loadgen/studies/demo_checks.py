@@ -39,11 +39,6 @@ class Ran(NamedTuple):
     summary: Summary
     beside: Mapping[str, Any]
 
-    @property
-    def label(self) -> str:
-        """What it is called."""
-        return f"“{self.run.label}”"
-
     def of_servers(self, figure: str) -> list[float]:
         """Return how much a figure of each server rose at most; empty if nobody measured it."""
         found = (each.figures.get(figure) for each in self.summary.servers.values())
@@ -80,7 +75,7 @@ def check_of(ran: Ran) -> Check:
     bad = [each for each in ran.summary.findings if each.level not in ("fine", "unreliable")]
     told = bad or [each for each in ran.summary.findings if each.source in expected]
     sentences = "; ".join(each.sentence.rstrip(".") for each in told)
-    return Check(ran.run.name, not bad, f"{ran.label}: {sentences}.")
+    return Check(ran.run.name, not bad, f"“{ran.run.label}”: {sentences}.")
 
 
 def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) -> list[Check]:

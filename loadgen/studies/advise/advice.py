@@ -5,7 +5,6 @@ Each try and each storm is one run of the same document.
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
 from contextlib import suppress
@@ -64,7 +63,6 @@ class Advice:
         obstacles: Why nothing helps.
         today: What comes of the operator's present limits; None: not tried.
         tries: Storms in virtual time, and ``seconds`` that they took.
-        found_by: What the storms did: found the limits, or checked those that were computed.
         complete: False if time ran out before the limits were at their smallest.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
@@ -78,7 +76,6 @@ class Advice:
     today: Outcome | None = None
     tries: int = 0
     seconds: float = 0.0
-    found_by: str = "Found by"
     complete: bool = True
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
@@ -180,24 +177,6 @@ def _widest_misses(tries: Tries, widest: Setting) -> str:
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
     told = tries.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
     return said("widest-misses", goal=tries.goal, limits=limits, told=told)
-
-
-def quick_advice(question: Question, run: Experiment = experiment) -> Advice:
-    """Compute limits, and try them alone in virtual time, larger ones where they miss the goal."""
-    begun, by = time.perf_counter(), "Computed, then checked by"
-    found = Advice(question, obstacles=obstacles(question), found_by=by)
-    if found.obstacles:
-        return found
-    storm = virtual_storms(question, math.inf, run)
-    tries = Tries(storm, question.goal, derive=partial(derived, question))
-    setting = tries.climb(guess(question), widest(question))
-    return replace(
-        found,
-        setting=setting,
-        outcome=tries.outcome(setting),
-        tries=len(tries.done),
-        seconds=time.perf_counter() - begun,
-    )
 
 
 # -- real storms ----------------------------------------------------------------------------------

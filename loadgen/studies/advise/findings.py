@@ -86,7 +86,7 @@ class _Around:
             told["above"], _ = self._away(knob, 1)
         if "binds" not in told:
             told["binds"] = self._bound_by(knob, missed)
-        decides = bool(missed) or (kind.endswith("-answer") and lower > 0)
+        decides = bool(missed) or kind.endswith("-answer")
         text = self.setting.keys()[knob.server][knob.key]
         return KeyFinding(knob.server, knob.key, text, **told, decides=decides)
 

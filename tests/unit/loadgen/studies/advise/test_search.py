@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +109,21 @@ def test_each_setting_is_tried_once() -> None:
     # Then
     assert len(asked) == len(set(asked))
     assert len(asked) < 20
+
+
+@pytest.mark.parametrize(
+    ("needed", "tried"), [(5, [6]), (20, [6, 12, 24]), (90, [6, 12, 24])], ids=str
+)
+def test_limits_that_were_computed_are_doubled_until_they_meet_the_goal(
+    needed: int, tried: list[int]
+) -> None:
+    # Given
+    tries = Tries(lambda each: outcome(met=each.broker.direct_mb >= needed), GOAL)
+    # When
+    found = tries.climb(setting(6, 6), setting(90, 90))
+    # Then
+    assert [each.broker.direct_mb for each in tries.done] == tried
+    assert found.broker.direct_mb == (tried[-1] if needed <= tried[-1] else 90)
 
 
 def test_a_step_is_the_larger_of_one_and_a_tenth() -> None:
