@@ -35,6 +35,8 @@ from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Bytes, Duration, Share, Speed
 from loadgen.report.page import comparison_page, write_page
 from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.run_charts import labels_of
+from loadgen.report.sections import beside
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
@@ -49,9 +51,9 @@ from loadgen.studies.advise.namespaces import (
 from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import fragment, verdict, write
 from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_figures import table_of as figures_table
-from loadgen.studies.demo_storms import DemoOptions, parse_topics
+from loadgen.studies.demo_storms import STORMS, DemoOptions
 from loadgen.topics.reading import OwnTopics, read_own_topics
+from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
@@ -62,11 +64,11 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.demo import DemoResult
-    from loadgen.studies.demo_figures import Figures
 
 _MESSAGE_KEY = "maxMessageSize"
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
+_NUMBER = re.compile(r"[\d.]{1,20}[kKmM]?")
 _MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
 
 
@@ -161,9 +163,12 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
+    told = question.goal.told
     with termination_interrupts():
         note("searching in virtual time")
-        advice = search(question, on_try=lambda number, found: note(f"  try {number}: {found}"))
+        advice = search(
+            question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
+        )
         if not no_confirm and advice.setting is not None:
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
     paths = write(advice, out)
@@ -190,16 +195,9 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     if advice.setting is not None:
         for server in advice.setting.servers:
             print_sentences([f"\n--- {server}.conf\n{fragment(advice, server)}"])
-        rows = [
-            (each.server, each.key.removeprefix("maxTopicListInFlight"), each.value, each.below,
-             each.above)
-            for each in advice.findings
-            if each.key.endswith("SizeMB")
-        ]  # fmt: skip
-        heads = ("", "limit", "value", "one step below", "one step above")
-        console().print(table_of(heads, rows))
-    beside = ", ".join(each.name for each in paths[1:])
-    print_sentences([f"The report is {paths[0]}; beside it are {beside}."])
+    files = ", ".join(each.name for each in paths[1:])
+    report = f"The report, with each key and one step away from it, is {paths[0]}"
+    print_sentences([f"{report}; beside it are {files}."])
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
@@ -319,43 +317,32 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     if broker_conf or proxy_conf or isinstance(found, OwnTopics):
         proxy = read_own_server("proxy", proxy_conf) if proxy_conf else None
         own = OwnCluster(read_own_server("broker", broker_conf), proxy)
-    begun = time.monotonic()
-    with ExitStack() as stack:
-        stack.enter_context(termination_interrupts())
-        run = RunOptions(place=place)
-        if place == "spark":
-            require(SPARK)
-            from loadgen.spark.session import SparkSettings, spark_session
-
-            session = stack.enter_context(spark_session(SparkSettings("loadgen demo")))
-            run = RunOptions(place=place, spark=session)
-        rate = parsed("--read-rate", read_rate, Speed)
-        options = DemoOptions(
-            found, namespaces, tuple(namespace or ()), clients, rate, out, run, own
-        )
-        try:
-            result = run_demo(options, say)
-        except KeyboardInterrupt:
-            raise LoadgenError(
-                "interrupted: the servers are stopped, no report was written", ExitCode.INTERRUPTED
-            ) from None
+    if place == "spark":
+        require(SPARK)
+    rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
+    run = RunOptions(place=place)
+    options = DemoOptions(found, namespaces, tuple(namespace or ()), clients, rate, out, run, own)
+    with termination_interrupts():
+        result = run_demo(options, say)
     _show_demo(result, out)
     print_sentences([f"\n{time.monotonic() - begun:.0f} s in all."])
     raise typer.Exit(int(result.exit_code))
 
 
 def _show_demo(result: DemoResult, out: Path) -> None:
-    """Print tables, checks and last words; write page and picture."""
+    """Write page and picture; print tables, checks and last words."""
+    words = [*result.last_words, *result.notes]
     with ExitStack() as stack:
-        runs = [stack.enter_context(Results.open(each)) for each in result.directories]
-        storms = runs[: len(result.storms)]
-        write_page(out / "report.html", comparison_page(runs, "Floodgate demo"))
+        runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
+        storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
+        told = [*(each.sentence for each in result.checks), *words]
+        write_page(out / "report.html", comparison_page(runs, "Floodgate demo", told))
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
         write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
-    _show_part("Restart storm: every client lists topics at the same moment", result.storms)
-    _show_part("One client requests 64 lists and reads none, beside healthy ones", result.stuck)
-    print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, - not judged, ✗ failed)"])
+        _show_part("Restart storm: every client lists topics at the same moment", storms)
+        _show_part("One client requests 64 lists and reads none, beside healthy ones", stuck)
+    print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, ✗ failed)"])
     console().print(table_of(("", ""), [(each.mark, each.sentence) for each in result.checks]))
     print_sentences(result.last_words, result.notes)
     print_sentences(
@@ -363,10 +350,11 @@ def _show_demo(result: DemoResult, out: Path) -> None:
     )
 
 
-def _show_part(heading: str, runs: dict[str, Figures] | Any) -> None:  # noqa: ANN401
+def _show_part(heading: str, runs: Sequence[Results]) -> None:
     if runs:
         print_sentences([f"\n{heading}"])
-        console().print(table_of(*figures_table(list(runs.values()))))
+        rows = [[*row.values()] for row in beside(runs, labels_of(runs))]
+        console().print(table_of(["", "", *labels_of(runs)], rows))
 
 
 def _topics_of_demo(
@@ -377,14 +365,16 @@ def _topics_of_demo(
     Raises:
         UsageError: It is neither a number nor a file, or another option does not go with it.
     """
-    number = parse_topics(topics)
-    if number is not None:
+    if _NUMBER.fullmatch(topics):
+        number = parse_size("--topics", topics)
+        if number < 1 or number % 1:
+            raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
         if number < (namespaces or 1):
             raise UsageError(f"--topics {topics}: one a namespace at least")
         if listed or skip_invalid:
             option = "--namespace" if listed else "--skip-invalid"
             raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
-        return number
+        return int(number)
     if not Path(topics).exists():
         raise UsageError(
             f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "

@@ -8,66 +8,62 @@ operator's own topics or configuration the same storms are a rehearsal of that c
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.behaviours.list import List
-from loadgen.documents.reading import read_document
-from loadgen.errors import writing
+from loadgen.errors import ExitCode, writing
 from loadgen.places.experiment import experiment
-from loadgen.places.options import RunOptions
 from loadgen.plan.group import Reader
-from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
-from loadgen.results.verdict import Level, worst_code
-from loadgen.studies.advise.advice import quick_advice
+from loadgen.results.summary import Summary
+from loadgen.studies.advise.advice import virtual_storms
+from loadgen.studies.advise.bounds import derived, guess, widest
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
-from loadgen.studies.advise.report import verdict as advised_in_words
+from loadgen.studies.advise.search import Tries
 from loadgen.studies.demo_checks import (
     Check,
-    demo_checks,
-    hidden_storm,
-    own_checks,
-    stuck_checks,
+    Ran,
+    beside_silent,
+    check_of,
+    checks_between,
+    effect_visible,
 )
-from loadgen.studies.demo_figures import Figures, figures_of
 from loadgen.studies.demo_storms import (
     CLIENT_TIMEOUT_SECONDS,
     LIMIT_MB,
     RETURNING,
     RETURNING_SECONDS,
-    STORMS,
-    STUCK,
     DemoOptions,
-    DemoRun,
     Storm,
-    files_of,
-    returning_document,
-    storm_document,
+    demo_runs,
     storm_of,
 )
 from loadgen.studies.dry_run import LIMIT_KEYS
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document
-    from loadgen.errors import ExitCode
-    from loadgen.places.options import Place
+    from loadgen.places.options import RunOptions
+    from loadgen.studies.demo_storms import DemoRun
     from loadgen.studies.points import Experiment
 
-SUMMARY_NAME, RUN_DIRECTORIES, SUMMARY_VERSION = "summary.json", "runs", 3
+SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
-_ADVICE_SECONDS = 8.0
 _ADVICE_NAMESPACES = 10
 """As many stand for all, which are alike: topics that are made again take time."""
+_TOLD = {"title", "verdict", "total", "reasons", "back", "servers"}
+"""What ``summary.json`` has of the summary of each run."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +71,15 @@ class DemoResult:
     """What the demo found.
 
     Attributes:
-        storms, stuck: The figures of each run of both parts, by its name.
+        runs: Those that are judged, in their order.
         notes: Sentences on what differs from an operator's cluster.
         last_words: Sentences on consumers that retry, and the advice.
     """
 
-    storms: Mapping[str, Figures]
-    stuck: Mapping[str, Figures]
+    runs: Sequence[Ran]
     checks: Sequence[Check]
     notes: Sequence[str]
     last_words: Sequence[str]
-
-    @property
-    def runs(self) -> dict[str, Figures]:
-        """The figures of all runs."""
-        return {**self.storms, **self.stuck}
-
-    @property
-    def directories(self) -> list[Path]:
-        """Of all runs, for a page."""
-        return [each.directory for each in self.runs.values()]
 
     @property
     def passed(self) -> bool:
@@ -104,9 +89,9 @@ class DemoResult:
     @property
     def exit_code(self) -> ExitCode:
         """The status that the demo's process exits with: a wrong answer weighs most."""
-        verdicts = [each.verdict for each in self.runs.values()]
-        wrong = [each for each in verdicts if each.level is Level.WRONG]
-        return worst_code(wrong) if wrong or self.passed else Level.MISSED.value[0]
+        if any(each.summary.verdict.level == "wrong" for each in self.runs):
+            return ExitCode.CORRECTNESS
+        return ExitCode.PASSED if self.passed else ExitCode.THRESHOLDS
 
 
 def run_demo(
@@ -114,7 +99,7 @@ def run_demo(
     say: Callable[[str], None] = lambda step: None,
     run: Experiment = experiment,
 ) -> DemoResult:
-    """Run both parts, judge, and write ``summary.json``.
+    """Run all, judge, and write ``summary.json``.
 
     Args:
         options: What runs.
@@ -128,25 +113,23 @@ def run_demo(
     begun, summary = time.monotonic(), options.out / SUMMARY_NAME
     with writing(options.out):
         summary.unlink(missing_ok=True)  # of an earlier demo, which must not pass for this one
-    storm = storm_of(options)
-    storms, stuck, words = {}, {}, list[str]()
-    for each in STORMS:
-        say(f"{each.label}: {plural(options.clients, 'client')} list topics")
-        how = replace(options.run, files=files_of(each, options.own))
-        storms[each.name] = _ran(storm_document(each, storm, options), each, how, options, run)
-    asked_bytes = options.clients * storm.answer_bytes
+    storm, ran = storm_of(options), dict[str, Ran]()
+    for each, document, how in demo_runs(options, storm):
+        clients = sum(group.count for group in document.clients)
+        say(f"{each.label}: {plural(clients, 'client')} {each.does}")
+        ran[each.name] = _ran(each, document, how, run)
+    returning = ran.pop(RETURNING.name, None)
+    checks = [check_of(each) for each in ran.values()]
+    asked_bytes, words = options.clients * storm.answer_bytes, list[str]()
     notes = options.own.notes() if options.own else []
-    if options.rehearsal:
-        checks, hidden = own_checks(storms), hidden_storm(storms["off"], asked_bytes)
-        notes += [hidden] if hidden else []
+    if returning is None:
+        hidden = effect_visible(ran["off"], asked_bytes)
+        notes += [] if hidden.passed else [hidden.sentence]
     else:
-        stuck = _beside_a_silent_one(options, say, run)
-        checks = demo_checks(storms, asked_bytes) + stuck_checks(stuck)
-        say(f"Simulated: {plural(options.clients, 'consumer')} that retry")
-        words = [_returning(storm, options, run)]
+        checks += checks_between(ran, asked_bytes, measured=not options.virtual)
         say("Computing the limits under which all recover")
-        words += _advised(storm, options)
-    result = DemoResult(storms, stuck, checks, notes, words)
+        words = [_returned(returning), *_advised(storm, options)]
+    result = DemoResult([*ran.values()], checks, notes, words)
     told = {
         "schema_version": SUMMARY_VERSION,
         "duration_seconds": time.monotonic() - begun,
@@ -155,7 +138,10 @@ def run_demo(
         "clients": options.clients,
         "answer_bytes": storm.answer_bytes,
         "read_rate_bytes_per_second": options.read_rate,
-        "runs": {name: each.told() for name, each in result.runs.items()},
+        "runs": {
+            name: {**each.summary.model_dump(mode="json", include=_TOLD), "beside": each.beside}
+            for name, each in ran.items()
+        },
         "checks": [vars(each) for each in checks],
         "passed": result.passed,
         "notes": [*notes, *words],
@@ -164,47 +150,28 @@ def run_demo(
     return result
 
 
-def _beside_a_silent_one(
-    options: DemoOptions, say: Callable[[str], None], run: Experiment
-) -> dict[str, Figures]:
-    """Run the second part, in plain processes whatever drives the storms."""
-    place: Place = "virtual" if options.run.place == "virtual" else "processes"
-    how, found = replace(options.run, spark=None, master=None, place=place, tasks=1), {}
-    for each in STUCK:
-        say(f"{each.label}: one client reads nothing")
-        document = read_document("stuck", [f"servers.profile={each.profile}"], parse_expectation)
-        found[each.name] = _ran(document, each, how, options, run)
-    return found
-
-
-def _ran(
-    document: Document, run: DemoRun, how: RunOptions, options: DemoOptions, start: Experiment
-) -> Figures:
-    clients = sum(group.count for group in document.clients)
-    out, tasks = options.out / RUN_DIRECTORIES, min(how.tasks or 2, clients)
-    how = replace(how, out=out, name=run.name, label=run.label, tasks=tasks)
-    with Results.open(start(document, how)) as results:
-        found = figures_of(run.label, results, write_files(results))
-    if found.verdict.level is Level.INTERRUPTED:
-        raise KeyboardInterrupt
-    return found
-
-
-def _returning(storm: Storm, options: DemoOptions, run: Experiment) -> str:
-    """Simulate consumers that retry, and say how many recover."""
-    out = options.out / RUN_DIRECTORIES
-    how = RunOptions(out=out, name=RETURNING.name, label=RETURNING.label, place="virtual")
-    with Results.open(run(returning_document(storm, options), how)) as results:
+def _ran(run: DemoRun, document: Document, how: RunOptions, start: Experiment) -> Ran:
+    directory = start(document, replace(how, name=run.name, label=run.label))
+    with Results.open(directory) as results:
         write_files(results)
-        (back,) = results.query("back")
-        lists = results.value("SELECT count(*) FROM requests WHERE operation = 'list'")
-        again = results.value("SELECT count(*) FROM events WHERE what = 'restarted'")
-    why = " Refused consumers join the queue again, so it stays long." if again else ""
+        beside = beside_silent(results)
+    written = (directory / "summary.json").read_text(encoding="utf-8")
+    summary = Summary.model_validate_json(written)
+    if summary.verdict.level == "interrupted":
+        raise KeyboardInterrupt
+    return Ran(run, directory, summary, beside)
+
+
+def _returned(ran: Ran) -> str:
+    """Say how many consumers that retry recover."""
+    (back,) = ran.summary.back
+    operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
+    lists, again = operations["list"], ran.summary.total.refused
     return (
         "Real consumers retry. The same storm with Pulsar's limits, simulated with "
-        f"{plural(back['clients'], 'consumer')} that restart 5 s after a refusal: "
-        f"{back['back']:,} recover within {RETURNING_SECONDS:g} s, after {lists:,} list requests."
-        f"{why}"
+        f"{plural(back.clients, 'consumer')} that restart 5 s after a refusal: "
+        f"{back.back:,} recover within {RETURNING_SECONDS:g} s, after {lists:,} list requests."
+        f"{' Refused consumers join the queue again, so it stays long.' if again else ''}"
     )
 
 
@@ -220,20 +187,21 @@ def _advised(storm: Storm, options: DemoOptions) -> list[str]:
         "pulsar",
         Setting(limits, limits),
         network_bytes=2 * SOCKET_BUFFER_BYTES,
-        seconds=_ADVICE_SECONDS,
     )
-    advice = replace(quick_advice(question), not_confirmed="`loadgen advise` does that")
+    goal, against = question.goal, obstacles(question)
+    if against:
+        return [f"No limits bring all clients back in Pulsar (goal: {goal}).", *against]
+    tries = Tries(virtual_storms(question, math.inf), goal, derive=partial(derived, question))
+    setting = tries.climb(guess(question), widest(question))
+    told, storms = goal.told(tries.outcome(setting)), plural(len(tries.done), "simulated storm")
     lines = [
-        f"Advised limits for Pulsar, for clients that request once (goal: {ADVICE_GOAL}). "
-        f"{advised_in_words(advice)} Both met the goal on a quiet machine: "
-        "leave room above them."
+        f"Limits for Pulsar, for clients that request once (goal: {goal}), computed, then checked "
+        f"by {storms}: {told}. Not confirmed by a real storm: leave room above them."
     ]
-    if advice.setting is not None:
-        for server in advice.setting.servers:
-            keys = advice.setting.of(server).keys()
-            lines.append(f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in LIMIT_KEYS)}")
-        lines.append(
-            "`loadgen advise` finds all keys for your cluster, what each costs, and what a "
-            "smaller value would do."
-        )
-    return [*lines, *advice.obstacles]
+    for server, keys in setting.keys().items():
+        lines.append(f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in LIMIT_KEYS)}")
+    lines.append(
+        "`loadgen advise` finds all keys for your cluster, what each costs, and what a smaller "
+        "value would do."
+    )
+    return lines

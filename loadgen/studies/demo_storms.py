@@ -1,59 +1,62 @@
-"""What the demo runs: its options, and the documents of its storms and silent clients."""
+"""What the demo runs: its options, and the document of each run, with what is expected of it."""
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.behaviours.discover import Discover
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
-from loadgen.errors import UsageError
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
 from loadgen.results.expectations import parse_expectation
-from loadgen.studies.advise.question import NamespaceShape
+from loadgen.studies.advise.limits import limits_of
+from loadgen.studies.advise.namespaces import shapes_of_sizes, shapes_of_topics
 from loadgen.studies.dry_run import LIMIT_KEYS
 from loadgen.topics.reading import OwnTopics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.documents.model import Document
+    from loadgen.documents.model import Document, Servers
     from loadgen.places.operator_files import OwnCluster, OwnServer
+    from loadgen.places.options import Place
+    from loadgen.studies.advise.question import NamespaceShape
 
 LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
 """The first are refused after 25 s; so long until they have asked again, and wait once more."""
+RUN_DIRECTORIES = "runs"
 _PULSARS_LIMIT = "100"
-_NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")
-_FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
+_FAILED_NONE, _ANSWERED_ALL = "requests.failed.rate == 0%", "requests.answered.rate == 100%"
+_BROKER_GROWS = "broker.resident.rise <= 64MiB"
 
 
-@dataclass(frozen=True)
-class DemoRun:
+class DemoRun(NamedTuple):
     """One run. ``limit_mb`` is for heap and direct, on each of its servers; 0 is off."""
 
     name: str
     label: str
+    does: str
     profile: str
     limit_mb: int = LIMIT_MB
 
 
+_ALL_AT_ONCE, _BESIDE = "list topics at the same moment", "list topics, one of which reads none"
 STORMS = (
-    DemoRun("off", "Limits off", "pulsar", 0),
-    DemoRun("pulsar", "Limits on, as in Pulsar", "pulsar"),
-    DemoRun("floodgate", "Limits on, Floodgate", "floodgate"),
+    DemoRun("off", "Limits off", _ALL_AT_ONCE, "pulsar", 0),
+    DemoRun("pulsar", "Limits on, as in Pulsar", _ALL_AT_ONCE, "pulsar"),
+    DemoRun("floodgate", "Limits on, Floodgate", _ALL_AT_ONCE, "floodgate"),
 )
 STUCK = (
-    DemoRun("stuck-pulsar", "As in Pulsar", "pulsar"),
-    DemoRun("stuck-floodgate", "Floodgate", "floodgate"),
+    DemoRun("stuck-pulsar", "As in Pulsar", _BESIDE, "pulsar"),
+    DemoRun("stuck-floodgate", "Floodgate", _BESIDE, "floodgate"),
 )
-RETURNING = DemoRun("pulsar-returning", "As in Pulsar, clients retry", "pulsar")
+RETURNING = DemoRun("pulsar-returning", "As in Pulsar, clients retry", "retry, simulated", "pulsar")
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,11 @@ class DemoOptions:
         """True if something of it is an operator's."""
         return self.own is not None or not isinstance(self.topics, int)
 
+    @property
+    def virtual(self) -> bool:
+        """True if no process is started."""
+        return self.run.place == "virtual"
+
 
 @dataclass(frozen=True)
 class Storm:
@@ -104,29 +112,28 @@ def storm_of(options: DemoOptions) -> Storm:
     if isinstance(options.topics, OwnTopics):
         own = options.topics
         names, chosen = sorted(own.namespaces), own.chosen(options.listed)
-        shapes = tuple(NamespaceShape(n, e.topics, e.name_bytes) for n, e in chosen.items())
         places = tuple(names.index(name) for name in chosen)
-        return Storm(Topics(corpus=str(own.path)), shapes, places)
+        return Storm(Topics(corpus=str(own.path)), shapes_of_sizes(chosen), places)
     namespaces = options.namespaces or max(1, math.ceil(options.topics / TOPICS_PER_NAMESPACE))
     each = options.topics // namespaces
     topics = Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
-    size = each * topics.mean_name_bytes
-    return Storm(topics, tuple(NamespaceShape(n.name, each, size) for n in topics.expected()))
+    return Storm(topics, shapes_of_topics(topics))
 
 
-def parse_topics(text: str) -> int | None:
-    """Return the number that ``--topics`` gives, ``1M`` for example; None: it names a file.
-
-    Raises:
-        UsageError: The number is not a whole one above 0.
-    """
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None:
-        return None
-    topics = round(float(found[1]) * _FACTORS[found[2].lower()], 6)
-    if topics < 1 or topics != int(topics):
-        raise UsageError(f"--topics {text} is not a whole number of topics above 0")
-    return int(topics)
+def demo_runs(options: DemoOptions, storm: Storm) -> Iterator[tuple[DemoRun, Document, RunOptions]]:
+    """Yield each run with its document, and how it runs; a rehearsal has storms alone."""
+    how = replace(options.run, out=options.out / RUN_DIRECTORIES)
+    for run in STORMS:
+        files = files_of(run, options.own)
+        yield run, storm_document(run, storm, options), replace(how, files=files)
+    if options.rehearsal:
+        return
+    # In a plain process whatever drives the storms.
+    place: Place = "virtual" if options.virtual else "processes"
+    how = replace(how, spark=None, master=None, place=place, tasks=1)
+    for run in STUCK:
+        yield run, stuck_document(run), how
+    yield RETURNING, returning_document(storm, options), replace(how, place="virtual")
 
 
 def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document:
@@ -141,13 +148,28 @@ def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document
         f"clients.all.read.rate={options.read_rate}",
         f"clients.all.timeout={timeout}",
         f"phases.measure={timeout}",
-        # Its expectations are those of Floodgate: the demo judges what each profile made of it.
-        "expect=[]",
         *(["servers.proxy=null"] if options.own is not None and options.own.proxy is None else []),
     ]
     document = read_document("storm", settings, parse_expectation)
     clients = document.clients if storm.chosen is None else tuple(_on_each(document, storm.chosen))
-    return document.model_copy(update={"topics": storm.topics, "clients": clients})
+    servers = files_of(run, options.own).over(document.servers)
+    expect = tuple(_expected(run, servers, options))
+    more = {"topics": storm.topics, "clients": clients, "expect": expect}
+    return document.model_copy(update=more)
+
+
+def _expected(run: DemoRun, servers: Servers, options: DemoOptions) -> Iterator[str]:
+    """Yield what is expected of a storm; of a rehearsal, that its figures can be relied on."""
+    judged = run.profile == "floodgate" and not options.rehearsal
+    yield _ANSWERED_ALL if judged else _FAILED_NONE
+    for role, keys in (("broker", servers.broker), ("proxy", servers.proxy)):
+        limits = limits_of(keys or dict.fromkeys(LIMIT_KEYS, "0"))
+        for kind, limit in (("heap", limits.heap_mb), ("direct", limits.direct_mb)):
+            if limit > 0:
+                yield f"{role}.{kind}.used.max <= limit"
+    # In virtual time no process has a memory of its own.
+    if judged and not options.virtual:
+        yield _BROKER_GROWS
 
 
 def _on_each(document: Document, chosen: Sequence[int]) -> Iterator[object]:
@@ -177,6 +199,16 @@ def files_of(run: DemoRun, own: OwnCluster | None) -> ServerFiles:
     return ServerFiles(keyed(own.broker), *([keyed(own.proxy)] if own.proxy else []))
 
 
+def stuck_document(run: DemoRun) -> Document:
+    """Return the shipped client that reads nothing; beside it Pulsar answers nobody."""
+    document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
+    if run.profile == "floodgate":
+        expect = (*document.expect, "clients{group=healthy}.reconnects.max == 0")
+    else:
+        expect = ("healthy.list.failed.rate == 0%", "broker.direct.used.max <= limit")
+    return document.model_copy(update={"expect": expect})
+
+
 def returning_document(storm: Storm, options: DemoOptions) -> Document:
     """Return the storm of Java consumers whose programs restart when they are refused.
 
@@ -190,4 +222,4 @@ def returning_document(storm: Storm, options: DemoOptions) -> Document:
         name="java-watch", library="java-watch", count=group.count, restart=5.0, read=group.read
     )
     phases = document.phases.model_copy(update={"measure": RETURNING_SECONDS, "drain": 0.0})
-    return document.model_copy(update={"clients": (returning,), "phases": phases})
+    return document.model_copy(update={"clients": (returning,), "phases": phases, "expect": ()})

@@ -5,7 +5,6 @@ Each try and each storm is one run of the same document.
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
 from contextlib import suppress
@@ -25,7 +24,7 @@ from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, memory_knobs
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import document_text
-from loadgen.studies.advise.search import OutOfTimeError, Plan, Tries, search
+from loadgen.studies.advise.search import OutOfTimeError, Tries
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
@@ -64,9 +63,7 @@ class Advice:
         obstacles: Why nothing helps.
         today: What comes of the operator's present limits; None: not tried.
         tries: Storms in virtual time, and ``seconds`` that they took.
-        found_by: What the storms did: found the limits, or checked those that were computed.
         complete: False if time ran out before the limits were at their smallest.
-        notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
     """
@@ -79,9 +76,7 @@ class Advice:
     today: Outcome | None = None
     tries: int = 0
     seconds: float = 0.0
-    found_by: str = "Found by"
     complete: bool = True
-    notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
 
@@ -159,56 +154,29 @@ def advise(
     if found.obstacles:
         return found
     storm = storm or virtual_storms(question, question.seconds)
-    tries = Tries(storm, question.goal, on_try)
-    start = widest(question)
+    tries = Tries(storm, question.goal, on_try, partial(derived, question))
+    most, least = widest(question), least_limits(question.largest)
     try:
-        missed = tries.misses(start)
+        missed = tries.misses(most)
     except OutOfTimeError:
         raise UsageError(said("no-time-at-all", question=question)) from None
     if missed:
-        limits, outcome = start.of(start.servers[0]), tries.outcome(start)
-        reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
-        told = question.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
-        why = said("widest-misses", goal=question.goal, limits=limits, told=told)
-        found = replace(found, obstacles=(why,))
+        found = replace(found, obstacles=(_widest_misses(tries, most),))
     else:
-        found = _searched(found, tries, start)
+        setting, _, complete = tries.search(guess(question), most, least)
+        with suppress(OutOfTimeError):
+            found = replace(found, today=tries.outcome(question.today))
+        around = findings(tries, setting, question)
+        outcome = tries.outcome(setting)
+        found = replace(found, setting=setting, outcome=outcome, findings=around, complete=complete)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
-def _searched(found: Advice, tries: Tries, start: Setting) -> Advice:
-    question, today = found.question, None
-    least = least_limits(question.largest)
-    plan = Plan(start, guess(question), least, partial(derived, question))
-    setting, _, complete = search(tries, plan)
-    with suppress(OutOfTimeError):
-        today = tries.outcome(question.today)
-    return replace(
-        found,
-        setting=setting,
-        outcome=tries.outcome(setting),
-        findings=findings(tries, setting, question),
-        today=today,
-        complete=complete,
-        notes=tuple(tries.unsteady(memory_knobs(setting))),
-    )
-
-
-def quick_advice(question: Question, run: Experiment = experiment) -> Advice:
-    """Compute limits, and try them alone in virtual time, larger ones where they miss the goal."""
-    begun = time.perf_counter()
-    by = "Computed, then checked by"
-    found = Advice(question, obstacles=obstacles(question), found_by=by)
-    storm, setting = virtual_storms(question, math.inf, run), guess(question)
-    while not found.obstacles and found.tries < _STORMS:
-        outcome, seconds = storm(setting), time.perf_counter() - begun
-        tries = found.tries + 1
-        found = replace(found, setting=setting, outcome=outcome, tries=tries, seconds=seconds)
-        if not question.goal.misses(outcome) or seconds > question.seconds:
-            break
-        for knob in memory_knobs(setting):
-            setting = knob.moved(setting, 1)
-    return found
+def _widest_misses(tries: Tries, widest: Setting) -> str:
+    limits, outcome = widest.of(widest.servers[0]), tries.outcome(widest)
+    reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
+    told = tries.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
+    return said("widest-misses", goal=tries.goal, limits=limits, told=told)
 
 
 # -- real storms ----------------------------------------------------------------------------------
@@ -242,7 +210,6 @@ def confirm(
         why = said("too-many-sockets", clients=question.clients)
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
-    deciding = {(each.server, each.key) for each in advice.findings if each.decides}
     storms: list[Confirmation] = []
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
@@ -252,10 +219,8 @@ def confirm(
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
         if storms[-1].met:
             break
-        # Each limit that decides is one step larger.
         for knob in memory_knobs(setting):
-            if (knob.server, knob.key) in deciding:
-                setting = knob.moved(setting, 1)
+            setting = knob.moved(setting, 1)
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)

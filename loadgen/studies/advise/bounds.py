@@ -79,11 +79,8 @@ def _direct_wait_seconds(question: Question, limits: Limits, seconds: float) -> 
 
 
 def needed_queue(clients: int) -> int:
-    """Return places for the whole burst, rounded up to two digits; at least what is shipped."""
-    if clients <= _QUEUE_AS_SHIPPED:
-        return _QUEUE_AS_SHIPPED
-    unit = 10 ** (len(str(clients)) - 2)
-    return int(-(-clients // unit) * unit)
+    """Return places for the whole burst, in thousands; at least what is shipped."""
+    return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
 
 def guess(question: Question) -> Setting:
@@ -94,7 +91,8 @@ def guess(question: Question) -> Setting:
     """
     goal, answer = question.goal, question.mean.answer_bytes
     least, direct = least_limits(question.largest), 0
-    lists = {group.name: group.count * _lists_each(group.family) for group in question.groups}
+    # A watch is answered with a list, too.
+    lists = {g.name: g.count * (2 if g.family in WATCHING else 1) for g in question.groups}
     served = sum(lists.values()) * answer / MB_BYTES / SERVED_PER_SECOND
     for group in question.groups:
         held = question.held_seconds(group.read, answer)
@@ -110,11 +108,6 @@ def guess(question: Question) -> Setting:
     if question.proxy:  # the broker's reader, which is fast
         found = replace(found, broker=replace(found.broker, direct_mb=max(1, least.direct_mb)))
     return derived(question, found)
-
-
-def _lists_each(family: str) -> int:
-    """Return how many lists a client is sent until it is back: a watch's answer is one."""
-    return 2 if family in WATCHING else 1
 
 
 def widest(question: Question) -> Setting:

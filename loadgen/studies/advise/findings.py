@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from loadgen.studies.advise.bounds import least_limits
-from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, Knob, memory_knobs, step
+from loadgen.studies.advise.limits import MEMORY, Knob, step
 from loadgen.studies.advise.question import reading_seconds
 from loadgen.studies.advise.search import OutOfTimeError
 from loadgen.studies.advise.sentences import said, said_of
@@ -49,22 +49,20 @@ _KINDS = {
     "direct_timeout_millis": "timeout",
     "heap_queue": "queue",
     "direct_queue": "queue",
-    "high_water_mark": "high-mark",
-    "low_water_mark": "low-mark",
     "pause": "switch",
 }
-"""Fields of limits -> what the page calls them; all others are of the cooldown."""
+"""Fields of limits -> what the page calls them; all others stay as shipped."""
 
 
 def findings(tries: Tries, setting: Setting, question: Question) -> tuple[KeyFinding, ...]:
-    """Return a finding for each key of each server, after trying the neighbours of limits."""
+    """Return a finding for each key that is advised, after trying the neighbours of limits."""
     around = _Around(tries, setting, question)
     return tuple(
         around.finding(Knob(server, name))
         for server in setting.servers
-        for name, key in KEYS.items()
-        # A Pulsar proxy has none of these.
-        if not (server == "proxy" and question.profile == "pulsar" and key in FLOW_KEYS)
+        for name in _KINDS
+        # A Pulsar proxy has no switch.
+        if not (server == "proxy" and question.profile == "pulsar" and name == "pause")
     )
 
 
@@ -88,12 +86,12 @@ class _Around:
             told["above"], _ = self._away(knob, 1)
         if "binds" not in told:
             told["binds"] = self._bound_by(knob, missed)
-        decides = bool(missed) or (kind.endswith("-answer") and lower > 0)
+        decides = bool(missed) or kind.endswith("-answer")
         text = self.setting.keys()[knob.server][knob.key]
         return KeyFinding(knob.server, knob.key, text, **told, decides=decides)
 
     def _kind(self, knob: Knob) -> str:
-        kind, lower = _KINDS.get(knob.name, "cooldown"), knob.value(knob.moved(self.setting, -1))
+        kind, lower = _KINDS[knob.name], knob.value(knob.moved(self.setting, -1))
         if kind == "queue" and self.question.clients <= lower:
             return "queue-as-shipped"
         if knob.name in MEMORY and lower < getattr(least_limits(self.question.largest), knob.name):
@@ -111,7 +109,6 @@ class _Around:
             "least": least_limits(question.largest),
             "waits": waits / 1000,
             "reading": said("reading", seconds=reading) if reading else "",
-            "why": said(f"no-change-{question.profile}"),
         }
 
     def _away(self, knob: Knob, steps: int) -> tuple[str, list[str] | None]:
@@ -126,18 +123,14 @@ class _Around:
 
     def _bound_by(self, knob: Knob, missed: list[str] | None) -> str:
         """Say what keeps a limit of memory from being a step smaller."""
-        question, heap = self.question, knob.moved(self.setting, -1).of(knob.server).heap_mb
         if missed is None:
             return said("bound-by-time")
-        if missed:
-            needed = question.first_estimates_bytes + question.largest.charged_bytes
-            waiting = knob.name == "heap_mb" and heap * MB_BYTES < needed
-            waiting = waiting and question.profile == "pulsar"
-            name = "bound-by-first-requests" if waiting else "bound-by-goal"
-            missing = "; ".join(missed)
-            return said(name, count=len(question.listed), needed=needed, missed=missing)
-        lower = {each.key: each.moved(self.setting, -1) for each in memory_knobs(self.setting)}
-        tried = [key for key, setting in lower.items() if setting in self.tries.done]
-        others = {key for key in tried if self.tries.misses(lower[key])}
-        name = "bound-by-other" if others else "bound-by-nothing"
-        return said(name, others=", ".join(sorted(others)))
+        if not missed:
+            return said("bound-by-nothing")
+        question, heap = self.question, knob.moved(self.setting, -1).of(knob.server).heap_mb
+        needed = question.first_estimates_bytes + question.largest.charged_bytes
+        waiting = knob.name == "heap_mb" and heap * MB_BYTES < needed
+        waiting = waiting and question.profile == "pulsar"
+        name = "bound-by-first-requests" if waiting else "bound-by-goal"
+        missing = "; ".join(missed)
+        return said(name, count=len(question.listed), needed=needed, missed=missing)

@@ -41,12 +41,6 @@ class Outcome:
         """Share of requests that were refused."""
         return self.refused / self.requests if self.requests else 0.0
 
-    def __str__(self) -> str:
-        last = self.slowest_seconds
-        told = "" if last is None else f", the last after {format_seconds(last)}"
-        refused = percent(self.refused_share)
-        return f"{self.back:,} of {self.clients:,} recovered{told}; {refused} refused"
-
 
 @dataclass(frozen=True)
 class Goal:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from loadgen.access import admin_of
 from loadgen.errors import UsageError
 from loadgen.studies.advise.question import NamespaceShape
-from loadgen.topics.calls import admin_errors
+from loadgen.topics.listings import take_snapshot
 from loadgen.topics.reading import read_own_topics
-from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from loadgen.documents.model import Topics
-
-_CALL_SECONDS, _CALLS_AT_ONCE = 60.0, 8
+    from loadgen.topics.reading import NamespaceSize
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
@@ -50,6 +48,11 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
         )
     own = read_own_topics(path)
     sizes = own.chosen(names) if names else own.namespaces
+    return shapes_of_sizes(sizes)
+
+
+def shapes_of_sizes(sizes: Mapping[str, NamespaceSize]) -> tuple[NamespaceShape, ...]:
+    """Return the namespaces of which a list of topics was counted."""
     return tuple(NamespaceShape(name, each.topics, each.name_bytes) for name, each in sizes.items())
 
 
@@ -61,32 +64,15 @@ def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceSh
         names: Which namespaces; none are all of them.
 
     Raises:
-        LoadgenError: It cannot be asked, or refuses.
-        UsageError: It has no persistent topic, or none in a namespace that is named.
+        LoadgenError: It cannot be asked, refuses, or has no topic.
+        UsageError: It has no persistent topic in a namespace that is named.
     """
-    found = tuple(each for each in asyncio.run(_counted(admin_url, names)) if each.topics)
+    with TemporaryDirectory(prefix="loadgen-") as folder:
+        taken = Path(folder) / "topics"
+        asyncio.run(take_snapshot(admin_url, taken, lambda count: None, namespaces=names))
+        found = shapes_of_file(taken, ())
     missing = set(names) - {each.name for each in found}
-    if missing or not found:
-        where = f"--namespace {min(missing)[:100]}" if missing else "any namespace"
+    if missing:
+        where = f"--namespace {min(missing)[:100]}"
         raise UsageError(f"{admin_url} has no persistent topic in {where}")
     return found
-
-
-async def _counted(admin_url: str, names: Sequence[str]) -> list[NamespaceShape]:
-    at_once = asyncio.Semaphore(_CALLS_AT_ONCE)
-    with admin_errors("Counting topics", admin_url):
-        async with admin_of(admin_url, _CALL_SECONDS) as admin:
-
-            async def count(name: str) -> NamespaceShape:
-                topics = name_bytes = 0
-                async with at_once:
-                    async for batch in admin.namespaces.topics(NamespaceName.parse(name)):
-                        topics += len(batch)
-                        name_bytes += sum(len(each.encode()) for each in batch)
-                return NamespaceShape(name, topics, name_bytes)
-
-            wanted = list(names)
-            if not wanted:
-                for tenant in await admin.tenants.list():
-                    wanted += await admin.namespaces.list(tenant)
-            return list(await asyncio.gather(*map(count, sorted(wanted))))

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.limits import Limits
     from loadgen.studies.advise.question import Question
 
-_NETTY_LOW_BYTES = 32_768
 _POLITE_PERIODS = 1.5
-_NAMED = 3
 
 
 def obstacles(question: Question) -> tuple[str, ...]:
@@ -40,12 +38,13 @@ def _too_large_for_frames(question: Question) -> Iterator[str]:
     large = [n for n in question.namespaces if n.answer_bytes > question.frame_limit_bytes]
     if not large:
         return
-    named = ", ".join(each.name for each in large[:_NAMED])
-    more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
+    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
     largest = max(large, key=lambda each: each.answer_bytes)
-    least, server = least_limits(largest), "proxy" if question.proxy else "broker"
-    fate = said(f"fate-behind-a-{server}")
-    yield said("above-frames", named=named + more, largest=largest, question=question, fate=fate)
+    least = least_limits(largest)
+    fate = said("fate-behind-a-proxy" if question.proxy else "fate-behind-a-broker")
+    yield said(
+        "above-frames", named=largest.name + more, largest=largest, question=question, fate=fate
+    )
     message_bytes = least.direct_mb * MB_BYTES
     helps = said("larger-frames", message_bytes=message_bytes, least=least, largest=largest)
     yield said("not-told-by-a-proxy", sentence=helps) if question.proxy else helps
@@ -129,6 +128,3 @@ def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
         unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
         figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}
         yield said("switch-stops-a-broker", **figures)
-    if limits.high_water_mark < _NETTY_LOW_BYTES:
-        key, mark = KEYS["high_water_mark"], limits.high_water_mark
-        yield said("mark-too-low", key=key, mark=mark, least=_NETTY_LOW_BYTES)

@@ -8,8 +8,9 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from loadgen.errors import LoadgenError
+from loadgen.errors import writing
 from loadgen.studies.advise.goal import percent
+from loadgen.studies.advise.limits import FLOW_KEYS
 from loadgen.studies.advise.question import document_text
 from loadgen.studies.advise.sentences import said
 from loadgen.units import plural, rate_text
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.question import Question
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
 
@@ -41,30 +42,30 @@ def write(advice: Advice, out: Path) -> list[Path]:
     if advice.setting is not None:
         texts |= {f"{each}.conf": fragment(advice, each) for each in advice.setting.servers}
         texts[DOCUMENT_NAME] = document_text(advice.question, advice.setting)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
         for name in ("broker.conf", "proxy.conf", DOCUMENT_NAME):
             (out / name).unlink(missing_ok=True)  # an older advice must not pass for this one
         for name, text in texts.items():
             (out / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LoadgenError(
-            f"--out {out} cannot be written ({error.strerror}); choose another directory"
-        ) from error
     return [out / name for name in texts]
 
 
 def fragment(advice: Advice, server: Role) -> str:
     """Return the part of one server's configuration file, a reason for each key."""
+    assert advice.setting is not None
     goal, profile = advice.question.goal, advice.question.profile
+    keys = advice.setting.of(server).keys()
     lines = _comment(f"loadgen advise --profile {profile}: {goal}.")
     if server == "proxy" and profile == "pulsar":
         lines += _comment(said("no-flow-keys"))
+        keys = {key: value for key, value in keys.items() if key not in FLOW_KEYS}
     for each in advice.findings:
         if each.server == server:
-            costs = f" Costs: {each.costs}." if each.costs != "none" else ""
-            reason = f"{each.binds[0].upper()}{each.binds[1:]}.{costs}"
-            lines += ["", *_comment(reason), f"{each.key}={each.value}"]
+            reason = f"{each.binds[0].upper()}{each.binds[1:]}. Costs: {each.costs}."
+            lines += ["", *_comment(reason), f"{each.key}={keys.pop(each.key)}"]
+    if keys:
+        lines += ["", *_comment(said("as-shipped"))]
+        lines += [f"{key}={value}" for key, value in keys.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -81,7 +82,8 @@ def _markdown(advice: Advice) -> Iterator[str]:
     question = advice.question
     yield f"# Topic-list limits, profile {question.profile}\n"
     yield f"**Goal**: {question.goal}."
-    yield f"**Load**: {load_sentence(question)}\n"
+    load = said("load", **_figures(question))
+    yield f"**Load**: {load}\n"
     yield f"{verdict(advice)}\n"
     if advice.obstacles:
         yield from _listed("## Nothing helps", advice.obstacles)
@@ -99,8 +101,6 @@ def _markdown(advice: Advice) -> Iterator[str]:
             cells = (each.server, f"`{each.key}`", value, each.binds, each.below, each.above)
             yield f"| {' | '.join(cells)} |"
         yield ""
-        if advice.notes:
-            yield from (*(f"- {each}" for each in advice.notes), "")
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
 
@@ -125,41 +125,35 @@ def verdict(advice: Advice) -> str:
         found.append(judged("today", advice.today))
     if not advice.complete:
         found.append(said("cut", advice=advice))
-    if not advice.confirmations:
-        found.append(said("not-confirmed", why=advice.not_confirmed))
-    *before, last = advice.confirmations or (None,)
-    if last:
+    if advice.confirmations:
+        *before, last = advice.confirmations
         found.append(judged("confirmed", last.outcome))
-    if before:
-        found.append(said("missed-before", storms=plural(len(before), "storm")))
+        found += [said("missed-before", storms=plural(len(before), "storm"))] if before else []
+    else:
+        found.append(said("not-confirmed", why=advice.not_confirmed))
     return " ".join(found)
 
 
-def load_sentence(question: Question) -> str:
-    """Say what the load is."""
-    spread = question.spread_seconds
-    return said(
-        "load",
-        question=question,
-        families=", ".join(f"{count:,} {family}" for family, count in question.families.items()),
-        start=f"over {spread:g} s" if spread else "at the same moment",
-        namespaces=plural(len(question.namespaces), "namespace"),
-        largest=question.largest,
-    )
+def _figures(question: Question) -> dict[str, Any]:
+    """Return what is said of the load and of what was assumed."""
+    families, spread = question.families.items(), question.spread_seconds
+    return {
+        "question": question,
+        "largest": question.largest,
+        "families": ", ".join(f"{count:,} {family}" for family, count in families),
+        "start": f"over {spread:g} s" if spread else "at the same moment",
+        "namespaces": plural(len(question.namespaces), "namespace"),
+        "speeds": _speeds(question),
+        "timeouts": " or ".join(f"{e:g}" for e in sorted({g.timeout for g in question.groups})),
+        "listed": len(question.listed),
+        "servers": "one broker behind one proxy" if question.proxy else "one broker",
+    }
 
 
 def assumed(question: Question) -> list[str]:
     """Say what was taken for granted."""
-    figures = {
-        "question": question,
-        "speeds": _speeds(question),
-        "timeouts": " or ".join(f"{e:g}" for e in sorted({g.timeout for g in question.groups})),
-        "servers": "one broker behind one proxy" if question.proxy else "one broker",
-        "listed": len(question.listed),
-        "all": len(question.namespaces),
-    }
     names = ("speeds", "patterns", "patience", "servers", "turns", "times")
-    return [said(f"assumed-{name}", **figures) for name in names]
+    return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
 
 def _speeds(question: Question) -> str:

@@ -12,7 +12,6 @@ from loadgen.errors import ExitCode
 from loadgen.places.operator_files import OwnCluster, OwnServer
 from loadgen.places.options import RunOptions
 from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_figures import table_of
 from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
 from loadgen.topics.reading import read_own_topics
 from tests.support.runs.recorded_run import request
@@ -65,30 +64,37 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     servers = run.run[0][0].servers
     without = [keys[name] for keys in (servers.broker, servers.proxy or {}) for name in LIMITS]
     assert without == ["0"] * 4
-    sentences = {check.name: (check.mark, check.sentence) for check in found.checks}
-    assert sentences["pulsar_refuses"] == (
+    checks = {check.name: (check.mark, check.sentence) for check in found.checks}
+    assert checks["off"] == ("✓", "“Limits off”: requests.failed.rate == 0%: 0 %.")
+    assert checks["pulsar"][0] == "✗"  # Nobody watched the servers.
+    assert "broker.resident.rise <= 64MiB: not measured" in checks["floodgate"][1]
+    assert checks["refused"] == (
         "!",
-        "Reproduced: with limits as in Pulsar 2 of 3 clients were refused.",
+        "Reproduced: with limits as in Pulsar 2 of 3 clients were refused, in Floodgate 0.",
     )
-    assert sentences["every_client_heard"][1].endswith(
-        "“Limits off” 3 lists; “Limits on, as in Pulsar” 1 list, 2 refused; “Limits on, Floodgate” "
-        "3 lists."
-    )
-    assert (
+    starved = (
         "Of 10 listings due while it was connected, 0 were answered in that time and 10 refused"
-        in (sentences["stuck_starves_pulsar"][1])
     )
-    assert "answered 30 of 30 listings" in sentences["stuck_harms_nobody_in_floodgate"][1]
+    assert starved in checks["stuck_starves_pulsar"][1]
+    assert checks["stuck_starves_pulsar"][0] == "!"
+    assert "memory_ratio" not in checks  # The storm is too small for it.
+    expected = [document.expect[0] for document, _ in run.run[:5]]
+    assert expected == [
+        *["requests.failed.rate == 0%"] * 2,
+        "requests.answered.rate == 100%",
+        "healthy.list.failed.rate == 0%",
+        "healthy.list.answered == 100%",
+    ]
     assert found.last_words[0].startswith("Real consumers retry.")
     assert found.exit_code is ExitCode.THRESHOLDS  # nobody measured memory
     summary = json.loads((tmp_path / "summary.json").read_text())
-    assert (summary["schema_version"], summary["passed"], summary["clients"]) == (3, False, 3)
+    assert (summary["schema_version"], summary["passed"], summary["clients"]) == (4, False, 3)
     assert summary["duration_seconds"] > 0  # The proof asks for it.
     assert [each["name"] for each in summary["checks"]] == [each.name for each in found.checks]
-    assert summary["runs"]["pulsar"]["reasons"] == {"TooManyRequests": 2}
-    rows = {row[0]: row[1:] for row in table_of(list(found.stuck.values()))[1]}
-    assert rows["  refused"] == ["10", "0"]
-    assert rows["due while it reads nothing"] == ["10", "10"]
+    assert summary["runs"]["pulsar"]["reasons"][0]["reason"] == "TooManyRequests"
+    beside = {name: summary["runs"][f"stuck-{name}"]["beside"] for name in ("pulsar", "floodgate")}
+    assert [beside[name]["refused"] for name in beside] == [10, 0]
+    assert [beside[name]["due"] for name in beside] == [10, 10]
 
 
 def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
@@ -119,7 +125,7 @@ def test_a_rehearsal_lists_the_operators_namespaces(
     assert {document.topics.corpus for document, _ in run.run} == {str(file)}
     assert [(g.name, g.namespaces, g.count) for g in run.run[0][0].clients] == groups
     assert "too small to show what limits do" in found.notes[-1]
-    assert not found.stuck
+    assert len(found.runs) == 3
 
 
 def test_a_rehearsal_has_the_operators_limits_but_in_the_run_without(tmp_path: Path) -> None:

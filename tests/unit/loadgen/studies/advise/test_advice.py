@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.studies.advise.advice import advise, confirm, quick_advice, virtual_storms
-from loadgen.studies.advise.bounds import guess
+from loadgen.studies.advise.advice import advise, confirm, virtual_storms
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.report import verdict
 from loadgen.studies.advise.search import OutOfTimeError
@@ -50,26 +49,6 @@ def test_a_search_that_was_cut_says_so_with_the_best_that_it_found() -> None:
 def test_without_time_for_a_single_storm_there_is_no_advice() -> None:
     with pytest.raises(UsageError, match=r"40 clients .* was cut after 120 s.*more --minutes"):
         advise(QUESTION, virtual_storms(QUESTION, seconds=0))
-
-
-@pytest.mark.parametrize(("back", "storms"), [(10.0, 1), (70.0, 3)])
-def test_a_quick_advice_is_computed_and_tried_alone(
-    back: float, storms: int, tmp_path: Path
-) -> None:
-    # Given
-    tried: list[str] = []
-
-    def run(document: Document, options: RunOptions) -> Path:
-        tried.append(document.servers.broker["maxTopicListInFlightDirectMemSizeMB"])
-        return record_run(tmp_path / str(len(tried)), [request()], [event("back", value=back)])
-
-    # When
-    found = quick_advice(QUESTION, run)
-    # Then
-    first = guess(QUESTION).broker.direct_mb
-    assert int(tried[0]) == first
-    assert len(tried) == storms == found.tries
-    assert "Computed, then checked by" in verdict(found)
 
 
 @pytest.mark.parametrize(("back", "storms", "word"), [(10.0, 1, "goal met"), (70.0, 3, "missed")])

@@ -128,10 +128,3 @@ def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar
 @pytest.mark.parametrize("unlimited", [0, -1])
 def test_without_a_limit_of_direct_memory_no_answers_are_counted(unlimited: int) -> None:
     assert not list(switch_warnings(load(), Limits(direct_mb=unlimited)))
-
-
-def test_a_high_mark_that_refuses_every_connection_is_warned_of() -> None:
-    # When
-    *_, found = switch_warnings(load(), Limits(high_water_mark=16_384))
-    # Then
-    assert "pulsarChannelWriteBufferHighWaterMark=16384 is below Netty's low mark" in found

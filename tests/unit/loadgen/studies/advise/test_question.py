@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.documents.reading import parse_document, read_document
-from loadgen.engine.client import RUN_ENDED
+from loadgen.engine.link import RUN_ENDED
 from loadgen.studies.advise.goal import Goal, Outcome, outcome_of
 from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.question import (

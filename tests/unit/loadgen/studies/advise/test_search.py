@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.studies.advise.bounds import Least
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Knob, Limits, Setting, memory_knobs, step
-from loadgen.studies.advise.search import OutOfTimeError, Plan, Tries, search
+from loadgen.studies.advise.search import OutOfTimeError, Tries
 
 GOAL = Goal()
 LEAST = Least(heap_mb=2, direct_mb=3)
@@ -46,7 +47,7 @@ def test_the_advised_value_passes_and_one_step_below_fails(
 
     tries = Tries(engine, GOAL)
     # When
-    found = search(tries, Plan(setting(LARGEST, LARGEST), setting(guess, guess), LEAST))
+    found = tries.search(setting(guess, guess), setting(LARGEST, LARGEST), LEAST)
     # Then
     assert found.complete
     assert not tries.misses(found.setting)
@@ -65,9 +66,9 @@ def test_both_servers_are_advised_each_for_itself(
         knobs = memory_knobs(needed)
         return outcome(met=all(knob.value(tried) >= knob.value(needed) for knob in knobs))
 
-    start = setting(LARGEST, LARGEST, (LARGEST, LARGEST))
+    most = setting(LARGEST, LARGEST, (LARGEST, LARGEST))
     # When
-    found = search(Tries(engine, GOAL), Plan(start, setting(3, 3, (3, 3)), LEAST))
+    found = Tries(engine, GOAL).search(setting(3, 3, (3, 3)), most, LEAST)
     # Then
     assert found.smallest == needed
     for knob in memory_knobs(needed):
@@ -88,7 +89,7 @@ def test_what_was_found_when_time_ran_out_is_the_answer() -> None:
 
     tries = Tries(engine, GOAL)
     # When
-    found = search(tries, Plan(setting(90, 90), setting(90, 90), LEAST))
+    found = tries.search(setting(90, 90), setting(90, 90), LEAST)
     # Then
     assert not found.complete
     assert not tries.misses(found.setting)
@@ -104,22 +105,25 @@ def test_each_setting_is_tried_once() -> None:
         return outcome(met=tried.broker.direct_mb >= 41)
 
     # When
-    search(Tries(engine, GOAL), Plan(setting(90, 90), setting(50, 50), LEAST))
+    Tries(engine, GOAL).search(setting(50, 50), setting(90, 90), LEAST)
     # Then
     assert len(asked) == len(set(asked))
     assert len(asked) < 20
 
 
-def test_a_larger_limit_that_is_worse_is_noted() -> None:
+@pytest.mark.parametrize(
+    ("needed", "tried"), [(5, [6]), (20, [6, 12, 24]), (90, [6, 12, 24])], ids=str
+)
+def test_limits_that_were_computed_are_doubled_until_they_meet_the_goal(
+    needed: int, tried: list[int]
+) -> None:
     # Given
-    tries = Tries(lambda tried: outcome(met=tried.broker.direct_mb == 10), GOAL)
-    for direct in (9, 10, 20):
-        tries.outcome(setting(5, direct))
+    tries = Tries(lambda each: outcome(met=each.broker.direct_mb >= needed), GOAL)
     # When
-    notes = list(tries.unsteady(memory_knobs(setting(5, 5))))
+    found = tries.climb(setting(6, 6), setting(90, 90))
     # Then
-    assert len(notes) == 1
-    assert "DirectMemSizeMB of the broker: 10 met the goal and 20 did not" in notes[0]
+    assert [each.broker.direct_mb for each in tries.done] == tried
+    assert found.broker.direct_mb == (tried[-1] if needed <= tried[-1] else 90)
 
 
 def test_a_step_is_the_larger_of_one_and_a_tenth() -> None:
