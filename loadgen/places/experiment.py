@@ -233,7 +233,7 @@ def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) 
     plans = [plan.model_copy(update={"task": task}) for task in range(plan.tasks)]
     with receiver:
         if options.place == "processes":
-            return run_in_processes(plans)
+            return run_in_processes(plans, receiver.stop)
         # Spark is imported only where it is asked for: it takes a second.
         from loadgen.places.spark import run_in_spark
         from loadgen.spark.session import SparkSettings, spark_session

@@ -110,7 +110,7 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 @contextmanager
 def signals_taken(
-    handler: Callable[[int, object], None], *numbers: signal.Signals
+    handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
     """Let a function take signals within the block; only the main thread can have that."""
     if threading.current_thread() is not threading.main_thread():
