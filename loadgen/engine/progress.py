@@ -46,23 +46,24 @@ class ProgressSender:
     def __init__(self, task: int, address: tuple[str, int] | None) -> None:
         self.t0_epoch_seconds: float | None = None
         self._task = task
-        self._address = address
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._socket = None if address is None else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        if self._socket is not None:
+        self._socket: socket.socket | None = None
+        if address is not None:
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
+            self._socket.connect(address)  # Nobody else is listened to.
 
     def send(self, totals: Totals) -> None:
         """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
-        if self._socket is not None and self._address is not None:
+        if self._socket is not None:
             told = _Report(task=self._task, totals=totals, t0_epoch_seconds=self.t0_epoch_seconds)
             # The driver has left or its buffer is full; the next second brings a new total.
             with suppress(OSError):
-                self._socket.sendto(zlib.compress(told.model_dump_json().encode()), self._address)
+                self._socket.send(zlib.compress(told.model_dump_json().encode()))
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """The address that totals come from; None before the first, or without a driver."""
+        """The address that totals come from; None without a driver."""
         return None if self._socket is None else self._socket.getsockname()
 
     def on_stop(self, stop: Callable[[], None]) -> None:
@@ -73,12 +74,9 @@ class ProgressSender:
 
     def _told(self, stop: Callable[[], None]) -> None:
         assert self._socket is not None
-        try:
-            message, sender = self._socket.recvfrom(_LARGEST_DATAGRAM_BYTES)
-        except OSError:
-            return  # nobody listens there any more, or nothing came after all
-        if message == _STOP and sender == self._address:
-            stop()
+        with suppress(OSError):  # nobody listens there any more, or nothing came after all
+            if self._socket.recv(_LARGEST_DATAGRAM_BYTES) == _STOP:
+                stop()
 
     def close(self) -> None:
         """Close the socket."""

@@ -73,6 +73,10 @@ def experiment(document: Document, options: RunOptions) -> Path:
         with exported(options.name, scenario, port, options.on_progress) as observe:
             options = replace(options, on_progress=observe)
             told = measure(document, options, folder, directory)
+        if happened := told["shocks"]:
+            # Of the driver, whose number is behind those of the tasks.
+            number, t0 = options.tasks or 1, told["tasks"][0]["t0_epoch_seconds"]
+            write_rows(str(folder), options.name, number, t0, shock_events(happened))
         write_json(
             folder / RUN_NAME,
             {
@@ -141,7 +145,6 @@ def _in_virtual_time(
     shocks = [
         {"at": each.at, "what": each.words, "ready_seconds": each.at} for each in document.shocks
     ]
-    _write_shocks(folder, options, t0_epoch_seconds, shocks)
     return _told([run.facts], run.servers, run.samples, FLOODGATE_VERSION, shocks)
 
 
@@ -216,24 +219,14 @@ def _drive(
     t0 = tasks[0].t0_epoch_seconds
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
-    _write_shocks(folder, options, t0, happened)
     return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
-
-
-def _write_shocks(
-    folder: Path, options: RunOptions, t0_epoch_seconds: float, happened: Sequence[dict[str, Any]]
-) -> None:
-    """Write shocks as events of the driver, whose number is behind those of the tasks."""
-    if happened:
-        rows, number = shock_events(happened), options.tasks or 1
-        write_rows(str(folder), options.name, number, t0_epoch_seconds, rows)
 
 
 def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) -> list[TaskFacts]:
     plans = [plan.model_copy(update={"task": task}) for task in range(plan.tasks)]
     with receiver:
         if options.place == "processes":
-            return run_in_processes(plans)
+            return run_in_processes(plans, receiver.stop)
         # Spark is imported only where it is asked for: it takes a second.
         from loadgen.places.spark import run_in_spark
         from loadgen.spark.session import SparkSettings, spark_session

@@ -55,10 +55,8 @@ class ServerFiles:
             place: What stands for the run's own folder.
             local: Where the server listens, and what it is connected to.
         """
-        own, keys = (
-            (self.broker, servers.broker) if role == "broker" else (self.proxy, servers.proxy or {})
-        )
-        wanted = {"floodgateProfile": servers.profile, **keys}
+        own: OwnServer = getattr(self, role)
+        wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
         return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
 
 
@@ -126,15 +124,13 @@ def running_servers(
         place = str(folder.resolve())
         running: dict[str, RestartableServer] = {}
         for role in servers.roles:
-            arguments: tuple[str, ...] = ()
             if role == "broker":
                 local, own = local_broker(), files.broker
-                arguments = ("--import", str(corpus)) if corpus else ()
+                words = ("--import", str(corpus)) if corpus else ()
             else:
-                broker = running["broker"].server
+                broker, words = running["broker"].server, ()
                 local, own = local_proxy(broker.service_url, broker.web_url), files.proxy
             settings = files.settings(role, servers, place, local)
-            log, words = logs / f"{role}.log", (*own.arguments, *arguments)
-            launch = ServerLaunch(role, settings, log, words)
+            launch = ServerLaunch(role, settings, logs / f"{role}.log", (*own.arguments, *words))
             running[role] = stack.enter_context(restartable_server(launch))
         yield RunningServers(running, known_namespaces(topics, corpus))

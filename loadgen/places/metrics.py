@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _BUCKETS_JOINED = 3
 """So many buckets of a task are one of the histogram: a scrape is no larger than it has to be."""
+_OF_REQUESTS = ("group", "operation", "outcome")
+_CLIENT_EVENTS = "What happened to clients: started, back, refused, lost, connection-lost, ..."
 
 
 class RunCollector(Collector):
@@ -37,27 +39,16 @@ class RunCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
         names, totals = ["run", "scenario"], self.totals
-        requests = CounterMetricFamily(
-            "loadgen_requests",
-            "Requests that ended.",
-            labels=[*names, "group", "operation", "outcome"],
-        )
-        for name, count in totals.ended.items():
-            requests.add_metric([*self._labels, *name.split(" ")], count)
-        clients = CounterMetricFamily(
-            "loadgen_client_events",
-            "What happened to clients: started, back, refused, lost, connection-lost, ...",
-            labels=[*names, "group", "what"],
-        )
-        for name, count in totals.clients.items():
-            clients.add_metric([*self._labels, *name.split(" ", 1)], count)
-        yield from (requests, clients)
-        for name, about, value in (
-            ("loadgen_connections", "Connections that shook hands.", totals.connected),
-            ("loadgen_received_bytes", "Bytes that were read.", totals.bytes),
+        for name, about, labels, counts in (
+            ("loadgen_requests", "Requests that ended.", _OF_REQUESTS, totals.ended),
+            ("loadgen_client_events", _CLIENT_EVENTS, ("group", "what"), totals.clients),
+            ("loadgen_connections", "Connections that shook hands.", (), {"": totals.connected}),
+            ("loadgen_received_bytes", "Bytes that were read.", (), {"": totals.bytes}),
         ):
-            counter = CounterMetricFamily(name, about, labels=names)
-            counter.add_metric(self._labels, value)
+            counter = CounterMetricFamily(name, about, labels=[*names, *labels])
+            for text, count in counts.items():
+                values = text.split(maxsplit=len(labels) - 1)
+                counter.add_metric([*self._labels, *values], count)
             yield counter
         phase = GaugeMetricFamily(
             "loadgen_phase", "1 for the phase that the run is in.", labels=[*names, "phase"]

@@ -10,7 +10,6 @@ import asyncio
 import socket
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -20,10 +19,6 @@ from loadgen.engine.connecting import (
     raise_open_file_limit,
 )
 from loadgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any
 
 _CHUNK_BYTES = 16_384
 _HOST = "127.0.0.1"
@@ -51,7 +46,6 @@ class Relay:
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
         self._whole, self._over = asyncio.Event(), asyncio.Event()
         self._rate = self._free_at = 0.0
-        self._passing: set[asyncio.Task[None]] = set()
 
     def __enter__(self) -> Relay:
         self._listens = socket.create_server((_HOST, 0), backlog=CONNECTING_AT_ONCE)
@@ -82,32 +76,23 @@ class Relay:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
+        """Accept until all is over; the runner ends what is passing on then."""
         self._whole.set()
-        async with await asyncio.start_server(
-            self._accepted, sock=self._listens, limit=_CHUNK_BYTES
-        ):
-            await self._over.wait()
-            for task in self._passing:
-                task.cancel()
-            await asyncio.gather(*self._passing, return_exceptions=True)
+        listening = await asyncio.start_server(
+            self._pass_on, sock=self._listens, limit=_CHUNK_BYTES
+        )
+        await self._over.wait()
+        listening.close()
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._keep(self._connect(reader, writer))
-
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
-        self._passing.add(task)
-        task.add_done_callback(self._passing.discard)
-
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._whole.wait()
-        try:
-            there, back = await asyncio.open_connection(*self._target, limit=_CHUNK_BYTES)
-        except OSError:
-            writer.transport.abort()
-            return
-        self._keep(self._pass(reader, back))
-        self._keep(self._pass(there, writer))
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.CancelledError):
+            await self._whole.wait()
+            try:
+                there, back = await asyncio.open_connection(*self._target, limit=_CHUNK_BYTES)
+            except OSError:
+                writer.transport.abort()
+                return
+            await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -2,7 +2,7 @@
 
 One thread per server, so that one that answers slowly does not delay the other, and none of it
 runs where clients are timed. What is kept: the topic-list limiter's samples, connections, pending
-outbound bytes, memory, CPU and descriptors; of a process whose id is known the last three are the
+outbound bytes, memory, CPU and descriptors; of processes whose ids are known the last three are the
 kernel's, read by a thread of their own: a server that is busy answers late, ``/proc`` at once. A
 label ``cluster`` is dropped, others stay in the name.
 """
@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from array import array
-from contextlib import ExitStack
+from collections import defaultdict
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -27,7 +27,7 @@ from loadgen.results.tables import write_table
 from loadgen.results.vocabulary import figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SAMPLE_SECONDS = 0.25
 REQUEST_TIMEOUT_SECONDS = 2.0
@@ -41,8 +41,8 @@ _OF_THE_PROCESS = (
     "process_resident_memory_high_water_bytes",
     "process_cpu_seconds_total",
     "process_open_fds",
-    "process_max_fds",
 )
+"""What the kernel's books tell of a process."""
 _KEPT = (
     "pulsar_broker_topic_list_",
     "pulsar_proxy_topic_list_",
@@ -52,6 +52,7 @@ _KEPT = (
     "floodgate_",
     "jvm_memory_bytes_used",
     "jvm_memory_direct_bytes_used",
+    "process_max_fds",
     *_OF_THE_PROCESS,
 )
 # Always 1: what it says is in its labels, and in run.json.
@@ -61,7 +62,6 @@ LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 UNREADABLE = (OSError, ValueError, HTTPException)
 _RESET_HIGH_WATER_MARK = "5"
 _MEMORY = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
-_OPEN_FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat behind the name, which may hold anything: user and system time.
 _USER_TIME, _SYSTEM_TIME = 11, 12
@@ -122,19 +122,17 @@ class Samples:
             t0: The agreed start on the clock of the samples.
             t0_epoch_seconds: The same on the wall clock.
         """
-        rows = [
-            (process, metric, moment - t0, value)
-            for process, series in self._series.items()
-            for metric, (moments, values) in series.items()
-            for moment, value in zip(moments, values, strict=True)
-        ]
-        names = ("process", "metric", "seconds", "value")
-        columns: dict[str, list[object]] = {
-            name: [row[place] for row in rows] for place, name in enumerate(names)
-        }
-        columns["run"] = [run] * len(rows)
-        columns["figure"] = [figure_of(row[1]) for row in rows]
-        columns["at"] = [round((t0_epoch_seconds + row[2]) * 1e6) for row in rows]
+        columns: defaultdict[str, list[object]] = defaultdict(list)
+        for process, series in self._series.items():
+            for metric, (moments, values) in series.items():
+                seconds = [moment - t0 for moment in moments]
+                columns["run"] += [run] * len(seconds)
+                columns["process"] += [process] * len(seconds)
+                columns["at"] += [round((t0_epoch_seconds + each) * 1e6) for each in seconds]
+                columns["seconds"] += seconds
+                columns["metric"] += [metric] * len(seconds)
+                columns["figure"] += [figure_of(metric)] * len(seconds)
+                columns["value"] += values
         write_table(directory, "samples", 0, columns)
 
 
@@ -154,116 +152,95 @@ class Target:
 
 
 class ServerWatch(Samples):
-    """Samples every target for the time of a block, on the clock of ``time.perf_counter``."""
+    """Samples every target for the time of a block, on the clock of ``time.perf_counter``.
 
-    def __init__(self, targets: Iterable[Target]) -> None:
-        self._watches = {each.process: _TargetWatch(each, self) for each in targets}
-        super().__init__(self._watches)
-        self._stack = ExitStack()
+    Mutable state: the kernel's books of each process whose id is known, while it has not ended.
+    """
 
-    def __enter__(self) -> ServerWatch:
-        with ExitStack() as stack:
-            for watch in self._watches.values():
-                stack.enter_context(watch)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._stack.close()
-
-    def restarted(self, process: str, pid: int) -> None:
-        """Go on with another process in the place of the one that was sampled."""
-        if process in self._watches:
-            self._watches[process].restarted(pid)
-
-
-class _TargetWatch:
-    """The threads that sample one server. Mutable state: its books, None while they are closed."""
-
-    def __init__(self, target: Target, samples: Samples) -> None:
-        self._target = target
-        self._samples = samples
-        self._books = self._books_of(target.pid)
+    def __init__(self, targets: Sequence[Target]) -> None:
+        super().__init__(each.process for each in targets)
+        self._targets = targets
+        self._books = {
+            each.process: KernelBooks(each.process, each.pid)
+            for each in targets
+            if each.pid is not None
+        }
+        self._numbered = tuple(self._books)
         self._pages = WebPages()
         self._over = threading.Event()
-        watches = [self._watch] if target.pid is None else [self._watch, self._read_books]
         self._threads = [
-            threading.Thread(target=each, name=f"sample-{target.process}", daemon=True)
-            for each in watches
+            threading.Thread(target=self._watch, args=(each,), name="sample", daemon=True)
+            for each in targets
         ]
+        self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> ServerWatch:
         """Look once, so that a wrong address is known before the run; then keep looking.
 
         Raises:
-            UsageError: The page or the process's memory cannot be read.
+            UsageError: A page, or a process's memory, cannot be read.
         """
-        target = self._target
-        try:
-            self._scrape()
-        except UNREADABLE as error:
-            reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
-            raise UsageError(
-                f"{target.admin_url}/metrics/ cannot be read ({reason}): "
-                f"check --admin-url {target.process}=..."
-            ) from None
-        if self._books is not None:
-            self._books.reset_high_water_mark()
-            self._add(self._books.samples())
+        for target in self._targets:
+            try:
+                self._scrape(target)
+            except UNREADABLE as error:
+                reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
+                raise UsageError(
+                    f"{target.admin_url}/metrics/ cannot be read ({reason}): "
+                    f"check --admin-url {target.process}=..."
+                ) from None
+        for process, books in self._books.items():
+            books.reset_high_water_mark()
+            self.add(process, time.perf_counter(), books.samples())
         for thread in self._threads:
             thread.start()
+        return self
 
     def __exit__(self, *exc: object) -> None:
         self._over.set()
         for thread in self._threads:
             thread.join()
 
-    def restarted(self, pid: int) -> None:
-        if self._target.pid is not None:
-            self._books = self._books_of(pid)
-
-    def _books_of(self, pid: int | None) -> KernelBooks | None:
-        return None if pid is None else KernelBooks(self._target.process, pid)
+    def restarted(self, process: str, pid: int) -> None:
+        """Go on with another process in the place of the one that was sampled."""
+        if process in self._numbered:
+            self._books[process] = KernelBooks(process, pid)
 
     def _read_books(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
-            books = self._books
-            try:
-                self._add({} if books is None else books.samples())
-            except UsageError:
-                # It has ended. Another may answer at its address by now, and tells of itself.
-                if self._books is books:
-                    self._books = None
+            for process, books in [*self._books.items()]:
+                try:
+                    self.add(process, time.perf_counter(), books.samples())
+                except UsageError:
+                    # It has ended. Another may answer at its address by now, and tells of itself.
+                    if self._books[process] is books:
+                        del self._books[process]
 
-    def _watch(self) -> None:
-        process = self._target.process
+    def _watch(self, target: Target) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
-            self._try_scrape()
+            self._try_scrape(target)
         for _ in range(_SETTLE_SAMPLES):
-            if self._try_scrape():
-                self._samples.seen_at_the_end.add(process)
-            if not self._samples.holds_memory(process):
+            if self._try_scrape(target):
+                self.seen_at_the_end.add(target.process)
+            if not self.holds_memory(target.process):
                 return
-            threading.Event().wait(SAMPLE_SECONDS)
+            time.sleep(SAMPLE_SECONDS)
 
-    def _try_scrape(self) -> bool:
+    def _try_scrape(self, target: Target) -> bool:
         """Scrape; a gap in the curve says what there is to say where the page does not come."""
         try:
-            self._scrape()
+            self._scrape(target)
         except UNREADABLE:
             return False
         return True
 
-    def _scrape(self) -> None:
-        url = f"{self._target.admin_url.rstrip('/')}/metrics/"
+    def _scrape(self, target: Target) -> None:
+        url = f"{target.admin_url.rstrip('/')}/metrics/"
         page = self._pages.read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
-        kept = dict(kept_samples(page))
         # What the books tell, nobody else has to.
-        told = () if self._books is None else _OF_THE_PROCESS
-        self._add({metric: value for metric, value in kept.items() if metric not in told})
-
-    def _add(self, samples: Mapping[str, float]) -> None:
-        self._samples.add(self._target.process, time.perf_counter(), samples)
+        told = _OF_THE_PROCESS if target.process in self._books else ()
+        kept = {metric: value for metric, value in kept_samples(page) if metric not in told}
+        self.add(target.process, time.perf_counter(), kept)
 
 
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
@@ -318,7 +295,6 @@ class KernelBooks:
         try:
             status = (self._directory / "status").read_text()
             times = (self._directory / "stat").read_text().rpartition(")")[2].split()
-            limit = _OPEN_FILES.search((self._directory / "limits").read_text())
             descriptors = len(os.listdir(self._directory / "fd"))
         except OSError as error:
             raise self._unreadable(error) from None
@@ -331,7 +307,6 @@ class KernelBooks:
             "process_resident_memory_high_water_bytes": memory["VmHWM"],
             "process_cpu_seconds_total": ticks / _TICKS_PER_SECOND,
             "process_open_fds": descriptors,
-            **({"process_max_fds": float(limit[1])} if limit else {}),
         }
 
     def _unreadable(self, error: OSError) -> UsageError:

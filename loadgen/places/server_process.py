@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -33,12 +32,11 @@ if TYPE_CHECKING:
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _LOG_LINES_SHOWN = 15
-_LONGEST_READY_LINE_BYTES = 4096
 # The exit codes of a server whose configuration, or what it should import, cannot be used.
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
 _PORT_KEYS = {"broker": "brokerServicePort", "proxy": "servicePort"}
-_LOG_RECORD = re.compile(r"\d{4}-\d\d-\d\dT\S+Z \[")
+_LOG_RECORD = re.compile(r"^\d{4}-\d\d-\d\dT\S+Z \[.*\n?", re.MULTILINE)
 _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https?://\S+)")
 
 
@@ -110,7 +108,7 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 @contextmanager
 def signals_taken(
-    handler: Callable[[int, object], None], *numbers: signal.Signals
+    handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
     """Let a function take signals within the block; only the main thread can have that."""
     if threading.current_thread() is not threading.main_thread():
@@ -135,28 +133,18 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 
 def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
-    """Start a server whose standard error is a file descriptor; the caller stops it.
-
-    Raises:
-        ServerStartError: It cannot be started.
-    """
-    try:
-        return subprocess.Popen(
-            [*ends_with_this_process(), *launch.command()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, **python_path()},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ServerStartError(f"The {launch.module} cannot be started: {error}.") from error
-
-
-def ends_with_this_process() -> list[str]:
-    """Return the prefix of a command that the kernel ends when this process is killed."""
-    program = shutil.which("setpriv")
-    return [program, "--pdeathsig", "TERM"] if program else []
+    """Start a server whose standard error is a file descriptor; the caller stops it."""
+    # The kernel ends it when this process is killed.
+    setpriv = shutil.which("setpriv")
+    dies_with_us = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+    return subprocess.Popen(
+        [*dies_with_us, *launch.command()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env={**os.environ, **python_path()},
+        start_new_session=True,
+    )
 
 
 def await_ready(
@@ -167,79 +155,58 @@ def await_ready(
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
-    line = _first_line(process, seconds)
+    assert process.stdout is not None
+    says = select.select([process.stdout], [], [], seconds)[0]
+    line = process.stdout.readline().decode(errors="replace").strip() if says else ""
     found = _READY_LINE.match(line)
     if found is None or found[1] != launch.module:
         raise ServerStartError(_start_error(process, launch, line, seconds))
     return ServerProcess(launch.module, process.pid, found[2], found[3])
 
 
-def _first_line(process: subprocess.Popen[bytes], seconds: float) -> str:
-    """Read the first line of standard output; what there is of it at its end or the deadline."""
-    assert process.stdout is not None
-    descriptor = process.stdout.fileno()
-    deadline = time.perf_counter() + seconds
-    line = b""
-    while b"\n" not in line and len(line) < _LONGEST_READY_LINE_BYTES:
-        left = deadline - time.perf_counter()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-            break
-        received = os.read(descriptor, _LONGEST_READY_LINE_BYTES)
-        if not received:
-            break
-        line += received
-    return line.decode(errors="replace").partition("\n")[0]
-
-
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
     """Say how the start went wrong: in the server's own sentences, or with the end of its log."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(0 if line else 1)
+    status = process.returncode
     if line:
         what = f"printed {line!r} instead of the line that says it is ready"
+    elif status is None:
+        what = f"was not ready after {seconds:g} s"
+    elif status in _REFUSED and (said := _last_sentences(launch.log)):
+        if (left := len(said) - _SENTENCES_SHOWN) > 0:
+            said[_SENTENCES_SHOWN:] = [f"and {left} more lines in {launch.log}"]
+        return "\n".join([f"The {launch.module} did not start: {said[0]}", *said[1:]])
     else:
-        try:
-            status = process.wait(1)
-        except subprocess.TimeoutExpired:
-            what = f"was not ready after {seconds:g} s"
-        else:
-            if status in _REFUSED and (sentences := last_sentences(launch.log)):
-                return f"The {launch.module} did not start: {sentences}"
-            what = f"ended with exit code {status} before it was ready"
+        what = f"ended with exit code {status} before it was ready"
     return f"The {launch.module} {what}. The end of its log, {launch.log}:\n{log_tail(launch.log)}"
-
-
-def last_sentences(path: Path) -> str:
-    """Return what a server wrote behind its last log record; empty where that is a trace.
-
-    Source: server.command_line, on what a user gets wrong.
-    """
-    said: list[str] = []
-    for line in _lines_of(path):
-        if _LOG_RECORD.match(line):
-            said.clear()
-        else:
-            said.append(line)
-    if any(line.startswith("Traceback ") for line in said):
-        return ""
-    if (left := len(said) - _SENTENCES_SHOWN) > 0:
-        said[_SENTENCES_SHOWN:] = [f"and {left} more lines in {path}"]
-    return "\n".join(said)
 
 
 def log_tail(path: Path) -> str:
     """Return the last lines of a log, indented; a note when there is none."""
-    return "\n".join(f"    {line}" for line in _lines_of(path)[-_LOG_LINES_SHOWN:] or ["(empty)"])
+    lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
+    return "\n".join(f"    {line}" for line in lines or ["(empty)"])
 
 
-def _lines_of(path: Path) -> list[str]:
-    with suppress(OSError):
-        return path.read_text(errors="replace").splitlines()
-    return []
+def _last_sentences(path: Path) -> list[str]:
+    """Return the lines behind a log's last record; none where they are a trace.
+
+    Source: server.command_line, on what a user gets wrong.
+    """
+    said = _LOG_RECORD.split(path.read_text(errors="replace"))[-1].splitlines()
+    return [] if any(line.startswith("Traceback ") for line in said) else said
 
 
 class RestartableServer:
-    """A running server; mutable state: its process, another one after each restart."""
+    """A server; mutable state: its process, another one after each restart.
+
+    Attributes:
+        server: What it says of itself, once it is ready.
+    """
+
+    server: ServerProcess
 
     def __init__(
         self, launch: ServerLaunch, threads: ThreadPoolExecutor, ready_seconds: float
@@ -251,10 +218,18 @@ class RestartableServer:
         self._one_at_a_time = threading.Lock()
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         launch.log.write_bytes(b"")
-        self.server = self._threads.submit(self._start).result()
 
-    def restart(self) -> ServerProcess:
-        """Kill it, start it on the same ports, and return it once it is ready.
+    def start(self) -> None:
+        """Start it, and return once it is ready.
+
+        Raises:
+            ServerStartError: It did not come up.
+        """
+        # The kernel ends a server with the thread that started it: that outlives a restart.
+        self._threads.submit(self._start).result()
+
+    def restart(self) -> None:
+        """Kill it, start it on the same ports, and return once it is ready.
 
         Raises:
             ServerStartError: It did not come up again.
@@ -264,21 +239,19 @@ class RestartableServer:
             "webServicePort": str(urlsplit(self.server.web_url).port),
         }
         with self._one_at_a_time:
-            self._end(kill=True)
+            self._end(signal.SIGKILL)
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
-            # The kernel ends a server with the thread that started it: that outlives the restart.
-            self.server = self._threads.submit(self._start).result()
-        return self.server
+            self.start()
 
     def stop(self) -> None:
         """Let it drain and end."""
         with self._one_at_a_time:
-            self._end(kill=False)
+            self._end(signal.SIGCONT)  # One that stands still would not end.
 
     def kill(self) -> None:
         """End it by SIGKILL."""
         with self._one_at_a_time:
-            self._end(kill=True)
+            self._end(signal.SIGKILL)
 
     def pause(self) -> None:
         """Let it stand still until :meth:`go_on`."""
@@ -292,21 +265,16 @@ class RestartableServer:
         if (process := self._process) is not None:
             process.send_signal(number)
 
-    def _end(self, *, kill: bool) -> None:
-        # One that stands still would not end.
-        self._signal(signal.SIGKILL if kill else signal.SIGCONT)
+    def _end(self, first: signal.Signals) -> None:
+        self._signal(first)
         process, self._process = self._process, None
         if process is not None:
             stop(process)
 
-    def _start(self) -> ServerProcess:
+    def _start(self) -> None:
         with self._launch.log.open("ab") as log:  # behind what a killed one wrote
-            self._process = start(self._launch, log.fileno())
-        try:
-            return await_ready(self._process, self._launch, self._ready_seconds)
-        except BaseException:
-            self._end(kill=False)
-            raise
+            self._process = process = start(self._launch, log.fileno())
+        self.server = await_ready(process, self._launch, self._ready_seconds)
 
 
 @contextmanager
@@ -321,6 +289,7 @@ def restartable_server(
     with ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}") as threads:
         server = RestartableServer(launch, threads, ready_seconds)
         try:
+            server.start()
             yield server
         finally:
             server.stop()

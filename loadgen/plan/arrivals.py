@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from itertools import accumulate
 from typing import Annotated, Literal, Self
 
@@ -65,14 +66,11 @@ class Step(Part):
 
     def moments(self, clients: int, seed: int) -> list[float]:
         """Return when each client starts, in seconds, in ascending order."""
-        begun = list(accumulate((rate * self.each for rate in self.rates), initial=0))
-        moments, step = [], 0
-        for client in range(clients):
-            while step < len(self.rates) - 1 and client >= begun[step + 1]:
-                step += 1
-            into = (client - begun[step]) / self.rates[step]
-            moments.append(step * self.each + into)
-        return moments
+        begun = list(accumulate((rate * self.each for rate in self.rates[:-1]), initial=0))
+        steps = ((client, bisect_right(begun, client) - 1) for client in range(clients))
+        return [
+            step * self.each + (client - begun[step]) / self.rates[step] for client, step in steps
+        ]
 
 
 class Poisson(Part):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import re2
 import regex
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core.core_schema import no_info_before_validator_function
 
 from loadgen.errors import UsageError
 from loadgen.units import parse_size
@@ -35,16 +36,23 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
-class _OrText:
-    """In the schema for editors: the number, or a text with a unit."""
+class _Text:
+    """Reads a number with a unit; in the schema for editors it is a number, or such a text.
 
-    def __init__(self, form: str) -> None:
-        self._form = form
+    Args:
+        form: The text, as a regular expression.
+        read: Returns the number.
+    """
+
+    def __init__(self, form: str, read: Callable[[Any], Any]) -> None:
+        self._form, self._read = form, read
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
+        """Return how a field of this type is read."""
+        return no_info_before_validator_function(self._read, handler(source))
 
     def __get_pydantic_json_schema__(
-        self,
-        core_schema: CoreSchema,
-        handler: GetJsonSchemaHandler,
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Return the schema of a field of this type."""
         return {"anyOf": [handler(core_schema), {"type": "string", "pattern": self._form}]}
@@ -57,7 +65,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     return value
 
 
-def _unit(form: str, said: str, number: Callable[[float, str], float]) -> BeforeValidator:
+def _unit(form: str, said: str, number: Callable[..., float]) -> _Text:
     """Return what reads a number with a unit, or refuses a text that is none."""
     expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
 
@@ -65,23 +73,23 @@ def _unit(form: str, said: str, number: Callable[[float, str], float]) -> Before
         found = expression.fullmatch(value.strip()) if isinstance(value, str) else None
         if isinstance(value, str) and not found and not _PLAIN.fullmatch(value.strip()):
             raise ValueError(f"must be {said}")
-        return _number(value) if found is None else round(number(float(found[1]), found[2]), 12)
+        return _number(value) if found is None else round(number(*found.groups()), 12)
 
-    return BeforeValidator(read)
+    return _Text(rf"^\d+(\.\d+)?\s*{form}$", read)
 
 
-def _size(said: str, suffix: str = "") -> BeforeValidator:
+def _size(said: str, suffix: str = "") -> _Text:
     """Return what reads a number of bytes, or of bytes a second."""
 
     def read(value: Any) -> Any:  # noqa: ANN401
+        if not isinstance(value, str):
+            return _number(value)
         try:
-            return (
-                parse_size("", value, suffix=suffix) if isinstance(value, str) else _number(value)
-            )
+            return parse_size("", value, suffix=suffix)
         except UsageError:
             raise ValueError(f"must be {said}") from None
 
-    return BeforeValidator(read)
+    return _Text(r"^\d", read)
 
 
 def _expression(pattern: str) -> str:
@@ -117,25 +125,24 @@ def _word(value: str) -> str:
 
 
 _TIME = _unit(
-    "(ms|s|m|min|h)", "a time such as 30s, 5m or 250ms", lambda many, unit: many * _SECONDS[unit]
+    "(ms|s|m|min|h)",
+    "a time such as 30s, 5m or 250ms",
+    lambda many, unit: float(many) * _SECONDS[unit],
 )
 _RATE = _unit(
-    r"/\s*(ms|s|m|min|h)", "a rate such as 50/s", lambda many, unit: many / _SECONDS[unit]
+    r"/\s*(ms|s|m|min|h)", "a rate such as 50/s", lambda many, unit: float(many) / _SECONDS[unit]
 )
-_SHARE = _unit("(%)", "a share such as 10%", lambda many, _: many / 100)
-_TIME_TEXT = _OrText(r"^\d+(\.\d+)?\s*(ms|s|m|min|h)$")
-_RATE_TEXT = _OrText(r"^\d+(\.\d+)?\s*/\s*(ms|s|m|min|h)$")
+_SHARE = _unit("%", "a share such as 10%", lambda many: float(many) / 100)
 Whole = Annotated[int, BeforeValidator(_number)]
-Moment = Annotated[float, Field(ge=0, le=MOST_SECONDS), _TIME, _TIME_TEXT]
+Moment = Annotated[float, Field(ge=0, le=MOST_SECONDS), _TIME]
 """Seconds, 0 included: since the agreed start, or of something that may be left out."""
-Duration = Annotated[float, Field(gt=0, le=MOST_SECONDS), _TIME, _TIME_TEXT]
-Rate = Annotated[float, Field(gt=0, le=1_000_000), _RATE, _RATE_TEXT]
-RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE, _RATE_TEXT]
+Duration = Annotated[float, Field(gt=0, le=MOST_SECONDS), _TIME]
+Rate = Annotated[float, Field(gt=0, le=1_000_000), _RATE]
+RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE]
 """The same, 0 included."""
-Share = Annotated[float, Field(ge=0, le=1), _SHARE, _OrText(r"^\d+(\.\d+)?\s*%$")]
-_BYTES, _SPEED = _size("a size such as 64KiB or 100kB"), _size("a speed such as 100kB/s", "/s")
-Bytes = Annotated[int, Field(ge=0, le=1 << 30), _BYTES, _OrText(r"^\d")]
-Speed = Annotated[float, Field(ge=0), _SPEED, _OrText(r"^\d")]
+Share = Annotated[float, Field(ge=0, le=1), _SHARE]
+Bytes = Annotated[int, Field(ge=0, le=1 << 30), _size("a size such as 64KiB or 100kB")]
+Speed = Annotated[float, Field(ge=0), _size("a speed such as 100kB/s", "/s")]
 Count = Annotated[Whole, Field(ge=1, le=MOST_CLIENTS)]
 Name = Annotated[str, AfterValidator(_word)]
 NamespaceName = Annotated[str, AfterValidator(_in_tenant)]

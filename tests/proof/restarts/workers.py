@@ -45,7 +45,7 @@ WORKER_POINTS = (
     WorkerPoint("a worker while its clients ask", "processes", True),
     WorkerPoint("a Spark worker while its clients ask", "spark", True),
 )
-_IS_WORKER = {"processes": b"loadgen.places.processes", "spark": b"pyspark.daemon"}
+_IS_WORKER = {"processes": b"multiprocessing.spawn", "spark": b"pyspark.daemon"}
 
 
 def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[str, Any]:

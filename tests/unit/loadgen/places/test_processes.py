@@ -2,57 +2,58 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack
+import threading
+from multiprocessing import Pipe
+from typing import TYPE_CHECKING
 
 import pytest
 
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.processes import as_they_come
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
-class Worker:
-    """A worker whose words come through a pipe."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        reading, writing = os.pipe()
-        self.output = stack.enter_context(os.fdopen(reading, "rb"))
-        self._input = stack.enter_context(os.fdopen(writing, "wb"))
+class Ended:
+    """A process that has ended."""
 
-    def fileno(self) -> int:
-        return self.output.fileno()
+    exitcode = -9
 
-    def says(self, words: bytes) -> None:
-        self._input.write(words)
-        self._input.close()
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def answer(self) -> bytes:
-        words = self.output.read()
-        if not words:
-            raise EOFError
-        return words
+    def join(self) -> None:
+        """It has ended."""
+
+
+def two_workers() -> tuple[dict[Connection, Ended], Connection, Connection]:
+    (ours, early), (also_ours, late) = Pipe(), Pipe()
+    return {ours: Ended("worker process 0"), also_ours: Ended("worker process 1")}, early, late
 
 
 def test_that_a_worker_died_is_known_while_those_before_it_still_run() -> None:
-    with ExitStack() as stack:
-        silent, dead = Worker(stack), Worker(stack)
-        dead.says(b"")
-        # When
-        with pytest.raises(EOFError):
-            as_they_come([silent, dead], Worker.answer)
+    workers, _silent, dead = two_workers()
+    dead.close()
+    # When
+    with pytest.raises(LoadgenError, match="worker process 1 ended without a report: exit code -9"):
+        as_they_come(workers)
+
+
+def test_an_error_of_the_users_comes_as_it_was_raised() -> None:
+    workers, _silent, refusing = two_workers()
+    refusing.send(UsageError("wrong"))
+    with pytest.raises(UsageError, match="wrong"):
+        as_they_come(workers)
 
 
 def test_answers_stand_in_the_order_of_the_workers() -> None:
-    with ExitStack() as stack:
-        early, late = Worker(stack), Worker(stack)
-        late.says(b"second")
-
-        def read(worker: Worker) -> bytes:
-            found = worker.answer()
-            if worker is late:
-                early.says(b"first")
-            return found
-
-        # When
-        found = as_they_come([early, late], read)
+    workers, early, late = two_workers()
+    late.send("second")
+    answers = threading.Timer(0.02, early.send, ["first"])
+    answers.start()
+    # When
+    found = as_they_come(workers)
     # Then
-    assert found == [b"first", b"second"]
+    answers.join()
+    assert found == ["first", "second"]
