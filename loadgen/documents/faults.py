@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from loadgen.documents.keys import keys_at, models_at, tag_of
-from loadgen.documents.tree import Place, place_of
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from loadgen.documents.keys import Tag
-    from loadgen.documents.tree import Branch
+    from loadgen.documents.tree import Place, Written
 
 _REASONS = {
     "greater_than": "must be more than {gt}",
@@ -66,27 +65,31 @@ class DocumentError(UsageError):
         self.sentences = tuple(sentences)
 
 
-def document_error(tree: Branch, faults: Iterable[Fault], whole: str) -> DocumentError:
-    """Return the error of some faults by their lines; a fault without a place is of ``whole``."""
-    placed = [(place_of(tree, fault.path) or Place(whole, 0), fault) for fault in faults]
+def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
+    """Return the error of some faults by their lines; a fault without a place is of the file."""
+    placed = [(*located(tree, fault.path), fault.sentence) for fault in faults]
     placed.sort(key=lambda each: (str(each[0].file), each[0].line))
-    told = (f"{place}: {_key_of(tree, fault.path)}{fault.sentence}" for place, fault in placed)
+    told = (f"{place}: {f'{key} {sentence}'.lstrip()}" for place, key, sentence in placed)
     return DocumentError(list(dict.fromkeys(told)))
 
 
-def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
-    """Write a path as ``clients.go.count``, without what is no key there, and a space."""
+def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
+    """Return the place of the value at a path, and the path as ``clients.go.count``.
+
+    Parts of it that are no keys, such as those by which pydantic names the branch of a union,
+    are passed over: the place is that of the last part that is there.
+    """
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
-        inside = isinstance(tree, dict) and part in tree
+        inner = tree.at(part)
         if isinstance(part, int):
-            tree = tree[part] if isinstance(tree, list) and part < len(tree) else None
-            name = tree.get("name") if isinstance(tree, dict) else None
-            text += f".{name}" if isinstance(name, str) else f"[{part}]"
-        elif inside or number == last:
+            name = inner.at("name") if inner else None
+            named = name is not None and isinstance(name.value, str)
+            text += f".{name.value}" if name and named else f"[{part}]"
+        elif inner or number == last:
             text += f".{part}"
-            tree = tree[part] if inside else None
-    return f"{text.removeprefix('.')} ".lstrip()
+        tree = inner or tree
+    return tree.place, text.removeprefix(".")
 
 
 def fault_of(error: ErrorDetails) -> Fault:

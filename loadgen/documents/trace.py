@@ -6,42 +6,20 @@ import re
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadgen.documents.tree import Branch, Row
 from loadgen.errors import UsageError
 from loadgen.plan.fields import MOST_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KIND, _FILE, _MOMENTS = "trace", "file", "at"
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
 _MOST_BYTES = 256 * 2**20
-
-
-def with_traces(tree: Any) -> Any:  # noqa: ANN401
-    """Return a tree in which traces that name a file have its moments instead.
-
-    A file's name is relative to the document that names it.
-
-    Raises:
-        UsageError: A file cannot be read, or a line of it begins with no moment.
-    """
-    if isinstance(tree, Row):
-        return Row([with_traces(value) for value in tree], tree.places)
-    if not isinstance(tree, Branch):
-        return tree
-    if tree.get("kind") == _KIND and _FILE in tree and _MOMENTS not in tree:
-        place = tree.places[_FILE]
-        moments = read_trace(place.folder / str(tree[_FILE]))
-        values = {key: value for key, value in tree.items() if key != _FILE}
-        return Branch({**values, _MOMENTS: moments}, {**tree.places, _MOMENTS: place})
-    return Branch({key: with_traces(value) for key, value in tree.items()}, tree.places)
 
 
 def read_trace(file: Path) -> list[float]:

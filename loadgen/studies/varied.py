@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from loadgen.documents.tree import Branch, Row, parse_values
+from loadgen.documents.tree import parse_values
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,13 +85,13 @@ def parse_varied(text: str) -> Varied:
             )
         found = parse_range(between)
         return Varied(found.path, tuple(found.spread(int(count))))
-    row = parse_values(f"[{values}]", "--vary")
-    if not path.strip() or not isinstance(row, Row) or not row:
+    row = parse_values(f"[{values}]", "--vary").plain()
+    if not path.strip() or not isinstance(row, list) or not row:
         raise UsageError(
             f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
             "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
         )
-    return Varied(path.strip(), tuple(json.loads(json.dumps(row))))
+    return Varied(path.strip(), tuple(row))
 
 
 def parse_grid(text: str, file: Path) -> list[Varied]:
@@ -101,8 +100,8 @@ def parse_grid(text: str, file: Path) -> list[Varied]:
     Raises:
         UsageError: The text is not of this form.
     """
-    found = parse_values(text, str(file))
-    rows = found.values() if isinstance(found, Branch) else [None]
-    if not all(isinstance(each, Row) and each for each in rows):
+    found = parse_values(text, str(file)).plain()
+    rows = found.values() if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and each for each in rows):
         raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
     return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
