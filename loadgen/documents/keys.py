@@ -1,4 +1,4 @@
-"""The keys that each part of a document has, by its models: for faults, and for the shell."""
+"""The keys that each part of a document has, by its models: for faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import SkipJsonSchema
 
 from loadgen.documents.model import Document
-from loadgen.documents.server_keys import known_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 TAGS = ("do", "kind")
 """Keys that say which model a mapping is of, where there are several."""
-_SERVER_KEYS = (("servers", "broker"), ("servers", "proxy"))
 
 
 class Tag(NamedTuple):
@@ -64,34 +62,6 @@ def models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
 def keys_at(path: Sequence[str | int]) -> list[str]:
     """Return the keys that what stands at a path may have."""
     return list(dict.fromkeys(key for each in models_at(path) for key in keys_of(each)))
-
-
-def complete_path(text: str, document: Document | None = None) -> list[str]:
-    """Return the paths of settings that begin with a text, one step of them.
-
-    Args:
-        text: What was typed so far.
-        document: The one that settings are laid over: its groups have names.
-
-    Returns:
-        Paths; one that ends in a dot goes on.
-    """
-    above, dot, _ = text.rpartition(".")
-    parts = above.split(".") if above else []
-    groups = {} if document is None else {each.name: each.do for each in document.clients}
-    if parts == ["clients"]:
-        found = [f"{name}." for name in groups]
-    elif tuple(parts) in _SERVER_KEYS:
-        found = [each.key for each in known_keys(parts[1])]
-    else:
-        if parts[:1] == ["clients"]:
-            parts[1] = groups.get(parts[1], "")
-            parts = [each for each in parts if each]
-        found = [
-            f"{key}." if models_at(path := (*parts, key)) or path in _SERVER_KEYS else key
-            for key in keys_at(parts)
-        ]
-    return [each for each in (f"{above}{dot}{key}" for key in found) if each.startswith(text)]
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401

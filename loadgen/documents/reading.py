@@ -14,8 +14,8 @@ from loadgen.documents.merging import merged, with_setting
 from loadgen.documents.model import Document
 from loadgen.documents.server_keys import server_key_faults
 from loadgen.documents.trace import read_trace
-from loadgen.documents.tree import parse_tree, read_text
-from loadgen.errors import UsageError
+from loadgen.documents.tree import parse_tree
+from loadgen.errors import UsageError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     CheckExpectation = Callable[[str, Sequence[str]], object]
 
+_LARGEST_BYTES = 4 << 20
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -73,7 +74,9 @@ def read_document(
         UsageError: It cannot be read at all.
     """
     file = document_file(target)
-    return parse_document(read_text(file), file, settings, check_expectation)
+    return parse_document(
+        read_text("the scenario", file, _LARGEST_BYTES), file, settings, check_expectation
+    )
 
 
 def parse_document(
@@ -119,7 +122,7 @@ def _extended(tree: Written, chain: Sequence[Path]) -> Written:
         raise UsageError(f"{target.place}: extends {shown(name)}: must be a name or a file")
     try:
         file = document_file(name, target.place.folder)
-        base = parse_tree(read_text(file), file)
+        base = parse_tree(read_text("the scenario", file, _LARGEST_BYTES), file)
     except UsageError as error:
         raise UsageError(f"{target.place}: extends {error}") from None
     if file.resolve() in [each.resolve() for each in chain]:

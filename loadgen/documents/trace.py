@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import stat
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, read_text
 from loadgen.plan.fields import MOST_SECONDS
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ _ISO = re.compile(
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
-_MOST_BYTES = 256 * 2**20
 
 
 def read_trace(file: Path) -> list[float]:
@@ -30,12 +28,7 @@ def read_trace(file: Path) -> list[float]:
     Raises:
         UsageError: It cannot be read, has no moment or too many, or a line begins with none.
     """
-    try:
-        if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"the trace {file} is no file of at most {_MOST_BYTES // 2**20} MiB")
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise UsageError(f"the trace {file} cannot be read: {error.strerror}") from None
+    lines = read_text("the trace", file, undecoded="replace").splitlines()
     moments = sorted(
         (_moment(line.strip(), f"{file}, line {number}"), number)
         for number, line in enumerate(lines, start=1)

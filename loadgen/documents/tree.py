@@ -12,7 +12,6 @@ import yaml
 
 from loadgen.errors import UsageError
 
-_LARGEST_BYTES = 4 << 20
 _MOST_NODES = 500_000
 """Of one document; a few aliases of aliases would make any number."""
 _TAG = "tag:yaml.org,2002:"
@@ -69,23 +68,6 @@ class Written:
         if isinstance(self.value, list):
             return [each.plain() for each in self.value]
         return self.value
-
-
-def read_text(file: Path) -> str:
-    """Read a document's text.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
-    try:
-        if file.stat().st_size > _LARGEST_BYTES:
-            raise UsageError(f"{file} has more than {_LARGEST_BYTES:,} bytes: is it a scenario?")
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"there is no scenario document {file}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"{file} cannot be read as a scenario: {reason}") from None
 
 
 def parse_tree(text: str, file: Path) -> Written:
