@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Value
 
 MOST_POINTS = 10_000
-FAR_APART = 4
+_FAR_APART = 4
 
 
 class Varied(NamedTuple):
@@ -43,10 +43,15 @@ class Range(NamedTuple):
         return round(value) if self.whole else value
 
     def spread(self, count: int) -> list[float | int]:
-        """Return so many values, both ends among them; by their ratio where those are far apart."""
-        far = self.low > 0 and self.high / self.low > FAR_APART
-        spaced = np.geomspace if far else np.linspace
-        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count).tolist())))
+        """Return so many values, both ends among them."""
+        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count))))
+
+
+def spaced(low: float, high: float, count: int) -> list[float]:
+    """Return so many values from one to another: by their ratio where those are far apart."""
+    far = low > 0 and high / low > _FAR_APART
+    found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
+    return found
 
 
 def parse_range(text: str) -> Range:
