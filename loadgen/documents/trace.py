@@ -17,7 +17,6 @@ _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
-_MOST_MOMENTS = 1_000_000
 
 
 def read_trace(file: Path) -> list[float]:
@@ -26,7 +25,7 @@ def read_trace(file: Path) -> list[float]:
     Empty lines, and those that begin with ``#``, are none.
 
     Raises:
-        UsageError: It cannot be read, has no moment or too many, or a line begins with none.
+        UsageError: It cannot be read, has no moment, or a line begins with none.
     """
     lines = read_text("the trace", file, undecoded="replace").splitlines()
     moments = sorted(
@@ -36,8 +35,6 @@ def read_trace(file: Path) -> list[float]:
     )
     if not moments:
         raise UsageError(f"the trace {file} has no moment")
-    if len(moments) > _MOST_MOMENTS:
-        raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
     (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
     if last - first > MOST_SECONDS:
         raise UsageError(
