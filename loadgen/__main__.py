@@ -23,8 +23,6 @@ from server.module_names import module_name
 
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
-
-_LIMIT = "Bisect a setting for the last value that meets a scenario's expectations."
 SUBCOMMANDS = {
     "demo": ("advise.demo", "Show a restart storm and a silent client, with and without limits."),
     "run": ("run.run", "Run the clients of a scenario."),
@@ -39,7 +37,7 @@ SUBCOMMANDS = {
     "sql": ("finished.sql", "Ask finished runs, in SQL."),
     "cluster": ("run.cluster", "Start a scenario's servers, without clients."),
     "sweep": ("studies.run_sweep", "Run a scenario with many values of a setting."),
-    "find-limit": ("studies.run_find_limit", _LIMIT),
+    "find-limit": ("studies.run_find_limit", "Bisect a setting for the last value that passes."),
     "spark": ("spark.spark", "Pack loadgen for a Spark cluster."),
 }
 """Where each sub-command is in ``loadgen/commands/``, and its line in the overview."""
@@ -73,26 +71,11 @@ def say_version(asked: bool) -> None:
         raise typer.Exit
 
 
-_ABOUT = """\
-Load tests of topic discovery on Apache Pulsar: make topics by the million, run
-clients by the thousand, and report what clients got and what servers needed.
-
-Credentials can also come from the environment: FLOODGATE_AUTH_PLUGIN,
-FLOODGATE_AUTH_PARAMS and FLOODGATE_TLS_TRUST_CERTS_FILE_PATH."""
-_EXAMPLES = """\
-Examples:
-loadgen demo
-loadgen scenarios
-loadgen run restart-storm
-loadgen advise --topics topics.txt --broker-conf broker.conf
-loadgen COMMAND --help"""
 app = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help=_ABOUT,
-    epilog=_EXAMPLES,
 )
 
 
@@ -107,7 +90,24 @@ def loadgen(
         ),
     ] = False,
 ) -> None:
-    """Take the credentials that every sub-command shows to servers.
+    """Load tests of topic discovery on Apache Pulsar.
+
+    Make topics by the million, run clients by the thousand, and report what clients
+    got and what servers needed.
+
+    Credentials can also come from the environment: FLOODGATE_AUTH_PLUGIN,
+    FLOODGATE_AUTH_PARAMS and FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.
+
+    Examples:
+      loadgen demo
+
+      loadgen scenarios
+
+      loadgen run restart-storm
+
+      loadgen advise --topics topics.txt --broker-conf broker.conf
+
+      loadgen COMMAND --help
 
     Options:
         auth_plugin (NAME): Kind of the credentials: token (the default), basic or tls.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import urllib.request
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from client.admin.credentials import web_tls
@@ -18,9 +19,19 @@ from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Iterator
 
     from client.admin.pulsar_admin import PulsarAdmin
     from client.authentication.authentication import Authentication
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Make errors of credentials and certificates the user's."""
+    try:
+        yield
+    except (PulsarException, AdminError) as error:
+        raise UsageError(str(error)) from None
 
 
 def name_access(plugin: str | None, params: str | None, trust: str | None) -> None:
@@ -29,11 +40,8 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
     Raises:
         UsageError: They are the secret itself, or of no plug-in that there is.
     """
-    given = (plugin or "", params or "", trust or "")
-    try:
-        variables = Access(*given).variables()
-    except PulsarException as error:
-        raise UsageError(str(error)) from None
+    with _refusing():
+        variables = Access(plugin or "", params or "", trust or "").variables()
     if params:
         os.environ.pop(PLUGIN_VARIABLE, None)
     os.environ.update(variables)
@@ -45,10 +53,8 @@ def own_credentials() -> Authentication | None:
     Raises:
         UsageError: It cannot be read.
     """
-    try:
+    with _refusing():
         return Access.named_in(os.environ).authentication()
-    except PulsarException as error:
-        raise UsageError(str(error)) from None
 
 
 def own_tls() -> ssl.SSLContext:
@@ -61,10 +67,8 @@ def own_tls() -> ssl.SSLContext:
     pair = None
     if isinstance(own, AuthenticationTLS):
         pair = own.certificate_path, own.private_key_path
-    try:
+    with _refusing():
         return tls_context(_trusted(), pair, allow_insecure=False, validate_hostname=True)
-    except PulsarException as error:
-        raise UsageError(str(error)) from None
 
 
 def admin_of(url: str, seconds: float) -> PulsarAdmin:
@@ -88,10 +92,8 @@ class WebPages:
 
     def __init__(self) -> None:
         self._credentials = own_credentials()
-        try:
+        with _refusing():
             tls = web_tls(self._credentials, _trusted())
-        except AdminError as error:
-            raise UsageError(str(error)) from None
         # The environment's HTTP proxy has nothing to do with a server that is watched here.
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls)

@@ -69,3 +69,26 @@ def writing(out: Path) -> Iterator[None]:
         raise LoadgenError(
             f"--out {out} cannot be written ({error.strerror}); choose another directory"
         ) from error
+
+
+def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str = "strict") -> str:
+    """Return the text of a file that the user named.
+
+    Args:
+        what: What it is to be, for the sentence.
+        file: Where it is.
+        most_bytes: It may have.
+        undecoded: What becomes of bytes that are not UTF-8, as in :meth:`bytes.decode`.
+
+    Raises:
+        UsageError: It cannot be read, or is too long.
+    """
+    try:
+        if not file.is_file() and file.exists():
+            raise UsageError(f"{what} {file} is no file")
+        if file.stat().st_size > most_bytes:
+            raise UsageError(f"{what} {file} has more than {most_bytes >> 20} MiB")
+        return file.read_text(encoding="utf-8", errors=undecoded)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"{what} {file} cannot be read: {reason}") from None

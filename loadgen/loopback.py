@@ -41,28 +41,23 @@ def require_own_cluster(url: str, *, confirmed: bool) -> None:
 def hosts_of(address: str) -> list[str]:
     """Return the hosts of a URL (Pulsar's may name several, by commas) or of a bare address."""
     netloc = urlsplit(address if "//" in address else f"//{address}").netloc
-    return [host for part in netloc.split(",") if (host := _host(part))]
+    return [host for part in netloc.split(",") if (host := _host(part.rpartition("@")[2]))]
 
 
 def _host(part: str) -> str:
-    """Return the host of ``user@host:port``; IPv6 without its brackets."""
-    part = part.rpartition("@")[2]
-    if part.count(":") > 1 and not part.startswith("["):
-        return part  # a bare IPv6 address has no port
-    return urlsplit(f"//{part}").hostname or ""
+    """Return the host of ``host:port``; IPv6 without its brackets: bare, it has no port."""
+    bare = part.count(":") > 1 and not part.startswith("[")
+    return part if bare else urlsplit(f"//{part}").hostname or ""
 
 
 def _host_is_loopback(host: str) -> bool:
-    """Tell whether all addresses of one host are loopback."""
+    """Tell whether all addresses of one host are loopback, IPv4 in IPv6 included."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    return bool(found) and all(_address_is_loopback(str(entry[4][0])) for entry in found)
-
-
-def _address_is_loopback(text: str) -> bool:
-    """Tell whether one numeric address is loopback, IPv4 in IPv6 included."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    texts = (str(entry[4][0]).partition("%")[0] for entry in found)
+    addresses = [ipaddress.ip_address(each) for each in texts]
+    return bool(found) and all(
+        (getattr(each, "ipv4_mapped", None) or each).is_loopback for each in addresses
+    )

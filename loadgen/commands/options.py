@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loadgen.documents.keys import complete_path
 from loadgen.documents.reading import read_document, shipped
+from loadgen.documents.server_keys import known_keys
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import CONFIRMATION_FLAG
 from loadgen.places.launcher import ServerFiles
@@ -18,7 +19,7 @@ from loadgen.places.operator_files import read_own_server
 from loadgen.results.expectations import parse_expectation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document
 
@@ -31,16 +32,30 @@ def complete_target(incomplete: str) -> list[str]:
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths of ``--set`` that a word begins, until there is a choice."""
+    """Return the paths of ``--set`` that a word begins, as far as there is no choice."""
     try:
         document = read_document(context.params["target"])
     except (KeyError, LoadgenError, TypeError):
-        document = None
-    found = complete_path(incomplete, document)
-    while len(found) == 1 and found[0].endswith(".") and found[0] != incomplete:
-        incomplete = found[0]
-        found = complete_path(incomplete, document) or found
-    return found
+        document = read_document("storm")
+    paths = [each for each in _paths(document.resolved(), "") if each.startswith(incomplete)]
+    common = os.path.commonprefix(paths)  # noqa: RUF071 (of characters)
+    typed = max(len(incomplete), common.rfind(".") + 1)
+    steps = (f"{each[:typed]}{''.join(each[typed:].partition('.')[:2])}" for each in paths)
+    return list(dict.fromkeys(steps))
+
+
+def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
+    """Yield the paths of all values of a document, and of all keys that its servers have."""
+    if above in ("servers.broker.", "servers.proxy."):
+        yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
+    elif isinstance(values, dict):
+        for key, value in values.items():
+            yield from _paths(value, f"{above}{key}.")
+    elif isinstance(values, list) and values and isinstance(values[0], dict):
+        for number, value in enumerate(values):
+            yield from _paths(value, f"{above}{value.get('name', number)}.")
+    else:
+        yield above.removesuffix(".")
 
 
 _option = partial(typer.Option, show_default=False)
@@ -120,17 +135,3 @@ def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
         UsageError: One cannot be read, or has wrong values.
     """
     return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))
-
-
-def read_text(option: str, file: Path) -> str:
-    """Return the text of a file that an option names.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{option} {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{option} {file} cannot be read: it is not UTF-8") from None

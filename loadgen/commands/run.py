@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ from loadgen.studies.repeats import Side, run_sides
 from loadgen.studies.schedule import schedule_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Document
     from loadgen.results.units import Unit
@@ -139,8 +140,8 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     needs.require_fit()
     if dry_run:
         return
-    run_once = watched(as_json=as_json, abort_early=abort_early)
-    show = shown_run(as_json=as_json)
+    show = partial(show_run, as_json=as_json)
+    run_once = partial(watched, as_json=as_json, abort_early=abort_early)
     finished = run_sides([Side(document, options)], document.repeats, show, run_once)
     _show_all([each.directory for each in finished], as_json=as_json)
     fail_if_not_fine(max((each.verdict for each in finished), key=lambda each: each.level.rank))
@@ -180,41 +181,35 @@ def cluster(
         return
 
 
-def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, RunOptions], Path]:
-    """Return an experiment that shows itself while it goes on."""
-
-    def run_once(document: Document, options: RunOptions) -> Path:
-        if abort_early:
-            options = _aborting(document, options)
-        directory = options.out / options.name
-        if (directory / RUN_NAME).exists():
-            say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
-        clients = {group.name: group.count for group in document.clients}
-        first = "connecting" if options.service_url else "starting the servers"
-        if options.place == "spark" or options.master is not None:
-            require(SPARK)
-            say("starting Spark, which takes some seconds", as_json=as_json)
-        with (
-            termination_interrupts(),
-            live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,
-        ):
-            return experiment(document, live(options))
-
-    return run_once
+def watched(
+    document: Document, options: RunOptions, *, as_json: bool, abort_early: bool = False
+) -> Path:
+    """Run a document, and show what goes on."""
+    if abort_early:
+        options = _aborting(document, options)
+    directory = options.out / options.name
+    if (directory / RUN_NAME).exists():
+        say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
+    clients = {group.name: group.count for group in document.clients}
+    first = "connecting" if options.service_url else "starting the servers"
+    if options.place == "spark" or options.master is not None:
+        require(SPARK)
+        say("starting Spark, which takes some seconds", as_json=as_json)
+    with (
+        termination_interrupts(),
+        live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,
+    ):
+        return experiment(document, live(options))
 
 
-def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
-    """Return what writes the page of a finished run, and shows people its README.md."""
-
-    def show(finished: FinishedSide) -> None:
-        directory = finished.directory
-        with Results.open(directory) as results:
-            write_page(directory / PAGE_NAME, run_page(results))
-        if not as_json:
-            print_page((directory / "README.md").read_text(encoding="utf-8"), end="Servers")
-            print_sentences([f"Everything about this run is in {directory}"])
-
-    return show
+def show_run(finished: FinishedSide, *, as_json: bool) -> None:
+    """Write the page of a finished run, and show people its README.md."""
+    directory = finished.directory
+    with Results.open(directory) as results:
+        write_page(directory / PAGE_NAME, run_page(results))
+    if not as_json:
+        print_page((directory / "README.md").read_text(encoding="utf-8"), end="Servers")
+        print_sentences([f"Everything about this run is in {directory}"])
 
 
 def _require_measured(document: Document, options: RunOptions) -> None:

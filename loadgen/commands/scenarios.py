@@ -16,17 +16,19 @@ from loadgen.errors import ExitCode, UsageError
 from loadgen.units import plural
 
 scenarios = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    invoke_without_command=True,
-    help="List the ready-made scenarios; show one, check your own, print their schema.\n\n"
-    "Examples:\n\n  loadgen scenarios\n\n  loadgen scenarios show restart-storm --resolved",
+    add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True
 )
 
 
 @scenarios.callback()
 def overview(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List the ready-made scenarios, a line each."""
+    """List the ready-made scenarios; show one, check your own, print their schema.
+
+    Examples:
+      loadgen scenarios
+
+      loadgen scenarios show restart-storm --resolved
+    """
     if context.invoked_subcommand is not None:
         return
     found = [read_document(name) for name in shipped()]

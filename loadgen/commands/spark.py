@@ -13,14 +13,19 @@ from loadgen.commands.shown import counting, print_json, print_object, write_tex
 from loadgen.spark.packaging import JOB, pack, packed_files
 from loadgen.spark.settings import as_properties, cluster_settings
 
-spark = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="Pack loadgen for a Spark cluster, and print the settings that it needs.\n\n"
-    "Examples:\n\n  loadgen spark package --out out/spark\n\n  loadgen spark conf",
-)
+spark = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 ARCHIVE = "loadgen-environment.tar.gz"
+
+
+@spark.callback()
+def about() -> None:
+    """Pack loadgen for a Spark cluster, and print the settings that it needs.
+
+    Examples:
+      loadgen spark package --out out/spark
+
+      loadgen spark conf
+    """
 
 
 @spark.command()

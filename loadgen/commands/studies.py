@@ -18,10 +18,9 @@ from loadgen.commands.options import (
     Settings,
     Target,
     own_files,
-    read_text,
 )
 from loadgen.commands.shown import console, counting, print_object, say, table_of
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import ExitCode, LoadgenError, UsageError, read_text
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture

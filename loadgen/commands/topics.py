@@ -114,10 +114,10 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
     else:
         if plain_share is None:
             plain_share = 0.0 if partitions == ONE_TOPIC else _PLAIN_SHARE
-        lengths, law, more = name_lengths, partitions, (properties, non_persistent_share)
         skews = tenant_skew, namespace_skew, tenants
+        words = name_lengths, partitions, properties
         try:
-            shape = TopicShape(mean_name_bytes, plain_share, *skews, lengths, law, *more)
+            shape = TopicShape(mean_name_bytes, plain_share, *skews, *words, non_persistent_share)
             plan = TopicPlan(topics, namespaces, seed, shape)
         except ValueError as error:
             raise UsageError(str(error)) from error
@@ -127,7 +127,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
             counting(f"Making {topics:,} topics", files) as on_part_done,
         ):
             corpus = write_corpus(plan, out, files, executor_for(on_part_done))
-    _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
+    _show_corpus(corpus, started, as_json=as_json)
 
 
 def _listed(
@@ -173,8 +173,8 @@ def _executors(
         yield partial(in_spark, session)
 
 
-def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
-    """Print what was made in so many seconds."""
+def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
+    """Print what was made since a moment."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,
@@ -185,17 +185,17 @@ def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
         "mean_name_bytes": round(manifest.name_bytes / manifest.topics, 1),
         "files": len(corpus.files),
         "file_bytes": corpus.file_bytes,
-        "seconds": round(seconds, 2),
+        "seconds": round(time.perf_counter() - started, 2),
     }
     if as_json:
         print_object(1, {"directory": str(corpus.directory), **told})
         return
-    rows = [
-        (name.replace("_", " "), f"{value:,}" if name != "seed" else str(value))
-        for name, value in told.items()
-        if value is not None
-    ]
-    console().print(table_of((f"Topics in {corpus.directory}", ""), rows))
+    shown = {
+        name.replace("_", " "): f"{value:,}" for name, value in told.items() if value is not None
+    }
+    if manifest.seed is not None:
+        shown["seed"] = str(manifest.seed)
+    console().print(table_of((f"Topics in {corpus.directory}", ""), shown.items()))
 
 
 def snapshot(
@@ -230,7 +230,7 @@ def snapshot(
             admin_url, out, on_topics, namespaces=namespaces or (), properties=properties
         )
         corpus = asyncio.run(taking)
-    _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
+    _show_corpus(corpus, started, as_json=as_json)
 
 
 def load(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -276,44 +276,38 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
     text = f"Creating the topics of {path}" if rest else f"Importing {path}"
     way = partial(load_by_rest, concurrency=concurrency) if rest else load_by_import
     with counting(text, count_names(path)) as on_topics:
-        loading = way(path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume)
-        loaded = asyncio.run(loading)
+        loaded = asyncio.run(
+            way(path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume)
+        )
     if loaded.report:
         typer.echo(loaded.report, err=True)
     if not no_verify and path.is_dir() and not loaded.skipped:
         count = len(open_corpus(path).manifest.namespaces)
         with counting(f"Listing {count:,} namespaces", count) as on_namespaces:
-            asked = verify_loaded(path, admin_url, on_namespaces, imported=not rest)
-            found = asyncio.run(asked)
+            found = asyncio.run(verify_loaded(path, admin_url, on_namespaces, imported=not rest))
         found.require()
         loaded = replace(loaded, verified=found.topics, not_verified=found.left_out)
     if as_json:
         print_object(1, {name: each for name, each in vars(loaded).items() if name != "report"})
         return
     rate = loaded.topics / loaded.seconds if loaded.seconds else 0.0
-    more = "".join(
-        f", {words.format(count)}"
-        for count, words in (
-            (loaded.existing, "{:,} topics existed already"),
-            (loaded.skipped, "{:,} invalid topics were left out"),
-            (loaded.retries, "{:,} calls were made again"),
-            (loaded.resumed, "after {:,} that were done before"),
-        )
-        if count
-    )
-    print_sentences(
-        [
-            f"Loaded {loaded.topics:,} names in {loaded.namespaces:,} namespaces from {path} in "
-            f"{loaded.seconds:.1f} s ({rate:,.0f} a second{more})"
-        ]
-    )
+    counted = {
+        "{:,} topics existed already": loaded.existing,
+        "{:,} invalid topics were left out": loaded.skipped,
+        "{:,} calls were made again": loaded.retries,
+        "after {:,} that were done before": loaded.resumed,
+    }
+    more = "".join(f", {words.format(count)}" for words, count in counted.items() if count)
+    said = [
+        f"Loaded {loaded.topics:,} names in {loaded.namespaces:,} namespaces from {path} in "
+        f"{loaded.seconds:.1f} s ({rate:,.0f} a second{more})"
+    ]
     if loaded.not_verified:
-        print_sentences(
-            [
-                f"The server lists all {loaded.verified:,} persistent ones; the "
-                f"{loaded.not_verified:,} non-persistent ones are not compared, as a Pulsar lists "
-                "those only while they are used"
-            ]
+        said.append(
+            f"The server lists all {loaded.verified:,} persistent ones; the "
+            f"{loaded.not_verified:,} non-persistent ones are not compared, as a Pulsar lists "
+            "those only while they are used"
         )
     elif loaded.verified is not None:
-        print_sentences(["The server lists all of them"])
+        said.append("The server lists all of them")
+    print_sentences(said)

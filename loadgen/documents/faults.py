@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from loadgen.documents.keys import keys_at, models_at, tag_of
-from loadgen.documents.tree import Place, place_of
+from pydantic import BaseModel
+from pydantic.json_schema import SkipJsonSchema
+
+from loadgen.documents.model import Document
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-    from loadgen.documents.keys import Tag
-    from loadgen.documents.tree import Branch
+    from loadgen.documents.tree import Place, Written
 
 _REASONS = {
     "greater_than": "must be more than {gt}",
@@ -40,6 +42,8 @@ _REASONS = {
 """Sentences for the faults that pydantic finds, by its names for them."""
 _PREFIX = "Value error, "
 """Of a sentence of our own, which pydantic only passes on."""
+_TAGS = ("do", "kind")
+"""Keys that say which model a mapping is of, where there are several."""
 _LONGEST_VALUE = 60
 _SHORTEST_COMMON = 4
 
@@ -66,27 +70,31 @@ class DocumentError(UsageError):
         self.sentences = tuple(sentences)
 
 
-def document_error(tree: Branch, faults: Iterable[Fault], whole: str) -> DocumentError:
-    """Return the error of some faults by their lines; a fault without a place is of ``whole``."""
-    placed = [(place_of(tree, fault.path) or Place(whole, 0), fault) for fault in faults]
+def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
+    """Return the error of some faults by their lines; a fault without a place is of the file."""
+    placed = [(*located(tree, fault.path), fault.sentence) for fault in faults]
     placed.sort(key=lambda each: (str(each[0].file), each[0].line))
-    told = (f"{place}: {_key_of(tree, fault.path)}{fault.sentence}" for place, fault in placed)
+    told = (f"{place}: {f'{key} {sentence}'.lstrip()}" for place, key, sentence in placed)
     return DocumentError(list(dict.fromkeys(told)))
 
 
-def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
-    """Write a path as ``clients.go.count``, without what is no key there, and a space."""
+def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
+    """Return the place of the value at a path, and the path as ``clients.go.count``.
+
+    Parts of it that are no keys, such as those by which pydantic names the branch of a union,
+    are passed over: the place is that of the last part that is there.
+    """
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
-        inside = isinstance(tree, dict) and part in tree
+        inner = tree.at(part)
         if isinstance(part, int):
-            tree = tree[part] if isinstance(tree, list) and part < len(tree) else None
-            name = tree.get("name") if isinstance(tree, dict) else None
-            text += f".{name}" if isinstance(name, str) else f"[{part}]"
-        elif inside or number == last:
+            name = inner.at("name") if inner else None
+            named = name is not None and isinstance(name.value, str)
+            text += f".{name.value}" if name and named else f"[{part}]"
+        elif inner or number == last:
             text += f".{part}"
-            tree = tree[part] if inside else None
-    return f"{text.removeprefix('.')} ".lstrip()
+        tree = inner or tree
+    return tree.place, text.removeprefix(".")
 
 
 def fault_of(error: ErrorDetails) -> Fault:
@@ -120,15 +128,15 @@ def _none(given: str, expected: str) -> str:
 def _unknown_key(path: tuple[str | int, ...]) -> str:
     """Say of a key that does not exist whose it is, or which was meant."""
     key, tags = str(path[-1]), _tags_at(path[:-2])
-    owners = [each.value for each in tags if key in keys_at((*path[:-2], each.value))]
+    owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
         tag = tags[0].key
         return f"is a key of {tag}: {' and '.join(owners)}, not of {tag}: {path[-2]}"
-    return f"does not exist{meant(key, keys_at(path[:-1]))}"
+    return f"does not exist{meant(key, _keys_at(path[:-1]))}"
 
 
-def _tags_at(path: Sequence[str | int]) -> list[Tag]:
-    return [tag for tag in map(tag_of, models_at(path)) if tag is not None]
+def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
+    return [tag for tag in map(_tag_of, _models_at(path)) if tag is not None]
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
@@ -146,3 +154,59 @@ def meant(name: str, known: Sequence[str]) -> str:
     if near:
         return f"; did you mean {near[0]}?"
     return f"; there are {', '.join(known)}" if known else ""
+
+
+# -- the keys that each part of a document has, by its models -----
+
+
+class _Tag(NamedTuple):
+    """Which of several models a mapping is of: ``do: list``."""
+
+    key: str
+    value: str
+
+
+def _tag_of(model: type[BaseModel]) -> _Tag | None:
+    """Return what tells a model from its siblings; None if it has none."""
+    for key in _TAGS:
+        if key in model.model_fields:
+            return _Tag(key, get_args(model.model_fields[key].annotation)[0])
+    return None
+
+
+def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the keys that a document may have of a model."""
+    return {
+        info.alias or name: info
+        for name, info in model.model_fields.items()
+        if SkipJsonSchema not in map(type, info.metadata)
+    }
+
+
+def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
+    """Return the models that what stands at a path may be of.
+
+    A part that is a tag's value, as pydantic puts them into its paths, chooses among them.
+    """
+    models: list[type[BaseModel]] = [Document]
+    for part in (each for each in path if isinstance(each, str)):
+        below = [
+            inner
+            for each in models
+            if part in _keys_of(each)
+            for inner in _models_in(_keys_of(each)[part].annotation)
+        ]
+        models = below or [each for each in models if part in (_tag_of(each) or ())[1:]]
+    return list(dict.fromkeys(models))
+
+
+def _keys_at(path: Sequence[str | int]) -> list[str]:
+    """Return the keys that what stands at a path may have."""
+    return list(dict.fromkeys(key for each in _models_at(path) for key in _keys_of(each)))
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.documents.faults import meant
-from loadgen.documents.tree import Branch, Place, Row, parse_values
+from loadgen.documents.tree import Written, parse_values
 from loadgen.errors import UsageError
 from loadgen.plan.group import Group
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME = "name"
-_OWN = (_NAME, "extends")
-"""Keys that belong to one document and are never inherited."""
 _SHARED = {"kind": (), "do": tuple(Group.model_fields)}
 """What stays of a mapping of which another says that it is of another kind."""
 _OPEN = {"broker", "proxy", "properties", "set"}
@@ -22,49 +20,37 @@ _OPEN = {"broker", "proxy", "properties", "set"}
 _LONGEST_SETTING = 100
 
 
-def merged_documents(base: Branch, over: Branch) -> Branch:
-    """Return a document laid over its base."""
-    kept = {key: value for key, value in base.items() if key not in _OWN}
-    return merged(Branch(kept, base.places), over)
-
-
-def merged(base: Branch, over: Branch) -> Branch:
-    """Return a mapping laid over another.
+def merged(base: Written, over: Written) -> Written:
+    """Return a value laid over another.
 
     Mappings are merged key by key; where both say their ``kind`` and it differs nothing of the base
     stays, and where they say their ``do``, what all behaviours have. Lists of named values are
     merged by name; all else is replaced.
     """
-    kept = dict(base)
-    for tag, shared in _SHARED.items():
-        if tag in base and tag in over and base[tag] != over[tag]:
-            kept = {key: value for key, value in base.items() if key in shared}
-    both = {key: _merged_value(kept[key], over[key]) for key in kept.keys() & over.keys()}
-    return Branch({**kept, **over, **both}, {**base.places, **over.places})
+    if isinstance(base.value, dict) and isinstance(over.value, dict):
+        kept = base.value
+        for tag, shared in _SHARED.items():
+            said = [each.value[tag].value for each in (base, over) if tag in each.value]
+            if len(said) > 1 and said[0] != said[1]:
+                kept = {key: value for key, value in base.value.items() if key in shared}
+        return Written(_laid_over(kept, over.value), over.place)
+    rows = [_by_name(each) for each in (base, over)]
+    return Written([*_laid_over(*rows).values()], over.place) if all(rows) else over
 
 
-def _merged_value(base: Any, over: Any) -> Any:  # noqa: ANN401
-    if isinstance(base, Branch) and isinstance(over, Branch):
-        return merged(base, over)
-    return _merged_rows(base, over) if _named(base) and _named(over) else over
+def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, Written]:
+    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys()}
+    return {**base, **over, **both}
 
 
-def _named(row: Any) -> bool:  # noqa: ANN401
-    values = row if isinstance(row, Row) else []
-    return bool(values) and all(isinstance(each, Branch) and _NAME in each for each in values)
+def _by_name(row: Written) -> dict[str, Written]:
+    """Return the values of a list by their names; nothing if not each has one of its own."""
+    values = row.value if isinstance(row.value, list) else []
+    names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
+    return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
 
 
-def _merged_rows(base: Row, over: Row) -> Row:
-    """Return the base's values, each with what is laid over it, and then those that are new."""
-    found: dict[str, tuple[Branch, Place]] = {}
-    for row in (base, over):
-        for value, place in zip(row, row.places, strict=True):
-            name = str(value[_NAME])
-            found[name] = (merged(found[name][0], value) if name in found else value, place)
-    return Row([value for value, _ in found.values()], [place for _, place in found.values()])
-
-
-def with_setting(tree: Branch, setting: str) -> Branch:
+def with_setting(tree: Written, setting: str) -> Written:
     """Return a tree with ``path=value`` laid over it, or with a value more: ``path+=value``.
 
     A path names values of lists by their name, or else by their number from 0.
@@ -74,46 +60,34 @@ def with_setting(tree: Branch, setting: str) -> Branch:
     """
     path, equals, text = setting.partition("=")
     parts = path.removesuffix("+").strip().split(".")
-    place = Place(f"--set {setting[:_LONGEST_SETTING]}", 0)
+    place = f"--set {setting[:_LONGEST_SETTING]}"
     if not equals or not all(parts):
         raise UsageError(f"{place}: write PATH=VALUE, as clients.consumers.count=500")
-    value = parse_values(text, str(place))
-    if path.endswith("+"):
-        value = Row([value], [place])
-    found: Branch = _laid(tree, parts, (value, place, path.endswith("+")), ())
-    return found
+    value = parse_values(text, place)
+    opened = next((n for n, part in enumerate(parts, 1) if part in _OPEN), len(parts))
+    parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
+
+    def laid(base: Written, number: int) -> Written:
+        """Lay the value over what the first parts of the path have led to."""
+        rows = base.value if isinstance(base.value, list) else None
+        if number == len(parts):
+            return Written([*(rows or ()), value], value.place) if path.endswith("+") else value
+        if rows is not None:
+            row = _number(rows, parts, number, place)
+            inner = merged(rows[row], laid(rows[row], number + 1))
+            return Written([*rows[:row], inner, *rows[row + 1 :]], base.place)
+        key, whose = parts[number], base if isinstance(base.value, dict) else value
+        inner = laid(base.at(key) or Written(None, value.place), number + 1)
+        return merged(base, Written({key: inner}, whose.place))
+
+    return laid(tree, 0)
 
 
-def _laid(
-    tree: Any,  # noqa: ANN401
-    parts: Sequence[str],
-    setting: tuple[Any, Place, bool],
-    above: tuple[str, ...],
-) -> Any:  # noqa: ANN401
-    value, place, is_more = setting
-    if not parts:
-        if is_more and isinstance(tree, Row):
-            return Row([*tree, *value], [*tree.places, place])
-        return value
-    key, *rest = parts if _OPEN.isdisjoint(above[-1:]) else [".".join(parts)]
-    if isinstance(tree, Row):
-        number = _number(tree, key, above, place)
-        laid = _laid(tree[number], rest, setting, (*above, key))
-        if isinstance(laid, Branch) and isinstance(tree[number], Branch):
-            laid = merged(tree[number], laid)
-        return Row([*tree[:number], laid, *tree[number + 1 :]], tree.places)
-    base = tree if isinstance(tree, Branch) else Branch({}, {})
-    laid = _laid(base.get(key), rest, setting, (*above, key))
-    return merged(base, Branch({key: laid}, {key: place}))
-
-
-def _number(row: Row, key: str, above: Sequence[str], place: Place) -> int:
+def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
     """Return the number of the value of a list that a part of a path means."""
-    names = [
-        str(each[_NAME]) if isinstance(each, Branch) and _NAME in each else str(number)
-        for number, each in enumerate(row)
-    ]
+    key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
+    names = [str(name.value) if name is not None else n for name, n in found]
     if key not in names:
-        list_name = ".".join(above)
-        raise UsageError(f"{place}: {list_name} has no {key[:60]}{meant(key, names)}")
+        above = ".".join(parts[:number])
+        raise UsageError(f"{place}: {above} has no {key[:60]}{meant(key, names)}")
     return names.index(key)

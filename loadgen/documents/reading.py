@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from loadgen.documents.faults import Fault, document_error, fault_of, meant, shown
-from loadgen.documents.merging import merged_documents, with_setting
-from loadgen.documents.model import Document, key_text
+from loadgen.documents.faults import Fault, document_error, fault_of, located, meant, shown
+from loadgen.documents.merging import merged, with_setting
+from loadgen.documents.model import Document
 from loadgen.documents.server_keys import server_key_faults
-from loadgen.documents.trace import with_traces
-from loadgen.documents.tree import Branch, Row, parse_tree, read_text
-from loadgen.errors import UsageError
+from loadgen.documents.trace import read_trace
+from loadgen.documents.tree import parse_tree
+from loadgen.errors import UsageError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from loadgen.documents.tree import Written
+
     CheckExpectation = Callable[[str, Sequence[str]], object]
 
+_LARGEST_BYTES = 4 << 20
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -71,7 +74,9 @@ def read_document(
         UsageError: It cannot be read at all.
     """
     file = document_file(target)
-    return parse_document(read_text(file), file, settings, check_expectation)
+    return parse_document(
+        read_text("the scenario", file, _LARGEST_BYTES), file, settings, check_expectation
+    )
 
 
 def parse_document(
@@ -85,12 +90,11 @@ def parse_document(
     Raises:
         UsageError: As :func:`read_document`.
     """
-    whole = _extended(parse_tree(text, file), (file,))
-    whole.pop("extends", None)
-    whole.setdefault("name", file.stem)
+    tree = _extended(parse_tree(text, file), (file,))
     for setting in settings:
-        whole = with_setting(whole, setting)
-    whole = with_traces(whole)
+        tree = with_setting(tree, setting)
+    whole = {"name": file.stem, **tree.plain()}
+    _read_traces(whole, tree)
     faults = [*_server_faults(whole), *_expectation_faults(whole, check_expectation)]
     try:
         document = Document.model_validate(whole).written_as(text)
@@ -105,50 +109,61 @@ def parse_document(
     else:
         if not faults:
             return document
-    raise document_error(whole, faults, str(file))
+    raise document_error(tree, faults)
 
 
-def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
+def _extended(tree: Written, chain: Sequence[Path]) -> Written:
     """Lay a tree over the document that it extends, and that over its own."""
-    target = tree.get("extends")
-    if target is None:
+    target = tree.value.pop("extends", None)
+    name = target.plain() if target else None
+    if target is None or name is None:
         return tree
-    place = tree.places["extends"]
-    if not isinstance(target, str):
-        raise UsageError(f"{place}: extends {shown(target)}: must be a name or a file")
+    if not isinstance(name, str):
+        raise UsageError(f"{target.place}: extends {shown(name)}: must be a name or a file")
     try:
-        file = document_file(target, place.folder)
-        base = parse_tree(read_text(file), file)
+        file = document_file(name, target.place.folder)
+        base = parse_tree(read_text("the scenario", file, _LARGEST_BYTES), file)
     except UsageError as error:
-        raise UsageError(f"{place}: extends {error}") from None
+        raise UsageError(f"{target.place}: extends {error}") from None
     if file.resolve() in [each.resolve() for each in chain]:
         names = " extends ".join(each.name for each in (*chain, file))
-        raise UsageError(f"{place}: this goes in a circle: {names}")
-    return merged_documents(_extended(base, (*chain, file)), tree)
+        raise UsageError(f"{target.place}: this goes in a circle: {names}")
+    base.value.pop("name", None)  # It is one document's own.
+    return merged(_extended(base, (*chain, file)), tree)
 
 
-def _server_faults(whole: Branch) -> Iterator[Fault]:
-    found: list[tuple[str, Any, Any]] = []
-    found += [(role, whole.get("servers"), ("servers", role)) for role in ("broker", "proxy")]
-    for number, shock in enumerate(_row(whole, "shocks")):
-        found.append(("broker", shock, ("shocks", number, "set")))
+def _read_traces(whole: dict[str, Any], tree: Written) -> None:
+    """Put the moments of logs where arrivals name one, relative to the document that names it."""
+    for number, group in _mappings(whole, "clients"):
+        arrive: Any = group.get("arrive")
+        is_trace = isinstance(arrive, dict) and arrive.get("kind") == "trace"
+        if is_trace and "file" in arrive and "at" not in arrive:
+            place, _ = located(tree, ("clients", number, "arrive", "file"))
+            arrive["at"] = read_trace(place.folder / str(arrive.pop("file")))
+
+
+def _mappings(whole: dict[str, Any], key: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the mappings of a list, each with its number there."""
+    rows = whole[key] if isinstance(whole.get(key), list) else []
+    return [(number, each) for number, each in enumerate(rows) if isinstance(each, dict)]
+
+
+def _server_faults(whole: dict[str, Any]) -> Iterator[Fault]:
+    found: list[tuple[str, Any, tuple[str | int, ...]]] = [
+        (role, whole.get("servers"), ("servers", role)) for role in ("broker", "proxy")
+    ]
+    shocks = _mappings(whole, "shocks")
+    found += [("broker", shock, ("shocks", number, "set")) for number, shock in shocks]
     for role, part, path in found:
-        keys = part.get(path[-1]) if isinstance(part, Branch) else None
-        if isinstance(keys, Branch):
-            told = server_key_faults(role, {key: key_text(value) for key, value in keys.items()})
-            for key, said in told:
-                yield Fault((*path, key), said)
+        keys = part.get(path[-1]) if isinstance(part, dict) else None
+        for key, said in server_key_faults(role, keys if isinstance(keys, dict) else {}):
+            yield Fault((*path, key), said)
 
 
-def _row(whole: Branch, key: str) -> Row:
-    row = whole.get(key)
-    return row if isinstance(row, Row) else Row((), ())
-
-
-def _expectation_faults(whole: Branch, check: CheckExpectation) -> Iterator[Fault]:
-    clients = [each for each in _row(whole, "clients") if isinstance(each, Branch)]
-    groups = [str(each.get("name")) for each in clients]
-    for number, text in enumerate(_row(whole, "expect")):
+def _expectation_faults(whole: dict[str, Any], check: CheckExpectation) -> Iterator[Fault]:
+    groups = [str(each.get("name")) for _, each in _mappings(whole, "clients")]
+    expected = whole.get("expect")
+    for number, text in enumerate(expected if isinstance(expected, list) else ()):
         try:
             if isinstance(text, str):
                 check(text, groups)

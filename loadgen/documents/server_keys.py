@@ -6,6 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from loadgen.documents.model import key_text
 from server.configuration.authentication import literal_refusal
 from server.configuration.known_keys import KnownKeys
 from server.module_names import module_name
@@ -20,7 +21,8 @@ FOLDER = "{folder}"
 def server_key_faults(role: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each key of a server that is wrong, and why: unknown, unreadable or a secret."""
     known = known_keys(role)
-    for key, value in keys.items():
+    for key, given in keys.items():
+        value = key_text(given)
         if not isinstance(value, str):
             continue
         if literal_refusal(key, value):

@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 import re
-import stat
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadgen.documents.tree import Branch, Row
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, read_text
 from loadgen.plan.fields import MOST_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KIND, _FILE, _MOMENTS = "trace", "file", "at"
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
-_MOST_MOMENTS = 1_000_000
-_MOST_BYTES = 256 * 2**20
-
-
-def with_traces(tree: Any) -> Any:  # noqa: ANN401
-    """Return a tree in which traces that name a file have its moments instead.
-
-    A file's name is relative to the document that names it.
-
-    Raises:
-        UsageError: A file cannot be read, or a line of it begins with no moment.
-    """
-    if isinstance(tree, Row):
-        return Row([with_traces(value) for value in tree], tree.places)
-    if not isinstance(tree, Branch):
-        return tree
-    if tree.get("kind") == _KIND and _FILE in tree and _MOMENTS not in tree:
-        place = tree.places[_FILE]
-        moments = read_trace(place.folder / str(tree[_FILE]))
-        values = {key: value for key, value in tree.items() if key != _FILE}
-        return Branch({**values, _MOMENTS: moments}, {**tree.places, _MOMENTS: place})
-    return Branch({key: with_traces(value) for key, value in tree.items()}, tree.places)
 
 
 def read_trace(file: Path) -> list[float]:
@@ -50,14 +25,9 @@ def read_trace(file: Path) -> list[float]:
     Empty lines, and those that begin with ``#``, are none.
 
     Raises:
-        UsageError: It cannot be read, has no moment or too many, or a line begins with none.
+        UsageError: It cannot be read, has no moment, or a line begins with none.
     """
-    try:
-        if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"the trace {file} is no file of at most {_MOST_BYTES // 2**20} MiB")
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise UsageError(f"the trace {file} cannot be read: {error.strerror}") from None
+    lines = read_text("the trace", file, undecoded="replace").splitlines()
     moments = sorted(
         (_moment(line.strip(), f"{file}, line {number}"), number)
         for number, line in enumerate(lines, start=1)
@@ -65,8 +35,6 @@ def read_trace(file: Path) -> list[float]:
     )
     if not moments:
         raise UsageError(f"the trace {file} has no moment")
-    if len(moments) > _MOST_MOMENTS:
-        raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
     (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
     if last - first > MOST_SECONDS:
         raise UsageError(

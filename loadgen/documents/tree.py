@@ -1,4 +1,4 @@
-"""YAML as plain values that know where they were written, so that a fault can be shown there."""
+"""YAML as values that know where they were written, so that a fault can be shown there."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from loadgen.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-_LARGEST_BYTES = 4 << 20
 _MOST_NODES = 500_000
 """Of one document; a few aliases of aliases would make any number."""
 _TAG = "tag:yaml.org,2002:"
@@ -46,60 +42,42 @@ class Place:
         return Path() if isinstance(self.file, str) else self.file.parent
 
 
-class Branch(dict[str, Any]):
-    """A mapping; ``places`` has a place for each of its keys."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value of a document: a mapping or a list of such values, or a plain one.
 
-    def __init__(self, values: dict[str, Any], places: dict[str, Place]) -> None:
-        super().__init__(values)
-        self.places = places
-
-
-class Row(list[Any]):
-    """A list; ``places`` has a place for each of its values."""
-
-    def __init__(self, values: Iterable[Any], places: Sequence[Place]) -> None:
-        super().__init__(values)
-        self.places = list(places)
-
-
-def place_of(tree: Any, path: Sequence[str | int]) -> Place | None:  # noqa: ANN401
-    """Return the place of the value at a path, or of the last part of the way that is there.
-
-    Parts of the path that are no keys, such as those by which pydantic names the branch of a
-    union, are passed over.
+    Attributes:
+        place: Of its key, or of the value itself in a list.
     """
-    found = None
-    for part in path:
-        with suppress(LookupError, TypeError, AttributeError):
-            found, tree = tree.places[part], tree[part]
-    return found
+
+    value: Any
+    place: Place
+
+    def at(self, part: str | int) -> Written | None:
+        """Return the value of a key, or of a number; None if there is none."""
+        if isinstance(self.value, dict | list):
+            with suppress(LookupError, TypeError):
+                found: Written = self.value[part]  # type: ignore[index]
+                return found
+        return None
+
+    def plain(self) -> Any:  # noqa: ANN401
+        """Return it without its places."""
+        if isinstance(self.value, dict):
+            return {key: each.plain() for key, each in self.value.items()}
+        if isinstance(self.value, list):
+            return [each.plain() for each in self.value]
+        return self.value
 
 
-def read_text(file: Path) -> str:
-    """Read a document's text.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
-    try:
-        if file.stat().st_size > _LARGEST_BYTES:
-            raise UsageError(f"{file} has more than {_LARGEST_BYTES:,} bytes: is it a scenario?")
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"there is no scenario document {file}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"{file} cannot be read as a scenario: {reason}") from None
-
-
-def parse_tree(text: str, file: Path) -> Branch:
+def parse_tree(text: str, file: Path) -> Written:
     """Turn the text of a document into a tree; ``file`` is what places name.
 
     Raises:
         UsageError: It is no YAML mapping, or names a key twice; says the line.
     """
     tree = parse_values(text, file)
-    if not isinstance(tree, Branch):
+    if not isinstance(tree.value, dict):
         raise UsageError(
             f"{file} is not a scenario: one has clients, as `clients: [{{name: a, do: list, "
             "count: 10}]`; see: loadgen scenarios show restart-storm"
@@ -107,7 +85,7 @@ def parse_tree(text: str, file: Path) -> Branch:
     return tree
 
 
-def parse_values(text: str, file: Path | str) -> Any:  # noqa: ANN401
+def parse_values(text: str, file: Path | str) -> Written:
     """Turn YAML of any form into values; ``file``, or an option, is what places name.
 
     Raises:
@@ -115,8 +93,8 @@ def parse_values(text: str, file: Path | str) -> Any:  # noqa: ANN401
     """
     try:
         loader = _Loader(text, file)
-        node = loader.get_single_node()
-        return None if node is None else loader.value(node)
+        node, place = loader.get_single_node(), Place(str(file), 0)
+        return Written(None, place) if node is None else loader.written(node, place)
     except yaml.reader.ReaderError as error:
         place = Place(file, text.count("\n", 0, error.position) + 1)
         raise UsageError(
@@ -145,27 +123,26 @@ class _Loader(yaml.SafeLoader):
         self._file = file
         self._nodes = 0
 
-    def value(self, node: yaml.Node) -> Any:  # noqa: ANN401
+    def written(self, node: yaml.Node, place: Place) -> Written:
         self._nodes += 1
         self._bound(self._nodes)
         if isinstance(node, yaml.MappingNode):
-            return self._branch(node)
+            self._check_keys(node)
+            self.flatten_mapping(node)  # what a merge key (<<) brings stands before
+            pairs = ((str(key.value), value, self._place(key)) for key, value in node.value)
+            return Written({key: self.written(*value) for key, *value in pairs}, place)
         if isinstance(node, yaml.SequenceNode):
-            items = [self.value(each) for each in node.value]
-            return Row(items, [self._place(each) for each in node.value])
-        return self.construct_object(node)
+            return Written([self.written(each, self._place(each)) for each in node.value], place)
+        return Written(self.construct_object(node), place)
 
-    def _branch(self, node: yaml.MappingNode) -> Branch:
-        written: set[str] = set()
+    def _check_keys(self, node: yaml.MappingNode) -> None:
+        known: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise UsageError(f"{self._place(key)}: a key has to be a word")
-            if key.value in written:
+            if key.value in known:
                 raise UsageError(f"{self._place(key)}: {str(key.value)[:60]} is there twice")
-            written.add(str(key.value))
-        self.flatten_mapping(node)  # what a merge key (<<) brings stands before
-        values = {str(key.value): self.value(value) for key, value in node.value}
-        return Branch(values, {str(key.value): self._place(key) for key, _ in node.value})
+            known.add(str(key.value))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)

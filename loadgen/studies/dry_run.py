@@ -19,7 +19,7 @@ from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
 from loadgen.places.topics import known_namespaces
-from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, source_address
+from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS
 from loadgen.studies.schedule import last_start, most_at_once, schedules
 from loadgen.units import format_bytes, format_count, format_seconds, plural
 
@@ -192,9 +192,12 @@ def _over_sockets(
     yield Need(f"connections {'through the proxy' if proxy else 'to the broker'}", connections)
     if tunnels:
         yield Need("of them tunnels", tunnels)
-    for address, ports in _ports(clients, connections, options.service_url):
-        remedy = "widen net.ipv4.ip_local_port_range, or use fewer clients"
-        yield Need(f"ports, {address}", ports, machine.ports, remedy)
+    remedy = "widen net.ipv4.ip_local_port_range, or use fewer clients"
+    # On the loopback clients have several source addresses.
+    on_loopback = own or is_loopback(options.service_url)
+    share = min(1.0, CLIENTS_PER_SOURCE_ADDRESS / clients) if on_loopback else 1.0
+    ports = math.ceil(share * connections)
+    yield Need("ports of a source address", ports, machine.ports, remedy)
     at_once = min(clients, CONNECTING_AT_ONCE * tasks)
     remedy = "raise net.core.somaxconn, or use fewer --tasks"
     yield Need("connecting at once", at_once, machine.backlog, remedy)
@@ -207,16 +210,6 @@ def _over_sockets(
         processes.append(("proxy", 1, connections + of_broker, held, own))
     held = _limits(servers.broker) + topics * _PER_TOPIC_BYTES
     yield from _processes([*processes, ("broker", 1, of_broker, held, own)], machine)
-
-
-def _ports(clients: int, connections: int, service_url: str) -> Iterator[tuple[str, int]]:
-    """Yield each source address, and how many connections come from it."""
-    if service_url and not is_loopback(service_url):
-        yield "this machine", connections
-        return
-    for first in range(0, clients, CLIENTS_PER_SOURCE_ADDRESS):
-        share = min(CLIENTS_PER_SOURCE_ADDRESS, clients - first) / clients
-        yield source_address(first) or "127.0.0.1", math.ceil(share * connections)
 
 
 def _processes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.studies.points import figure_text, run_job
 from loadgen.studies.sweep import SHOWN
-from loadgen.studies.varied import FAR_APART
+from loadgen.studies.varied import spaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,26 +103,17 @@ def bisect(wanted: Range, passes: Callable[[float], bool], precision: float) -> 
     probes: list[tuple[float, bool]] = []
 
     def tried(value: float) -> bool:
-        probes.append((wanted.exact(value), passes(wanted.exact(value))))
+        probes.append((value, passes(value)))
         return probes[-1][1]
 
-    low_passes, high_passes = tried(wanted.low), tried(wanted.high)
+    low, high = wanted.exact(wanted.low), wanted.exact(wanted.high)
+    low_passes, high_passes = tried(low), tried(high)
     if low_passes == high_passes:
         return Limit("all" if low_passes else "none", None, None, tuple(probes))
-    good, bad = (wanted.low, wanted.high) if low_passes else (wanted.high, wanted.low)
+    good, bad = (low, high) if low_passes else (high, low)
     # Of whole numbers the next one is near enough, and nothing lies between both.
     step = 1 if wanted.whole else 0.0
     while len(probes) < _MOST_PROBES and abs(good - bad) > max(abs(good) * precision, step):
-        middle = wanted.exact(_middle(*sorted((good, bad))))
-        if tried(middle):
-            good = middle
-        else:
-            bad = middle
-    kind = "highest" if low_passes else "smallest"
-    return Limit(kind, wanted.exact(good), wanted.exact(bad), tuple(probes))
-
-
-def _middle(low: float, high: float) -> float:
-    """Return the value between both, by their ratio where they are far apart: 10..1000 is 100."""
-    far = low > 0 and high / low > FAR_APART
-    return math.sqrt(low * high) if far else (low + high) / 2
+        middle = wanted.exact(spaced(min(good, bad), max(good, bad), 3)[1])
+        good, bad = (middle, bad) if tried(middle) else (good, middle)
+    return Limit("highest" if low_passes else "smallest", good, bad, tuple(probes))

@@ -55,11 +55,9 @@ def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
         raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
     if repeats == 1:
         return [options]
-    label = options.label or options.name
-    return [
-        replace(options, name=f"{options.name}-{number}", label=label)
-        for number in range(1, repeats + 1)
-    ]
+    labelled = replace(options, label=options.label or options.name)
+    numbers = range(1, repeats + 1)
+    return [replace(labelled, name=f"{options.name}-{number}") for number in numbers]
 
 
 def profiles(document: Document, options: RunOptions) -> list[Side]:
@@ -68,9 +66,8 @@ def profiles(document: Document, options: RunOptions) -> list[Side]:
     found = []
     for profile, label in sides.items():
         servers = document.servers.model_copy(update={"profile": profile})
-        name = f"{options.name or document.name}-{profile}"
-        other = document.model_copy(update={"servers": servers})
-        found.append(Side(other, replace(options, name=name, label=label)))
+        how = replace(options, name=f"{options.name or document.name}-{profile}", label=label)
+        found.append(Side(document.model_copy(update={"servers": servers}), how))
     return found
 
 

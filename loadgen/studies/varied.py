@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from loadgen.documents.tree import Branch, Row, parse_values
+from loadgen.documents.tree import parse_values
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Value
 
 MOST_POINTS = 10_000
-FAR_APART = 4
+_FAR_APART = 4
 
 
 class Varied(NamedTuple):
@@ -44,10 +43,15 @@ class Range(NamedTuple):
         return round(value) if self.whole else value
 
     def spread(self, count: int) -> list[float | int]:
-        """Return so many values, both ends among them; by their ratio where those are far apart."""
-        far = self.low > 0 and self.high / self.low > FAR_APART
-        spaced = np.geomspace if far else np.linspace
-        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count).tolist())))
+        """Return so many values, both ends among them."""
+        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count))))
+
+
+def spaced(low: float, high: float, count: int) -> list[float]:
+    """Return so many values from one to another: by their ratio where those are far apart."""
+    far = low > 0 and high / low > _FAR_APART
+    found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
+    return found
 
 
 def parse_range(text: str) -> Range:
@@ -86,13 +90,13 @@ def parse_varied(text: str) -> Varied:
             )
         found = parse_range(between)
         return Varied(found.path, tuple(found.spread(int(count))))
-    row = parse_values(f"[{values}]", "--vary")
-    if not path.strip() or not isinstance(row, Row) or not row:
+    row = parse_values(f"[{values}]", "--vary").plain()
+    if not path.strip() or not isinstance(row, list) or not row:
         raise UsageError(
             f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
             "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
         )
-    return Varied(path.strip(), tuple(json.loads(json.dumps(row))))
+    return Varied(path.strip(), tuple(row))
 
 
 def parse_grid(text: str, file: Path) -> list[Varied]:
@@ -101,8 +105,8 @@ def parse_grid(text: str, file: Path) -> list[Varied]:
     Raises:
         UsageError: The text is not of this form.
     """
-    found = parse_values(text, str(file))
-    rows = found.values() if isinstance(found, Branch) else [None]
-    if not all(isinstance(each, Row) and each for each in rows):
+    found = parse_values(text, str(file)).plain()
+    rows = found.values() if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and each for each in rows):
         raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
     return [Varied(path.strip(), tuple(values)) for path, values in found.items()]

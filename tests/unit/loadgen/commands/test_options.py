@@ -35,10 +35,15 @@ def test_the_shell_completes_shipped_scenarios() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        ("s", ["seed", "servers.", "shocks"]),
         ("ser", ["servers.profile", "servers.broker.", "servers.proxy.", "servers.service_times"]),
+        ("servers.pro", ["servers.profile", "servers.proxy."]),
+        ("cl", ["clients.all.count", "clients.all.read.", "clients.all.arrive."]),
         ("clients.all.co", ["clients.all.count"]),
+        ("clients.all.read.n", ["clients.all.read.never"]),
         ("servers.broker.maxTopicListInFlightH", None),
         ("nothing.here", []),
+        ("clients.all.read.never.x", []),
     ],
 )
 def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(

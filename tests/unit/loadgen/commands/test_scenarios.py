@@ -68,7 +68,7 @@ def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
     assert [line.partition(": ")[2] for line in err.splitlines()] == [
         f"{bad}, line 2: clinets does not exist; did you mean clients?",
         f"{bad}, line 3: seeds does not exist; did you mean seed?",
-        f"there is no scenario document {tmp_path / 'none.yaml'}",
+        f"the scenario {tmp_path / 'none.yaml'} cannot be read: No such file or directory",
     ]
     assert loadgen("check", "storm", str(good))[0] == 0
 

@@ -10,8 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.documents.faults import located
 from loadgen.documents.merging import merged, with_setting
-from loadgen.documents.tree import Branch, parse_tree, place_of
+from loadgen.documents.tree import Written, parse_tree
 from loadgen.errors import UsageError
 
 KEYS = st.sampled_from(["a", "b", "c", "name"])
@@ -24,7 +25,7 @@ TREES = st.dictionaries(
 )
 
 
-def tree(value: dict[str, Any], name: str = "m.yaml") -> Branch:
+def tree(value: dict[str, Any], name: str = "m.yaml") -> Written:
     return parse_tree(yaml.safe_dump(value), Path(name))
 
 
@@ -39,10 +40,10 @@ def leaves(value: Any, path: tuple = ()) -> dict[tuple, Any]:
 
 @given(value=TREES)
 def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any]) -> None:
-    assert tree(value) == value
-    assert merged(tree(value), tree(value)) == value
-    assert merged(tree({}), tree(value)) == value
-    assert merged(tree(value), tree({})) == value
+    assert tree(value).plain() == value
+    assert merged(tree(value), tree(value)).plain() == value
+    assert merged(tree({}), tree(value)).plain() == value
+    assert merged(tree(value), tree({})).plain() == value
 
 
 @given(base=TREES, over=TREES)
@@ -50,7 +51,7 @@ def test_what_is_laid_over_is_all_there_and_the_rest_is_the_bases(
     base: dict[str, Any], over: dict[str, Any]
 ) -> None:
     # When
-    found = leaves(merged(tree(base), tree(over)))
+    found = leaves(merged(tree(base), tree(over)).plain())
     # Then
     wanted = {path: v for path, v in leaves(over).items() if not named_rows(v)}
     assert {path: found[path] for path in wanted} == wanted
@@ -69,10 +70,10 @@ def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() 
     # When
     found = with_setting(merged(base, over), "load.groups.a.z=3")
     # Then
-    assert str(place_of(found, ("load", "groups", 1, "x"))) == "base.yaml, line 6"
-    assert str(place_of(found, ("load", "groups", 1, "y"))) == "over.yaml, line 4"
-    assert str(place_of(found, ("load", "groups", 0, "x"))) == "base.yaml, line 4"
-    assert str(place_of(found, ("load", "groups", 0, "z"))) == "--set load.groups.a.z=3"
+    assert str(located(found, ("load", "groups", 1, "x"))[0]) == "base.yaml, line 6"
+    assert str(located(found, ("load", "groups", 1, "y"))[0]) == "over.yaml, line 4"
+    assert str(located(found, ("load", "groups", 0, "x"))[0]) == "base.yaml, line 4"
+    assert str(located(found, ("load", "groups", 0, "z"))[0]) == "--set load.groups.a.z=3"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() 
     ],
 )
 def test_of_another_kind_only_what_both_have_stays(base: dict, over: dict, found: dict) -> None:
-    assert merged(tree(base), tree(over)) == found
+    assert merged(tree(base), tree(over)).plain() == found
 
 
 GROUPS = [{"name": "go", "do": "list", "count": 1}, {"name": "cpp", "do": "list", "count": 2}]
@@ -112,7 +113,7 @@ GROUPS = [{"name": "go", "do": "list", "count": 1}, {"name": "cpp", "do": "list"
 )
 def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: Any) -> None:
     # When
-    found: Any = with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting)
+    found: Any = with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting).plain()
     # Then
     assert [each["name"] for each in found["clients"]][:2] == ["go", "cpp"]
     for part in path:

@@ -161,7 +161,10 @@ def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) 
         (f"{SMALL}topics: {{corpus: x, of: [a/b]}}", ["topics is not possible: corpus and of are"]),
         (f"{SMALL}topics: {{namespaces: true}}", ["topics.namespaces true: must be a number or a"]),
         ("extends: strm", ["m.yaml, line 1: extends there is no scenario 'strm'; did you mean st"]),
-        ("extends: ./no.yaml", ["m.yaml, line 1: extends there is no scenario document no.yaml"]),
+        (
+            "extends: ./no.yaml",
+            ["m.yaml, line 1: extends the scenario no.yaml cannot be read: No such"],
+        ),
     ],
 )
 def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) -> None:
