@@ -7,10 +7,10 @@ import re
 import shlex
 import sys
 from contextlib import contextmanager
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -28,6 +28,7 @@ COLUMNS = 100
 """Of tables that go into a file or a pipe."""
 _MOST_SAID = 3
 _FIGURE = re.compile(r"[-+\d]|never$|$")
+_BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
 
 
 def console() -> Console:
@@ -108,8 +109,25 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def print_page(markdown: str, end: str = "\0") -> None:
-    """Print a page of ours up to a heading."""
-    console().print(Markdown(markdown.partition(f"\n## {end}")[0]))
+    """Print headings, tables and paragraphs of a page of ours, up to a heading."""
+    screen = console()
+    for block in markdown.partition(f"\n## {end}")[0].strip().split("\n\n"):
+        if block.startswith("|"):
+            heads, _, *rows = map(_cells, block.splitlines())
+            screen.print(table_of(heads, rows))
+        else:
+            style = "bold" if block.startswith("#") else ""
+            screen.print(_text(block.lstrip("# ")), style=style, markup=False, soft_wrap=True)
+        if not block.startswith("#"):
+            screen.print()
+
+
+def _cells(line: str) -> list[str]:
+    return [_text(cell.strip()) for cell in _BAR.split(line)[1:-1]]
+
+
+def _text(markdown: str) -> str:
+    return unescape(_ESCAPED.sub(r"\1", markdown))
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:
