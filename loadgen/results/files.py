@@ -93,7 +93,7 @@ def junit_of(summary: Summary, verdict: Verdict) -> str:
         if each.fine:
             SubElement(case, "system-out").text = _xml(each.sentence)
         else:
-            said = {"type": each.level.name.lower(), "message": _xml(each.sentence)}
+            said = {"type": each.level, "message": _xml(each.sentence)}
             SubElement(case, "failure", said)
     indent(suites)
     declared: str = tostring(suites, encoding="unicode")

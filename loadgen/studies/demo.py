@@ -106,7 +106,7 @@ class DemoResult:
         """The status that the demo's process exits with: a wrong answer weighs most."""
         verdicts = [each.verdict for each in self.runs.values()]
         wrong = [each for each in verdicts if each.level is Level.WRONG]
-        return worst_code(wrong) if wrong or self.passed else Level.MISSED.value[0]
+        return worst_code(wrong) if wrong or self.passed else Level.MISSED.exit_code
 
 
 def run_demo(

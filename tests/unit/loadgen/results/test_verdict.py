@@ -235,7 +235,7 @@ def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("level", Level)
 def test_the_worst_finding_is_the_verdict(level: Level) -> None:
-    found = [Finding(each, "it is so", "it") for each in Level if each.rank <= level.rank]
+    found = [Finding(each, "it", "it is so") for each in Level if each.rank <= level.rank]
     assert Verdict(found).exit_code is level.value[0]
     assert Verdict(found[::-1]).level is level
 
