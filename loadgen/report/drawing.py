@@ -205,11 +205,9 @@ def _series(plot: _Plot, series: Series) -> str:
         return f'<g class="{series.colour}">{dots}</g>'
     points = list(series.points)
     if series.look != "line":  # a value holds until the next
-        points = [
-            corner
-            for here, after in zip(points, [*points[1:], points[-1]], strict=True)
-            for corner in (here, (after[0], here[1]))
-        ]
+        ends = [x for x, _ in points[1:]] + [points[-1][0]]
+        held = zip(points, ends, strict=True)
+        points = [corner for (x, y), end in held for corner in ((x, y), (end, y))]
     path = " ".join(map(plot.at, points))
     body = ""
     if series.look == "area":

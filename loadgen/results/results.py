@@ -207,8 +207,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
         begin, hold = float(phases.get("warm_up") or 0.0), float(phases.get("hold") or 0.0)
         until = begin + float(phases.get("measure") or math.inf) + hold
         rows.append({**run, "measured_from": begin, "measured_until": until})
-    known = [{name: row.get(name) for name in _RUNS.names} for row in rows]
-    return pa.Table.from_pylist(known, schema=_RUNS)
+    return pa.Table.from_pylist(rows, schema=_RUNS)
 
 
 def _document(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Verdict
 
 SCHEMA = Path(__file__).with_name("summary.schema.json")
-SUMMARY_VERSION = 2
 _MOST_PARTS = 100
 _SPLITS = (
     "by-operation", "by-group", "by-group-operation", "by-family", "by-tenant", "by-namespace",
