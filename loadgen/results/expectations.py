@@ -159,8 +159,8 @@ def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expecta
     if found["operator"] not in OPERATORS:
         raise _mistake(text, f"{found['operator']} is none of {' '.join(OPERATORS)}")
     measure, share = _measure(text, subject, name)
-    value, plain = _value(text, measure, found["value"]), " ".join(text.split())
-    return Expectation(plain, subject, measure, found["operator"], value, share, selectors)
+    wanted, plain = _value(text, measure, found["value"]), " ".join(text.split())
+    return Expectation(plain, subject, measure, found["operator"], wanted, share, selectors)
 
 
 def _mistake(text: str, reason: str) -> UsageError:
