@@ -11,7 +11,6 @@ from limiter.admission.rules import AdmissionPolicy
 from loadgen.report.charts import Chart, Series
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
-from loadgen.report.style import picture_style
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
         )
         for size in _SIZES
     ]
-    write_picture(path, picture(charts, picture_style()))
+    write_picture(path, picture(charts))
 
 
 def _parts(

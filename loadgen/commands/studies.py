@@ -25,7 +25,6 @@ from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import sweep_chart
-from loadgen.report.style import picture_style
 from loadgen.studies.find_limit import find_limit, in_words
 from loadgen.studies.points import Study
 from loadgen.studies.sweep import (
@@ -132,7 +131,7 @@ def _show(points: Sequence[Point], out: Path) -> None:
         along, lines = found
         title = "Seconds until 99 % of clients are back: median and range over repeats"
         chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES])
-        write_picture(out / _PICTURE_NAME, picture([chart], picture_style()))
+        write_picture(out / _PICTURE_NAME, picture([chart]))
         screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
 
 

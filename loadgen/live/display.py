@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from loadgen.engine.rows import Outcome
-from loadgen.live.screen import LOST, Pulse, ServerRows, phase_of, screen
+from loadgen.live.screen import LOST, Pulse, phase_of, screen
 from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
@@ -65,20 +66,17 @@ class _Watched:
     def __init__(self, title: str, clients: Mapping[str, int], first: str) -> None:
         self._title, self._clients, self._first, self._pulse = title, clients, first, Pulse()
         self._begun = self._pulse.now()
-        self._servers: ServerRows | None = None
+        self._samples: Samples | None = None
         self._look: Callable[[], tuple[float, Totals]] | None = None
 
     def observed(self, options: RunOptions) -> RunOptions:
         """Return options of a run that tells it how it goes."""
         return replace(
-            options, on_progress=self._pulse.add, on_samples=self._watch, on_simulation=self._see
+            options,
+            on_progress=self._pulse.add,
+            on_samples=partial(setattr, self, "_samples"),
+            on_simulation=partial(setattr, self, "_look"),
         )
-
-    def _watch(self, samples: Samples) -> None:
-        self._servers = ServerRows(samples)
-
-    def _see(self, look: Callable[[], tuple[float, Totals]]) -> None:
-        self._look = look
 
     def line(self) -> str:
         """Return a line about it; empty before there is anything to tell."""
@@ -93,21 +91,20 @@ class _Watched:
         """Return a screen about it; in virtual time that line."""
         if self._look is not None:
             return Text(self.line(), overflow="ellipsis", no_wrap=True)
-        return screen(self._title, self._first, self._clients, self._pulse, self._servers)
+        return screen(self._title, self._first, self._clients, self._pulse, self._samples)
 
 
 @contextmanager
 def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
     """Write a line a second from a thread, if there is news: a simulation is only looked at."""
-    ended, told = threading.Event(), ""
+    ended = threading.Event()
 
     def tell_on() -> None:
-        nonlocal told
-        last = False
+        last, told = False, ""
         while not last:
             last = ended.wait(_EVERY_SECONDS)
-            if line() != told:
-                told = line()
+            if (now := line()) != told:
+                told = now
                 stream.write(f"{told}\n")
                 stream.flush()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -23,7 +23,9 @@ LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABL
 _PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
 """Words of phases that are called otherwise in :class:`Totals`."""
 _MOST_GROUPS = 6
-_FULL = 0.9
+_BAR, _FULL = 24, 0.9
+_LOOKS, _CPU = 8, "process_cpu_seconds_total"
+"""So many of the latest samples tell how fast processor time grows."""
 _RULE = Text("─" * COLUMNS, "bright_black")
 
 
@@ -89,60 +91,47 @@ class Pulse:
         return f"p50 {format_seconds(half)}, p99 {format_seconds(most)}"
 
 
-class ServerRows:
-    """Shows what each watched server holds of its limits, and what its process uses.
+def server_lines(samples: Samples) -> Iterator[Text]:
+    """Yield what each watched server holds of its limits, and what its process uses.
 
-    Mutable state: processor time when it was last looked at, for its growth.
+    At most three lines for each; a figure that nobody tells is left out.
     """
-
-    def __init__(self, samples: Samples, now: Callable[[], float] = time.monotonic) -> None:
-        self._samples, self._now = samples, now
-        self._cpu: dict[str, deque[tuple[float, float]]] = {
-            name: deque(maxlen=8) for name in samples.processes
-        }
-
-    def lines(self) -> Iterator[Text]:
-        """Yield at most three lines for each server; a figure that nobody tells is left out."""
-        for name, seen in self._cpu.items():
-            figures, label = self._samples.figures(name), name
-            for kind in ("heap", "direct"):
-                if figures.get(f"{kind}.limit", 0) > 0:
-                    yield _limit_line(label, kind, figures)
-                    label = ""
-            if "cpu.seconds" in figures:
-                seen.append((self._now(), figures["cpu.seconds"]))
-            parts = [
-                f"{word} {format_bytes(figures[figure])}"
-                for word, figure in (("memory", "resident"), ("unread", "unread"))
-                if figure in figures
-            ]
-            if len(seen) > 1 and seen[-1][0] > seen[0][0]:
-                parts.append(f"CPU {(seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0]):.2f}")
-            if "descriptors" in figures:
-                limit = figures.get("descriptors.limit")
-                of = f" of {format_count(limit)}" if limit else ""
-                parts.append(f"files {format_count(figures['descriptors'])}{of}")
-            yield Text(f" {label:<8}{'  '.join(parts) or 'tells nothing'}")
+    for name in samples.processes:
+        figures, label = samples.figures(name), name
+        for kind in ("heap", "direct"):
+            if figures.get(f"{kind}.limit", 0) > 0:
+                yield _limit_line(label, kind, figures)
+                label = ""
+        parts = [
+            f"{word} {format_bytes(figures[figure])}"
+            for word, figure in (("memory", "resident"), ("unread", "unread"))
+            if figure in figures
+        ]
+        moments, seconds = (each[-_LOOKS:] for each in samples.series(name, _CPU))
+        if moments and moments[-1] > moments[0]:
+            parts.append(f"CPU {(seconds[-1] - seconds[0]) / (moments[-1] - moments[0]):.2f}")
+        if "descriptors" in figures:
+            limit = figures.get("descriptors.limit")
+            of = f" of {format_count(limit)}" if limit else ""
+            parts.append(f"files {format_count(figures['descriptors'])}{of}")
+        yield Text(f" {label:<8}{'  '.join(parts) or 'tells nothing'}")
 
 
 def _limit_line(label: str, kind: str, figures: Mapping[str, float]) -> Text:
     used, limit = figures.get(f"{kind}.used", 0.0), figures[f"{kind}.limit"]
     waiting, share = figures.get(f"{kind}.waiting"), min(1.0, used / limit)
-    line = Text(f" {label:<8}{kind:<7}").append_text(
-        _bar(share, 24, "red" if share >= _FULL else "green")
+    full = max(round(share * _BAR), 1 if used else 0)  # What is more than nothing shows.
+    return Text.assemble(
+        f" {label:<8}{kind:<7}",
+        ("█" * full, "red" if share >= _FULL else "green"),
+        ("░" * (_BAR - full), "bright_black"),
+        f" {format_bytes(used)} of {format_bytes(limit)}",
+        f"  {format_count(waiting)} wait" if waiting else "",
     )
-    line.append(f" {format_bytes(used)} of {format_bytes(limit)}")
-    return line.append(f"  {format_count(waiting)} wait" if waiting else "")
-
-
-def _bar(share: float, width: int, style: str) -> Text:
-    """Return a bar that is full to a share; what is more than nothing shows."""
-    full = min(width, max(round(share * width), 1 if share > 0 else 0))
-    return Text("█" * full, style).append("░" * (width - full), "bright_black")
 
 
 def screen(
-    title: str, first: str, clients: Mapping[str, int], pulse: Pulse, servers: ServerRows | None
+    title: str, first: str, clients: Mapping[str, int], pulse: Pulse, samples: Samples | None
 ) -> Text:
     """Return the whole screen as text.
 
@@ -151,26 +140,24 @@ def screen(
         first: What is done before a client is connected.
         clients: How many each group has.
         pulse: The clients' figures.
-        servers: The servers' rows; None if none is watched.
+        samples: What was seen of servers; None if none is watched.
     """
     totals = pulse.totals
     lines = [_heading(title, first, pulse), _RULE]
     heads = "".join(f"{head:>10}" for head in ("started", "back", "answered", "refused", "lost"))
     lines.append(Text(f" {'':<20}{heads}", "bright_black"))
-    lines.append(_group_line("all", totals, list(clients), sum(clients.values())))
+    lines.append(_group_line("all", totals, clients))
     if len(clients) > 1:
         shown = list(clients)[:_MOST_GROUPS]
-        lines += [_group_line(name, totals, [name], clients[name]) for name in shown]
+        lines += [_group_line(name, totals, {name: clients[name]}) for name in shown]
+    sent, ended = f"{totals.started:,} sent", f"{sum(totals.ended.values()):,} ended"
     lines += [
         Text(),
-        Text(
-            f" requests  {totals.started:,} sent, {sum(totals.ended.values()):,} ended, "
-            f"{format_bytes(totals.bytes)} read"
-        ),
+        Text(f" requests  {sent}, {ended}, {format_bytes(totals.bytes)} read"),
         Text(f" last 5 s  {format_count(pulse.ended_per_second)} a second, {pulse.lately}"),
     ]
-    if servers is not None:
-        lines += [_RULE, *servers.lines()]
+    if samples is not None:
+        lines += [_RULE, *server_lines(samples)]
     for line in lines:
         line.truncate(COLUMNS)
     return Text("\n").join(lines[: ROWS - 1])
@@ -185,16 +172,18 @@ def _heading(title: str, first: str, pulse: Pulse) -> Text:
     return Text(f" {left:<{room}} ", "bold").append(f"{right} ", "cyan")
 
 
-def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
-    def ended(*outcomes: Outcome) -> int:
-        found = ((key.split(" "), count) for key, count in totals.ended.items())
-        return sum(count for key, count in found if key[0] in groups and key[2] in outcomes)
-
+def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
+    became = Counter[str]()
+    for key, count in totals.ended.items():
+        group, _, outcome = key.split(" ")
+        if group in clients:
+            became["lost" if outcome in LOST else outcome] += count
     started, back = (
-        sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
+        sum(totals.clients[f"{group} {what}"] for group in clients) for what in ("started", "back")
     )
-    share = format_count(started) + (f" of {format_count(clients)}" if started < clients else "")
-    answered, refused, lost = ended(Outcome.ANSWERED), ended(Outcome.REFUSED), ended(*LOST)
-    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{answered:>10,}")
-    line.append(f"{refused:>10,}", "yellow" if refused else "")
-    return line.append(f"{lost:>10,}", "red" if lost else "")
+    wanted = sum(clients.values())
+    share = format_count(started) + (f" of {format_count(wanted)}" if started < wanted else "")
+    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{became['answered']:>10,}")
+    for what, style in (("refused", "yellow"), ("lost", "red")):
+        line.append(f"{became[what]:>10,}", style if became[what] else "")
+    return line

@@ -38,7 +38,7 @@ class Axis:
 def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
     """Return an axis with round labels, which ends at one of them unless its end is exact."""
     one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
-    step = _round_step(max(high - low, 1e-9) / one / _TICKS) * one
+    step = round_step(max(high - low, 1e-9) / one / _TICKS) * one
     if unit is Unit.COUNT:
         step = max(1.0, step)
     first, last = math.ceil(round(low / step, 9)), math.floor(round(high / step, 9))
@@ -78,7 +78,8 @@ def percentile_place(share: float) -> float:
     return -math.log10(1 - share)
 
 
-def _round_step(at_least: float) -> float:
+def round_step(at_least: float) -> float:
+    """Return the next of 1, 2, 5, 10, 20, ..., however small."""
     power = 10.0 ** math.floor(math.log10(at_least))
     return next(step * power for step in _STEPS if step * power >= at_least * (1 - 1e-9))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from loadgen.report.axes import Axis, linear_axis, logarithmic_axis, percentile_axis
@@ -22,6 +24,8 @@ _LETTER = 6.6
 _TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
 _DASHES = ("", "7 3", "2 3", "8 3 2 3")
 _BAR, _BAR_WORDS = 14, 34
+_COLOUR = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\);")
+_USE = re.compile(r"var\(--(\w+)\)")
 
 
 def render(drawn: Chart | Bars) -> str:
@@ -30,7 +34,7 @@ def render(drawn: Chart | Bars) -> str:
     return _svg(WIDTH, height, drawn.title, body)
 
 
-def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: int = 28) -> str:
+def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> str:
     """Return charts beside each other as one SVG file with a style of its own."""
     columns, parts, y = min(columns, len(drawn)), [], 8
     for begin in range(0, len(drawn), columns):
@@ -40,8 +44,22 @@ def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: in
             parts.append(f"<g {place}>{body}</g>")
         y += max(height for height, _ in row) + gap
     width, height = 16 + columns * (WIDTH + gap) - gap, 8 + y - gap
-    paper = f'<style>{style}</style><rect class="paper" width="{width}" height="{height}"/>'
+    paper = f'<style>{_style()}</style><rect class="paper" width="{width}" height="{height}"/>'
     return f"{_svg(width, height, '; '.join(e.title for e in drawn), paper + ''.join(parts))}\n"
+
+
+def sheet(name: str) -> str:
+    """Return one of the style sheets: colours are named once, for light and for dark."""
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """Return the style of a chart in a file of its own, without what only browsers understand."""
+    rules = sheet("chart.css")
+    found = {name: (light, dark) for name, light, dark in _COLOUR.findall(sheet("report.css"))}
+    light, dark = (_USE.sub(lambda each: found[each[1]][which], rules) for which in (0, 1))  # noqa: B023
+    coloured = "\n".join(line for line in dark.splitlines() if "#" in line)
+    return f"{light}@media (prefers-color-scheme: dark) {{\n{coloured}\n}}\n"
 
 
 def _drawn(drawn: Chart | Bars) -> tuple[int, str]:
@@ -187,11 +205,9 @@ def _series(plot: _Plot, series: Series) -> str:
         return f'<g class="{series.colour}">{dots}</g>'
     points = list(series.points)
     if series.look != "line":  # a value holds until the next
-        points = [
-            corner
-            for here, after in zip(points, [*points[1:], points[-1]], strict=True)
-            for corner in (here, (after[0], here[1]))
-        ]
+        ends = [x for x, _ in points[1:]] + [points[-1][0]]
+        held = zip(points, ends, strict=True)
+        points = [corner for (x, y), end in held for corner in ((x, y), (end, y))]
     path = " ".join(map(plot.at, points))
     body = ""
     if series.look == "area":

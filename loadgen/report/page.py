@@ -12,11 +12,11 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
+from loadgen.report.drawing import sheet
 from loadgen.report.html import folded, table
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import labels_of, title_of
 from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
-from loadgen.report.style import page_style
 from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
@@ -84,8 +84,8 @@ def comparison_page(
 
 
 def _page(title: str, body: Sequence[str]) -> str:
-    told = {"title": escape(title), "style": page_style(), "body": "\n".join(body)}
-    return _TEMPLATE.substitute(told)
+    style = sheet("report.css") + sheet("chart.css")
+    return _TEMPLATE.substitute(title=escape(title), style=style, body="\n".join(body))
 
 
 def _lead(run: Results) -> str:

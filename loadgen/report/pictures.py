@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.drawing import picture
 from loadgen.report.run_charts import CHARTS
-from loadgen.report.style import picture_style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,7 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
             known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
             raise UsageError(f"these runs have nothing for the chart {name[:80]}; there is {known}")
         drawn += chosen
-    return picture(drawn, picture_style(), columns)
+    return picture(drawn, columns)
 
 
 def write_picture(path: Path, drawn: str) -> None:

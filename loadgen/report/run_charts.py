@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
+from loadgen.report.axes import round_step
 from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words
 from loadgen.results.questions import read_questions
 from loadgen.results.units import Unit, in_words
@@ -121,7 +122,7 @@ def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[st
 
 def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
     """How many requests a second were due, by operation and what became of them."""
-    width, alone = _round(_end(runs) / _BUCKETS), len(runs) == 1
+    width, alone = round_step(max(_end(runs) / _BUCKETS, 1e-3)), len(runs) == 1
     for operation, lines in _lines(runs, "requests", width=width).items():
         look: Look = "area" if alone else "step"
         series = [
@@ -285,12 +286,6 @@ def _whose(runs: Sequence[Results]) -> Iterator[tuple[Results, str]]:
 
 def _end(runs: Sequence[Results]) -> float:
     return max(run.ended for run in runs) or 1.0
-
-
-def _round(seconds: float) -> float:
-    """Return a round width of buckets, not below what is wanted."""
-    power = 10.0 ** math.floor(math.log10(max(seconds, 1e-3)))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= seconds * (1 - 1e-9))
 
 
 def _over_time(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
-from loadgen.results.cells import SELDOM, of_server
+from loadgen.results.cells import SELDOM, of_server, unit_of_column
 from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
-from loadgen.results.units import Unit, in_words
+from loadgen.results.units import in_words
 from loadgen.results.vocabulary import unit_of
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
-_FIGURES = {
-    **dict.fromkeys(("requests", "answered", *SELDOM), Unit.COUNT),
-    **dict.fromkeys(("p50", "p90", "p99", "p999", "max"), Unit.SECONDS),
-}
+_FIGURES = ("requests", "answered", *SELDOM, "p50", "p90", "p99", "p999", "max")
 _COMPARED = ("resident", "heap.used", "direct.used", "unread")
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
@@ -145,10 +142,10 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
     """Return a row for each figure of each group and operation, with a column for each run."""
     pairs = [*zip(runs, labels, strict=True)]
     found = [
-        (label, row["part"], name, unit, "requests", row[name])
+        (label, row["part"], name, unit_of_column(name), "requests", row[name])
         for run, label in pairs
         for row in run.query("by-group-operation")
-        for name, unit in _FIGURES.items()
+        for name in _FIGURES
     ] + [
         (label, row["process"], f"most {row['figure']}", *unit_of(row["figure"]), row["max"])
         for run, label in pairs

@@ -62,18 +62,11 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
             f"there is no question {text[:60]!r}: ask one of {', '.join(QUERIES)}, or SQL"
         )
     with Results.open(*directories) as results:
-        _lock(results, directories)
+        folders = [str((each / table).resolve()) for each in directories for table in TABLES]
+        results.connection.execute("SET allowed_directories = $1", [[*folders, results.spill]])
+        results.connection.execute("SET enable_external_access = false")
+        results.connection.execute("SET lock_configuration = true")
         return _asked(results.connection, text, most)
-
-
-def _lock(results: Results, directories: Sequence[Path]) -> None:
-    folders = [str((each / table).resolve()) for each in directories for table in TABLES]
-    for name, value in (
-        ("allowed_directories", [*folders, results.spill]),
-        ("enable_external_access", False),
-        ("lock_configuration", True),
-    ):
-        results.connection.execute(f"SET {name} = $1", [value])
 
 
 def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:

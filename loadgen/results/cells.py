@@ -38,12 +38,13 @@ def cell(column: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return in_words(_unit(column), value)
+        return in_words(unit_of_column(column), value)
     text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
-def _unit(column: str) -> Unit:
+def unit_of_column(column: str) -> Unit:
+    """Return the unit of a column of numbers, by its name."""
     if column in _SECONDS or column.endswith(("_seconds", "_sent", "_due", "_done")):
         return Unit.SECONDS
     if column == "rate":

@@ -7,7 +7,6 @@ and Lehmann, 90 %: two one-sided tests at 5 %) lies within a margin, which needs
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
-from loadgen.results.results import Results, RunDirectoryError, read_run
-from loadgen.results.summary import SUMMARY_VERSION, summary_of
+from loadgen.results.results import Results
+from loadgen.results.summary import summary_of
 from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
@@ -58,7 +57,7 @@ class Word(StrEnum):
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run as far as it is compared: its place, its run.json and its summary.json."""
+    """A run as far as it is compared: its place, its run.json and its summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -83,22 +82,14 @@ class FinishedRun:
 
 
 def finished_run(directory: Path) -> FinishedRun:
-    """Read a run directory; its summary is made of its tables if there is none.
+    """Read a run directory: its summary is made of its tables, which alone decide.
 
     Raises:
         RunDirectoryError: It is none of this version.
     """
-    run, path = read_run(directory), directory / "summary.json"
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        with Results.open(directory) as results:
-            summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
-    except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
-    if summary.get("schema_version") != SUMMARY_VERSION:
-        raise RunDirectoryError(f"{path} is of another loadgen: make it anew with loadgen report")
-    return FinishedRun(str(directory), run, summary)
+    with Results.open(directory) as results:
+        summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
+        return FinishedRun(str(directory), results.run, summary)
 
 
 @dataclass(frozen=True)
@@ -207,9 +198,9 @@ def compare(
             known = ", ".join(groups)
             raise UsageError(f"--baseline {baseline[:60]!r} is no label of these runs: {known}")
         groups = {baseline: groups.pop(baseline), **groups}
-    conditions = [run.conditions for each in groups.values() for run in each]
-    names = dict.fromkeys(name for each in conditions for name in each)
-    unlike = [n for n in names if any(each.get(n) != conditions[0].get(n) for each in conditions)]
+    asked = [run.conditions for each in groups.values() for run in each]
+    names = dict.fromkeys(name for each in asked for name in each)
+    unlike = [n for n in names if any(each.get(n) != asked[0].get(n) for each in asked)]
     if unlike and not force:
         raise UsageError(
             f"these runs are not alike in {', '.join(unlike)}: compare runs of one document, or "
@@ -293,7 +284,7 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    labels = [label.replace("|", "\\|").replace("<", "&lt;") for label in comparison.groups]
+    labels = [_escaped(label) for label in comparison.groups]
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
     lines = [f"# {' beside '.join(labels)}", ""]
@@ -313,7 +304,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _line(row: Row) -> str:
-    cells = [row.figure.replace("|", "\\|").replace("<", "&lt;")]
+    cells = [_escaped(row.figure)]
     for side, difference in zip(row.sides, row.differences, strict=True):
         cells.append(side.text(row.unit))
         if difference is not None:
@@ -321,3 +312,7 @@ def _line(row: Row) -> str:
             apart = f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else ""
             cells += [apart, difference.word]
     return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

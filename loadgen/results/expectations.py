@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.results.measures import (
@@ -159,15 +159,8 @@ def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expecta
     if found["operator"] not in OPERATORS:
         raise _mistake(text, f"{found['operator']} is none of {' '.join(OPERATORS)}")
     measure, share = _measure(text, subject, name)
-    return Expectation(
-        text=" ".join(text.split()),
-        subject=subject,
-        measure=measure,
-        operator=found["operator"],
-        value=_value(text, measure, found["value"]),
-        share=share,
-        selectors=selectors,
-    )
+    wanted, plain = _value(text, measure, found["value"]), " ".join(text.split())
+    return Expectation(plain, subject, measure, found["operator"], wanted, share, selectors)
 
 
 def _mistake(text: str, reason: str) -> UsageError:
@@ -233,66 +226,53 @@ def _value(text: str, measure: Measure, written: str) -> float | None:
 # -- judging ------------------------------------------------------------------------------------
 
 
+_SERVERS = f"({QUERIES['servers'].sql})"
+_ROWS = {
+    CLIENTS: f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))",
+    **dict.fromkeys(SERVERS, _SERVERS),
+}
+"""What measures of a subject are taken of, where that is not requests."""
+
+
 def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
     """Judge each expectation; what nobody measured does not hold."""
-    servers = {(row["process"], row["figure"]): row for row in results.query("servers")}
-    return [_judged(each, results, servers) for each in expectations]
+    return [_judged(each, results) for each in expectations]
 
 
-_Servers = dict[tuple[str, str], dict[str, Any]]
-
-
-def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
-    measure, wanted = each.measure, each.value
-    if each.subject in SERVERS:
-        value = _of_server(each, results, servers)
-        told = any(process == each.subject for process, _ in servers)
-        missing = (
-            f"the {each.subject} does not tell it" if told else _UNWATCHED.format(each.subject)
-        )
-    else:
-        value, missing = _of_rows(each, results), "nothing of it was requested"
+def _judged(each: Expectation, results: Results) -> Judged:
+    measure, wanted, subject = each.measure, each.value, each.subject
+    value = _value_of(each, results)
     if value is None:
+        missing = "nothing of it was requested"
+        if subject in SERVERS:
+            seen = results.sql("SELECT 1 FROM samples WHERE process = :name LIMIT 1", name=subject)
+            missing = f"the {subject} does not tell it" if seen else _UNWATCHED.format(subject)
         return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
     found = in_words(measure.unit, value, measure.noun)
     if wanted is None:
-        limit = servers.get((each.subject, measure.limited), {}).get("last")
-        if not limit or not limit > 0:  # A limit that is off is no number.
+        limit = f"SELECT max(last) FROM {_SERVERS} WHERE process = :process AND figure = :figure"
+        wanted = results.value(limit, process=subject, figure=measure.limited)
+        if not wanted or not wanted > 0:  # A limit that is off is no number.
             return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
-        wanted = limit
         found += f" of {in_words(measure.unit, wanted)}"
     return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
 
 
-_OF_CLIENTS = f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))"
-
-
-def _of_rows(each: Expectation, results: Results) -> float | None:
-    parameters = dict(each.selectors)
+def _value_of(each: Expectation, results: Results) -> float | None:
+    subject, parameters = each.subject, dict(each.selectors)
+    if each.measure.name == "again.seconds":
+        shocks = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
+        restarts = [at for what, at in shocks if "restart" in what and subject in what]
+        took = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
+        return max((math.inf if seconds is None else seconds for seconds in took), default=None)
     conditions = [f"{SELECTORS[key]} = :{key}" for key in parameters]
-    if each.subject in OPERATIONS:
-        parameters["operation"] = each.subject
-        conditions.append("r.operation = :operation")
-    where = " AND ".join(conditions) or "true"
-    rows = _OF_CLIENTS if each.subject == CLIENTS else "measured"
+    if subject in (*OPERATIONS, *SERVERS):
+        parameters["subject"] = subject
+        conditions.append(f"r.{'process' if subject in SERVERS else 'operation'} = :subject")
+    where, rows = " AND ".join(conditions) or "true", _ROWS.get(subject, "measured")
     text = f"SELECT {each.measure.sql} AS value FROM {rows} r WHERE {where}"
     if each.share is not None:
         share = {"value": round(each.share * 1_000_000)}
         text = split("'all'", where, each.measure.sql, share, rows)
     found = results.sql(text, **parameters)
     return float(found[0]["value"]) if found and found[0]["value"] is not None else None
-
-
-def _of_server(each: Expectation, results: Results, servers: _Servers) -> float | None:
-    name = each.measure.name
-    if name == "again.seconds":
-        whats = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
-        restarts = [at for what, at in whats if "restart" in what and each.subject in what]
-        found = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
-        return max((math.inf if seconds is None else seconds for seconds in found), default=None)
-    figure, column = each.measure.sql.split(" ")
-    row = servers.get((each.subject, figure))
-    if row is None:
-        return None
-    before = row["first"] if name == "resident.rise" else 0.0
-    return max(0.0, float(row[column]) - before)

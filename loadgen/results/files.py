@@ -5,14 +5,13 @@ The tables alone decide these files: written again, they are the same bytes.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
+from loadgen.results.asking import Rows, as_csv
 from loadgen.results.cells import SELDOM, cell, columns, of_server
 from loadgen.results.summary import summary_of
 from loadgen.results.verdict import verdict_of
@@ -57,11 +56,8 @@ def write_files(results: Results) -> Verdict:
 
 def csv_of(document: dict[str, Any]) -> str:
     """Return every figure of a summary as ``run,figure,value``, named as its place in JSON."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("run", "figure", "value"))
-    writer.writerows((document["run"], name, value) for name, value in _figures(document))
-    return out.getvalue()
+    rows = [(document["run"], name, value) for name, value in _figures(document)]
+    return as_csv(Rows(("run", "figure", "value"), rows))
 
 
 def _figures(value: object, name: str = "") -> Iterator[tuple[str, object]]:
@@ -93,7 +89,7 @@ def junit_of(summary: Summary, verdict: Verdict) -> str:
         if each.fine:
             SubElement(case, "system-out").text = _xml(each.sentence)
         else:
-            said = {"type": each.level.name.lower(), "message": _xml(each.sentence)}
+            said = {"type": each.level, "message": _xml(each.sentence)}
             SubElement(case, "failure", said)
     indent(suites)
     declared: str = tostring(suites, encoding="unicode")
@@ -108,12 +104,8 @@ def _xml(text: str) -> str:
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     """Return ``README.md`` of a run; what comes from its directory is escaped."""
     findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
-    servers = [
-        {"process": process, "figure": figure, **server.figures[figure].model_dump()}
-        for process, server in sorted(summary.servers.items())
-        for figure in _SERVER_FIGURES
-        if figure in server.figures
-    ]
+    servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
+    servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
     facts = {
         "scenario": summary.name,

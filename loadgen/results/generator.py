@@ -17,18 +17,9 @@ if TYPE_CHECKING:
 
     from loadgen.results.results import Results
 
-# Later than this and the load was not the one that the document describes: a task, and the last of
-# the clients that it starts at one moment.
-START_ERROR_LIMIT_SECONDS = 0.05
-CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
-# Of moments that are spread over time; of fewer than a hundred the 99th percentile would be the
-# latest, for which the limits above are there.
-LAG_P99_LIMIT_SECONDS = 0.01
+# Of fewer than a hundred the 99th percentile would be the latest, which has limits of its own.
 FEWEST_MOMENTS = 100
 STARTED_SHARE_LIMIT = 0.95
-# The end of an answer is noticed so much too late: of one in a hundred, and of any.
-LOOP_LAG_P99_LIMIT_SECONDS = 0.25
-LOOP_LAG_MAX_LIMIT_SECONDS = 1.0
 # A task has one event loop, which one core serves. Of shorter runs the share says nothing.
 CPU_SHARE_LIMIT = 0.95
 SHORTEST_CPU_SECONDS = 2.0
@@ -67,16 +58,17 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 
 
 _LATE = (
-    ("start_error_seconds", START_ERROR_LIMIT_SECONDS, "a task began"),
-    (
-        "client_start_error_seconds",
-        CLIENT_START_ERROR_LIMIT_SECONDS,
-        "a client's first request was",
-    ),
-    ("lag_p99_seconds", LAG_P99_LIMIT_SECONDS, "1 % of a task's moments came"),
-    ("loop_lag_p99_seconds", LOOP_LAG_P99_LIMIT_SECONDS, "1 % of the time its event loop was"),
-    ("loop_lag_max_seconds", LOOP_LAG_MAX_LIMIT_SECONDS, "once its event loop was"),
+    # Later than this and the load was not the one that the document describes: a task, and the last
+    # of the clients that it starts at one moment.
+    ("start_error_seconds", 0.05, "a task began"),
+    ("client_start_error_seconds", 0.25, "a client's first request was"),
+    # Of moments that are spread over time.
+    ("lag_p99_seconds", 0.01, "1 % of a task's moments came"),
+    # The end of an answer is noticed so much too late: of one in a hundred, and of any.
+    ("loop_lag_p99_seconds", 0.25, "1 % of the time its event loop was"),
+    ("loop_lag_max_seconds", 1.0, "once its event loop was"),
 )
+"""Figures with their limits in seconds, and what came so late."""
 
 
 def generator_limits(found: Mapping[str, float | None]) -> list[str]:

@@ -29,8 +29,8 @@ class Measure:
 
     Attributes:
         name: What follows the subject's dot; ``pN`` stands for any percentile.
-        sql: The figure, over rows ``r`` of requests or clients; of a percentile, what it is of.
-            Of a server: a figure, and a column of the question about servers.
+        sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
+            of a percentile, what it is of.
         limited: The figure that is the server's own limit of it.
         noun: What is counted.
     """
@@ -56,13 +56,18 @@ def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure
     )
 
 
+def _told(figure: str, column: str) -> str:
+    return f"max(CASE WHEN r.figure = '{figure}' THEN {column} END)"
+
+
 def _limiter(kind: str) -> tuple[Measure, ...]:
-    limit, most = f"{kind}.limit", f"{kind}.used max"
+    used, limit = f"{kind}.used", f"{kind}.limit"
+    waiting, timeouts = f"{kind}.waiting", f"{kind}.timeouts"
     return (
-        Measure(f"{kind}.used.max", Unit.BYTES, most, limit),
-        Measure(f"{kind}.used.final", Unit.BYTES, f"{kind}.used last", limit),
-        Measure(f"{kind}.waiting.max", Unit.COUNT, f"{kind}.waiting max", noun="requests"),
-        Measure(f"{kind}.timeouts.count", Unit.COUNT, f"{kind}.timeouts rise", noun="requests"),
+        Measure(f"{used}.max", Unit.BYTES, _told(used, "r.max"), limit),
+        Measure(f"{used}.final", Unit.BYTES, _told(used, "r.last"), limit),
+        Measure(f"{waiting}.max", Unit.COUNT, _told(waiting, "r.max"), noun="requests"),
+        Measure(f"{timeouts}.count", Unit.COUNT, _told(timeouts, "r.rise"), noun="requests"),
     )
 
 
@@ -87,11 +92,11 @@ OF_CLIENTS = (
 OF_SERVERS = (
     *_limiter("heap"),
     *_limiter("direct"),
-    Measure("resident.max", Unit.BYTES, "resident max"),
-    Measure("resident.rise", Unit.BYTES, "resident max"),
-    Measure("unread.max", Unit.BYTES, "unread max"),
+    Measure("resident.max", Unit.BYTES, _told("resident", "r.max")),
+    Measure("resident.rise", Unit.BYTES, _told("resident", "r.max - r.first")),
+    Measure("unread.max", Unit.BYTES, _told("unread", "r.max")),
     Measure("again.seconds", Unit.SECONDS, ""),
-    Measure("cpu.seconds", Unit.SECONDS, "cpu.seconds rise"),
+    Measure("cpu.seconds", Unit.SECONDS, _told("cpu.seconds", "r.rise")),
 )
 
 

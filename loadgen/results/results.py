@@ -1,4 +1,4 @@
-"""A run directory as tables that answer questions: DuckDB over its Parquet, or Spark SQL.
+"""A run directory as tables that answer questions: DuckDB over its Parquet.
 
 Nothing is copied: a run opens at once, whatever its size, and questions need bounded memory.
 """
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
 _TEXT_COLUMNS = ("run", "group", "behaviour", "pattern", "publishers", "subscription")
@@ -42,6 +40,9 @@ _RUNS = pa.schema(
         ("measured_until", pa.float64()),
     ]
 )
+MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
+  WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
+"""Requests that were due while figures are taken; valid in Spark SQL, too."""
 VIEWS = (*TABLES, "measured", "groups", "runs")
 """The tables that a question may be about."""
 
@@ -106,13 +107,13 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            if files := _files(directories, name):
+            if files := [str(path) for each in directories for path in parts_of(each, name)]:
                 self._view(name, files)
             else:
                 self.connection.register(name, schema.empty_table())
         self.connection.register("groups", _groups(runs))
         self.connection.register("runs", _runs(runs))
-        self.connection.execute(f"CREATE VIEW measured AS {_measured(runs)}")
+        self.connection.execute(f"CREATE VIEW measured AS {MEASURED}")
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
@@ -151,7 +152,7 @@ class Results:
     @property
     def document(self) -> dict[str, Any]:
         """The scenario, as it was resolved."""
-        return self.run.get("document") or {}
+        return _document(self.run)
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a shipped question about one run."""
@@ -171,44 +172,14 @@ class Results:
         return found
 
 
-def _files(directories: Sequence[Path], table: str) -> list[str]:
-    return [str(path) for each in directories for path in parts_of(each, table)]
-
-
-def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> None:
-    """Make the tables of runs views of a Spark session, where ``Query.sql`` is valid as it is.
-
-    Raises:
-        RunDirectoryError: One of them is no run of this version.
-    """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    runs = [read_run(directory) for directory in directories]
-    made = {"groups": _groups(runs), "runs": _runs(runs)}
-    for name, schema in TABLES.items():
-        if files := _files(directories, name):
-            session.read.parquet(*files).createOrReplaceTempView(name)
-        else:  # Spark knows no dictionaries.
-            kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in schema)
-            made[name] = pa.schema(list(kinds)).empty_table()
-    for name, table in made.items():
-        rows = [tuple(row.values()) for row in table.to_pylist()]
-        session.createDataFrame(rows, from_arrow_schema(table.schema)).createOrReplaceTempView(name)
-    session.sql(_measured(runs)).createOrReplaceTempView("measured")
-
-
-def spark_rows(session: SparkSession, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Return the rows of a question, asked of Spark SQL."""
-    found = session.sql(text, args=parameters_of(text, parameters))
-    return [row.asDict() for row in found.collect()]
-
-
 # -- what run.json says, as tables --------------------------------------------------------------
 
 
 def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     rows = []
-    for name, group in ((run["run"], each) for run in runs for each in _part(run, "clients") or ()):
+    for name, group in (
+        (run["run"], each) for run in runs for each in _document(run).get("clients") or ()
+    ):
         read, publishers = group.get("read") or {}, group.get("of")
         deaf = bool(read.get("never") or read.get("stall"))
         rows.append(
@@ -232,25 +203,12 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
 def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     rows = []
     for run in runs:
-        phases = _part(run, "phases") or {}
+        phases = _document(run).get("phases") or {}
         begin, hold = float(phases.get("warm_up") or 0.0), float(phases.get("hold") or 0.0)
         until = begin + float(phases.get("measure") or math.inf) + hold
         rows.append({**run, "measured_from": begin, "measured_until": until})
-    known = [{name: row.get(name) for name in _RUNS.names} for row in rows]
-    return pa.Table.from_pylist(known, schema=_RUNS)
+    return pa.Table.from_pylist(rows, schema=_RUNS)
 
 
-def _part(run: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - a part of a document
-    return (run.get("document") or {}).get(name)
-
-
-def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the SQL of requests that were due while figures are taken."""
-    spans = []
-    for row in _runs(runs).to_pylist():
-        until = min(row["measured_until"], 1e18)  # Infinity has no literal in SQL.
-        span = f"q.due >= {row['measured_from']:.9f}E0 AND q.due < {until:.9f}E0"
-        # The rows of one run are asked for nothing else, which takes half the time.
-        name = row["run"].replace("'", "''")
-        spans.append(span if len(runs) == 1 else f"(q.run = '{name}' AND {span})")
-    return f"SELECT * FROM requests q WHERE {' OR '.join(spans)}"
+def _document(run: Mapping[str, Any]) -> dict[str, Any]:
+    return run.get("document") or {}

@@ -14,32 +14,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from loadgen.results.generator import generator_figures
+from loadgen.results.verdict import Finding, Level
 
 if TYPE_CHECKING:
     from loadgen.results.results import Results
     from loadgen.results.verdict import Verdict
 
 SCHEMA = Path(__file__).with_name("summary.schema.json")
-SUMMARY_VERSION = 2
 _MOST_PARTS = 100
 _SPLITS = (
-    "by-operation",
-    "by-group",
-    "by-group-operation",
-    "by-family",
-    "by-tenant",
-    "by-namespace",
-)
+    "by-operation", "by-group", "by-group-operation", "by-family", "by-tenant", "by-namespace",
+)  # fmt: skip
 
 Count = Annotated[int, Field(ge=0)]
 Figure = Annotated[
     float | None, BeforeValidator(lambda x: x if x is not None and math.isfinite(x) else None)
 ]
 """A number; null of what never was: no answer, no measurement."""
-LevelName = Annotated[
-    Literal["fine", "missed", "unreliable", "interrupted", "wrong"],
-    BeforeValidator(lambda found: getattr(found, "name", found).lower()),
-]
 
 
 class Percentiles(BaseModel):
@@ -140,18 +131,10 @@ class Expected(BaseModel):
     found: str = Field(description="The value in words, or why there is none.")
 
 
-class Found(BaseModel):
-    """Something that was looked at."""
-
-    level: LevelName
-    source: str
-    sentence: str
-
-
 class Judgement(BaseModel):
     """The worst finding."""
 
-    level: LevelName
+    level: Level
     word: str
     exit_code: int
 
@@ -179,7 +162,7 @@ class Summary(BaseModel):
     shocks: list[Shock]
     generator: dict[str, Figure]
     expectations: list[Expected]
-    findings: list[Found]
+    findings: list[Finding]
 
 
 def summary_of(results: Results, verdict: Verdict) -> Summary:

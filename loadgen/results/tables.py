@@ -21,58 +21,32 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import RequestRow, Rows
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_WALL = pa.timestamp("us", "UTC")
-REQUESTS = pa.schema(
-    [
-        pa.field("run", _TEXT, nullable=False),
-        pa.field("task", pa.int32(), nullable=False),
-        pa.field("client", pa.int32(), nullable=False),
-        pa.field("group", _TEXT, nullable=False),
-        pa.field("family", _TEXT, nullable=False),  # Empty where clients follow no library.
-        pa.field("operation", _TEXT, nullable=False),
-        pa.field("namespace", _TEXT, nullable=False),
-        pa.field("item", pa.string(), nullable=False),  # A message's number, a topic.
-        pa.field("at", _WALL, nullable=False),  # When it was due, on the wall clock.
-        pa.field("due", pa.float64(), nullable=False),  # Seconds since the agreed start, as below.
-        pa.field("sent", pa.float64()),  # Null for what was never sent.
-        pa.field("first_byte", pa.float64()),
-        pa.field("done", pa.float64(), nullable=False),
-        # From due and from sent until done; infinite for what was not answered.
-        pa.field("response_seconds", pa.float64(), nullable=False),
-        pa.field("service_seconds", pa.float64(), nullable=False),
-        pa.field("outcome", _TEXT, nullable=False),
-        pa.field("reason", _TEXT, nullable=False),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field("topics", pa.int32()),  # Null for an answer that is no listing.
-        pa.field("topics_hash", _TEXT, nullable=False),  # As computed from the names.
-    ]
+_NUMBER = pa.float64()
+_TYPES = {
+    **dict.fromkeys(("run", "group", "family", "operation", "namespace", "process"), _TEXT),
+    **dict.fromkeys(("outcome", "reason", "topics_hash", "what", "metric", "figure"), _TEXT),
+    **dict.fromkeys(("item", "text"), pa.string()),
+    **dict.fromkeys(("task", "client", "topics"), pa.int32()),
+    "bytes": pa.int64(),
+    "at": pa.timestamp("us", "UTC"),
+}
+"""The types of columns, the same in each table; all others are numbers."""
+
+
+def _schema(columns: str) -> pa.Schema:
+    """Return a schema by the names of columns; those with a question mark may be null."""
+    named = [(each.rstrip("?"), each.endswith("?")) for each in columns.split()]
+    return pa.schema([pa.field(name, _TYPES.get(name, _NUMBER), null) for name, null in named])
+
+
+# docs/reports.md says what each holds. Moments are seconds since the agreed start, but for ``at``,
+# on the wall clock; what was not answered took for ever.
+REQUESTS = _schema(
+    "run task client group family operation namespace item at due sent? first_byte? done "
+    "response_seconds service_seconds outcome reason bytes topics? topics_hash"
 )
-EVENTS = pa.schema(
-    [
-        pa.field("run", _TEXT, nullable=False),
-        pa.field("task", pa.int32(), nullable=False),
-        pa.field("client", pa.int32(), nullable=False),
-        pa.field("group", _TEXT, nullable=False),
-        pa.field("family", _TEXT, nullable=False),
-        pa.field("namespace", _TEXT, nullable=False),
-        pa.field("at", _WALL, nullable=False),
-        pa.field("seconds", pa.float64(), nullable=False),  # Since the agreed start.
-        pa.field("what", _TEXT, nullable=False),
-        pa.field("value", pa.float64()),
-        pa.field("text", pa.string(), nullable=False),
-    ]
-)
-SAMPLES = pa.schema(
-    [
-        pa.field("run", _TEXT, nullable=False),
-        pa.field("process", _TEXT, nullable=False),
-        pa.field("at", _WALL, nullable=False),
-        pa.field("seconds", pa.float64(), nullable=False),
-        pa.field("metric", _TEXT, nullable=False),  # As the server calls it, labels included.
-        pa.field("figure", _TEXT),  # As loadgen calls it; null where it has no name for it.
-        pa.field("value", pa.float64(), nullable=False),
-    ]
-)
+EVENTS = _schema("run task client group family namespace at seconds what value? text")
+SAMPLES = _schema("run process at seconds metric figure? value")
 TABLES = {"requests": REQUESTS, "events": EVENTS, "samples": SAMPLES}
 
 
@@ -110,15 +84,9 @@ def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[st
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
     """Write one part of a table."""
-    schema = TABLES[table]
-    arrays = [pa.array(columns[field.name], field.type) for field in schema]
-    folder = Path(directory) / table
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(
-        pa.Table.from_arrays(arrays, schema=schema),
-        folder / f"part-{part:05}.parquet",
-        compression="zstd",
-    )
+    path = Path(directory) / table / f"part-{part:05}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns, schema=TABLES[table]), path, compression="zstd")
 
 
 def _wall(t0_epoch_seconds: float, seconds: float) -> int:

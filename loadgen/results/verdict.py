@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
 
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import judge, parse_expectations
@@ -25,14 +25,23 @@ LEAVING_SECONDS = 1.0
 _NAMED = 3
 
 
-class Level(Enum):
+class Level(StrEnum):
     """What a finding makes of a run, from the best to the worst: its exit code and its words."""
 
-    FINE = (ExitCode.PASSED, "passed")
-    MISSED = (ExitCode.THRESHOLDS, "expectations were missed")
-    UNRELIABLE = (ExitCode.GENERATOR_LIMITED, "the generator was the limit")
-    INTERRUPTED = (ExitCode.INTERRUPTED, "interrupted")
-    WRONG = (ExitCode.CORRECTNESS, "wrong answers")
+    FINE = "fine", ExitCode.PASSED, "passed"
+    MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
+    UNRELIABLE = "unreliable", ExitCode.GENERATOR_LIMITED, "the generator was the limit"
+    INTERRUPTED = "interrupted", ExitCode.INTERRUPTED, "interrupted"
+    WRONG = "wrong", ExitCode.CORRECTNESS, "wrong answers"
+
+    exit_code: ExitCode
+    words: str
+
+    def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
+        """Make one; its text is its name."""
+        level = str.__new__(cls, name)
+        level._value_, level.exit_code, level.words = name, exit_code, words
+        return level
 
     @property
     def rank(self) -> int:
@@ -45,13 +54,13 @@ class Finding:
     """Something that was looked at.
 
     Attributes:
-        sentence: What was found, with its figures.
         source: What it was read from: an expectation, or the name of a check.
+        sentence: What was found, with its figures.
     """
 
     level: Level
-    sentence: str
     source: str
+    sentence: str
 
     @property
     def fine(self) -> bool:
@@ -74,12 +83,12 @@ class Verdict:
     @property
     def exit_code(self) -> ExitCode:
         """What ``loadgen run`` exits with."""
-        return self.level.value[0]
+        return self.level.exit_code
 
     @property
     def word(self) -> str:
         """The verdict in a few words; without expectations a run is not passed, but valid."""
-        return "a valid run" if self.fine and not self.judged else self.level.value[1]
+        return "a valid run" if self.fine and not self.judged else self.level.words
 
     @property
     def fine(self) -> bool:
@@ -96,7 +105,7 @@ class Verdict:
 def worst_code(verdicts: Sequence[Verdict]) -> ExitCode:
     """Return what several runs exit with together: the worst, not the first that failed."""
     levels = (each.level for each in verdicts)
-    return max(levels, key=lambda level: level.rank, default=Level.FINE).value[0]
+    return max(levels, key=lambda level: level.rank, default=Level.FINE).exit_code
 
 
 def verdict_of(results: Results) -> Verdict:
@@ -116,7 +125,7 @@ def verdict_of(results: Results) -> Verdict:
 
 
 def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) -> Finding:
-    return Finding(level, sentence, source) if bad else Finding(Level.FINE, right, source)
+    return Finding(level if bad else Level.FINE, source, sentence if bad else right)
 
 
 _CHECKED = {
@@ -157,10 +166,10 @@ def _answers(results: Results) -> Iterator[Finding]:
     for name, (operation, noun, sentence) in _CHECKED.items():
         found = results.query(name)
         for row in found[:_NAMED]:
-            yield Finding(Level.WRONG, sentence.format(**row), name)
+            yield Finding(Level.WRONG, name, sentence.format(**row))
         if operation in counts and not found:
             right = f"No {noun} was {name} ({counts[operation]:,} checked)."
-            yield Finding(Level.FINE, right, name)
+            yield Finding(Level.FINE, name, right)
 
 
 def _books(results: Results) -> Iterator[Finding]:
@@ -194,7 +203,7 @@ def _whole(run: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield whether it ran to its end."""
     aborted = run.get("aborted")
     if aborted:
-        yield Finding(Level.MISSED, f"{aborted} could no longer be met: it was ended early.", "end")
+        yield Finding(Level.MISSED, "end", f"{aborted} could no longer be met: it was ended early.")
         return
     ended = run.get("interrupted") or any(task.get("interrupted") for task in run.get("tasks", ()))
     yield _finding(
@@ -232,41 +241,42 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
         GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
     )
     if not rows:
-        yield Finding(Level.MISSED, "No request was due: nothing was measured.", "requests")
+        yield Finding(Level.MISSED, "requests", "No request was due: nothing was measured.")
         return
-    expected = [each.expectation for each in judged]
-    poor = False
-    for group, operation, due, deaf, answered in (row.values() for row in rows):
+
+    def meant(group: str, operation: str, *measures: str) -> bool:
+        return any(each.expectation.says_of(group, operation, *measures) for each in judged)
+
+    deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
+    poor = [
+        row
+        for row in rows
         # Who never reads gets nothing, as it was meant.
-        if deaf or answered >= ANSWERED_SHARE * due:
-            continue
-        if any(each.says_of(group, operation, *_ENDS) for each in expected):
-            continue
-        poor, name = True, f"{group}.{operation}"
+        if not row["deaf"]
+        and row["answered"] < ANSWERED_SHARE * row["due"]
+        and not meant(row["group"], row["operation"], *_ENDS)
+    ]
+    for row in poor:
+        name, answered = f"{row['group']}.{row['operation']}", row["answered"]
         yield Finding(
             Level.MISSED,
-            f"Of {plural(due, 'request')} of {name} {f'only {answered:,}' if answered else 'none'} "
-            "got an answer, and the document expects nothing of it: if that is meant, expect "
-            f"{name}.answered <= 50%.",
             "answered",
+            f"Of {plural(row['due'], 'request')} of {name} "
+            f"{f'only {answered:,}' if answered else 'none'} got an answer, and the document "
+            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
         )
     if not poor:
-        silent = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
-        but = f" (not judged, as it does not read: {', '.join(silent)})" if silent else ""
+        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
         said = f"Every group got what is expected, or most answers{but}."
-        yield Finding(Level.FINE, said, "answered")
-    empty = [
-        (row["namespace"], row["group"])
-        for row in results.query("answers")
-        if row["most_topics"] == 0
-        and not any(each.says_of(row["group"], "list", "topics") for each in expected)
-    ]
-    for namespace, group in empty[:_NAMED]:
+        yield Finding(Level.FINE, "answered", said)
+    listed = (row for row in results.query("answers") if row["most_topics"] == 0)
+    empty = [row for row in listed if not meant(row["group"], "list", "topics")]
+    for row in empty[:_NAMED]:
         yield Finding(
             Level.MISSED,
-            f"No list of {namespace} by group {group} names a topic: load topics first, or, if "
-            f"that is meant, expect {group}.list.topics.max == 0.",
             "topics",
+            f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
+            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
         )
 
 
@@ -274,4 +284,4 @@ def _expected(judged: Sequence[Judged]) -> Iterator[Finding]:
     for each in judged:
         text = each.expectation.text
         level = Level.FINE if each.holds else Level.MISSED
-        yield Finding(level, f"{text}: {each.found}", text)
+        yield Finding(level, text, f"{text}: {each.found}")

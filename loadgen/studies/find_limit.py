@@ -78,7 +78,7 @@ def find_limit(
         on_probe(point)
         if not point.valid:
             raise LoadgenError(
-                f"no limit was found: at {point.place} {point.missed[0]}", point.level.value[0]
+                f"no limit was found: at {point.place} {point.missed[0]}", point.level.exit_code
             )
         return point.passed
 

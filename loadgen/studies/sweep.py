@@ -157,7 +157,7 @@ def require_valid(points: Sequence[Point]) -> None:
         raise LoadgenError(
             f"{len(bad)} of {plural(len(points), 'run')} are not to be relied on, the first of "
             f"them at {worst.place}: {worst.missed[0]}",
-            worst.level.value[0],
+            worst.level.exit_code,
         )
 
 

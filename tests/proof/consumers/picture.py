@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
-from loadgen.report.style import picture_style
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
@@ -96,5 +95,5 @@ def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
         Chart("Requests that wait for permits", waiting, bands=bands),
     ]
     path = out / "regex-consumers.svg"
-    write_picture(path, picture(charts, picture_style(), columns=1))
+    write_picture(path, picture(charts, columns=1))
     return [path]

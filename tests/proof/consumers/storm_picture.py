@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
-from loadgen.report.style import picture_style
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def draw(storms: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
         back.append(Chart(f"{what}: attached", lines, Unit.SHARE, span=span))
         asked.append(Chart("Lists asked for a second", rates, log=True, span=span))
     path = out / "client-storm.svg"
-    write_picture(path, picture([*back, *asked], picture_style()))
+    write_picture(path, picture([*back, *asked]))
     return [path]
 
 

@@ -21,12 +21,13 @@ import pyarrow.parquet as pq
 from benchmarks.processes import ROOT
 from loadgen.places.server_process import running_server
 from loadgen.results.questions import QUERIES
-from loadgen.results.results import Results, register_in_spark, spark_rows
+from loadgen.results.results import Results
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import open_corpus
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster
+from tests.support.runs.in_spark import register_in_spark, spark_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

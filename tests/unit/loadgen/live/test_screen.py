@@ -15,7 +15,7 @@ from loadgen.engine.totals import (
     percentile,
     seconds_of,
 )
-from loadgen.live.screen import COLUMNS, ROWS, WINDOW_SECONDS, Pulse, ServerRows, screen
+from loadgen.live.screen import COLUMNS, ROWS, WINDOW_SECONDS, Pulse, screen, server_lines
 from loadgen.places.sampling import Samples
 
 GROUPS = ("a-1", "b", "c", "d", "e", "f", "g")
@@ -48,9 +48,8 @@ def lines_of(
 ) -> list[str]:
     pulse = Pulse(lambda: 0.0)
     pulse.add(counters)
-    rows = None if watch is None else ServerRows(watch, now=lambda: 0.0)
     clients = dict.fromkeys(GROUPS[:groups], 10)
-    return screen(title, "connecting", clients, pulse, rows).plain.splitlines()
+    return screen(title, "connecting", clients, pulse, watch).plain.splitlines()
 
 
 @pytest.mark.parametrize("watch", [None, watch_of(), FULL], ids=["none", "silent", "full"])
@@ -95,16 +94,12 @@ def test_what_a_server_does_not_tell_is_left_out() -> None:
 
 def test_the_growth_of_processor_time_is_what_keeps_processors_busy() -> None:
     # Given
-    moment = 0.0
     watch = watch_of(process_cpu_seconds_total=3.0)
-    rows = ServerRows(watch, now=lambda: moment)
-    list(rows.lines())
     # When
-    moment = 2.0
     for process in watch.processes:
         watch.add(process, 2.0, {"process_cpu_seconds_total": 4.5})
     # Then
-    assert [line.plain.split()[1:] for line in rows.lines()] == [["CPU", "0.75"]] * 2
+    assert [line.plain.split()[1:] for line in server_lines(watch)] == [["CPU", "0.75"]] * 2
 
 
 def test_clients_of_one_group_have_one_line() -> None:

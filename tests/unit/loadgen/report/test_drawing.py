@@ -17,7 +17,6 @@ from loadgen.report.charts import (
     thin,
 )
 from loadgen.report.drawing import MOST_POINTS, picture, render
-from loadgen.report.style import picture_style
 from loadgen.results.units import Unit
 
 HOSTILE = '<script>alert("x")</script>&\x00\x1b'
@@ -59,7 +58,7 @@ def test_words_from_a_run_are_escaped_wherever_they_stand() -> None:
         x_title=HOSTILE,
         y_title=HOSTILE,
     )
-    text = picture([chart, Bars(HOSTILE, [Bar(HOSTILE, [(1, "good")], HOSTILE)])], picture_style())
+    text = picture([chart, Bars(HOSTILE, [Bar(HOSTILE, [(1, "good")], HOSTILE)])])
     ET.fromstring(text)
     assert "<script" not in text
 
@@ -93,7 +92,7 @@ def test_refusals_are_rings_and_lines_have_dashes_beside_their_colours() -> None
 
 
 def test_a_picture_is_light_and_dark_without_variables() -> None:
-    text = picture([CHARTS[0]] * 3, picture_style(), columns=2)  # type: ignore[list-item]
+    text = picture([CHARTS[0]] * 3, columns=2)  # type: ignore[list-item]
     assert "var(" not in text
     assert "light-dark(" not in text
     assert text.count("@media (prefers-color-scheme: dark)") == 1

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadgen.results.questions import QUERIES
-from loadgen.results.results import Results, register_in_spark, spark_rows
+from loadgen.results.results import Results
 from loadgen.spark.session import SparkSettings, spark_session
+from tests.support.runs.in_spark import register_in_spark, spark_rows
 from tests.support.runs.recorded_run import event, record_run, request, sample
 
 if TYPE_CHECKING:

@@ -220,7 +220,7 @@ def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -
     readme = (tmp_path / "README.md").read_text()
     summary = json.loads((tmp_path / "summary.json").read_text())
     fine = level is Level.FINE
-    assert (verdict.level, verdict.exit_code) == (level, level.value[0])
+    assert (verdict.level, verdict.exit_code) == (level, level.exit_code)
     assert any(sentence in each for each in failures) is not fine
     assert int(suites.attrib["failures"]) == len(failures)
     assert readme.startswith(f"# {'✓' if fine else '✗'} scenario: {verdict.word}\n")
@@ -235,8 +235,8 @@ def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("level", Level)
 def test_the_worst_finding_is_the_verdict(level: Level) -> None:
-    found = [Finding(each, "it is so", "it") for each in Level if each.rank <= level.rank]
-    assert Verdict(found).exit_code is level.value[0]
+    found = [Finding(each, "it", "it is so") for each in Level if each.rank <= level.rank]
+    assert Verdict(found).exit_code is level.exit_code
     assert Verdict(found[::-1]).level is level
 
 
