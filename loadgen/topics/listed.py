@@ -132,13 +132,12 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("partitions"), "partitions", partitions)
 
 
-def _namespaces(rows: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _namespaces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield the sorted rows of each namespace."""
     names = rows.column("namespace").combine_chunks()
     tenants = pc.list_element(pc.split_pattern(names, "/", max_splits=1), 0)
     columns = [tenants, *(rows.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
     (whole,) = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks().to_batches()
-    runs = pc.run_end_encode(names)
-    ends = [0, *runs.run_ends.to_pylist()]
-    for name, (start, end) in zip(runs.values.to_pylist(), pairwise(ends), strict=True):
-        yield name, whole.slice(start, end - start)
+    ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
+    for start, end in pairwise(ends):
+        yield whole.slice(start, end - start)
