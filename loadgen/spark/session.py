@@ -36,7 +36,7 @@ from loadgen.spark.settings import EVERYWHERE
 from server.module_names import python_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _LOG_LINES_SHOWN = 20
 _STOP_SECONDS = 10.0
@@ -151,7 +151,7 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
     elif own := os.environ.get("PYSPARK_PYTHON"):
         variables["PYSPARK_PYTHON"] = own
     if _STARTED_BY_SPARK_SUBMIT not in os.environ:
-        variables["JAVA_HOME"] = str(find_java(os.environ, directory).home)
+        variables["JAVA_HOME"] = str(find_java(os.environ, directory))
     return variables
 
 
@@ -162,40 +162,35 @@ def _running_session(
     """Launch the JVM with its output in ``log`` and hold a session on it."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
-    with _one_sentence(), _launches_noted() as launched, _ended_by_ctrl_c(launched):
-        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
-    try:
-        # Inside: the text of a Java exception has to be fetched while the JVM lives.
-        with _one_sentence(), _session(conf, gateway) as session:
+    # Outside of the sentence: the text of a Java exception has to be fetched while the JVM lives.
+    with ExitStack() as ends, _one_sentence():
+        with _killed_by_ctrl_c():
+            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+            ends.callback(_stop_gateway, gateway)
+            context = SparkContext(conf=conf, gateway=gateway)
+        try:
+            with uninterrupted():
+                session = SparkSession(context)
             yield session
-    finally:
-        with interrupts_deferred():
-            _stop_gateway(gateway)
+        except KeyboardInterrupt:
+            if gateway.proc is not None:
+                context._jsc = None  # Nobody waits for a JVM that has nothing to keep.
+                gateway.proc.kill()
+            raise
+        finally:
+            with interrupts_deferred():
+                context.stop()
 
 
 @contextmanager
-def _session(conf: SparkConf, gateway: Any) -> Iterator[SparkSession]:  # noqa: ANN401
-    """Hold a session on a JVM that runs."""
-    processes = [] if gateway.proc is None else [gateway.proc]
-    with _ended_by_ctrl_c(processes):
-        context = SparkContext(conf=conf, gateway=gateway)
-    try:
-        with uninterrupted():
-            session = SparkSession(context)
-        yield session
-    except KeyboardInterrupt:
-        if processes:
-            context._jsc = None  # Nobody waits for a JVM that has nothing to keep.
-            processes[0].kill()
-        raise
-    finally:
-        with interrupts_deferred():
-            context.stop()
+def _killed_by_ctrl_c() -> Iterator[None]:
+    """Let a Ctrl-C kill the JVM that a block starts and waits for.
 
+    A launch hands its process out only when the JVM is up, so it is noted when it begins.
 
-@contextmanager
-def _launches_noted() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Note the process of a launch, which hands it out only when the JVM is up."""
+    Raises:
+        KeyboardInterrupt: There was one.
+    """
     launched: list[subprocess.Popen[bytes]] = []
     start = java_gateway.Popen
 
@@ -203,23 +198,11 @@ def _launches_noted() -> Iterator[list[subprocess.Popen[bytes]]]:
         launched.append(start(*arguments, **options))
         return launched[-1]
 
-    with patch.object(java_gateway, "Popen", noted):
-        yield launched
-
-
-@contextmanager
-def _ended_by_ctrl_c(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Let a Ctrl-C kill the JVM that a block waits for.
-
-    Raises:
-        KeyboardInterrupt: There was one.
-    """
-
     def kill() -> None:
-        for process in processes:
+        for process in launched:
             process.kill()
 
-    with interrupts_deferred(kill) as interrupts:
+    with patch.object(java_gateway, "Popen", noted), interrupts_deferred(kill) as interrupts:
         try:
             yield
         except Exception:
@@ -243,6 +226,7 @@ def _one_sentence() -> Iterator[None]:
         ) from error
 
 
+@interrupts_deferred()
 def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
     """End the JVM that was started here; one that spark-submit started is left to it."""
     process: subprocess.Popen[bytes] | None = gateway.proc
@@ -251,10 +235,8 @@ def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
     gateway.shutdown()
     SparkContext._gateway = None
     SparkContext._jvm = None
-    if process.stdin is not None:
-        process.stdin.close()  # the JVM ends when its input does
     try:
-        process.wait(_STOP_SECONDS)
+        process.communicate(timeout=_STOP_SECONDS)  # the JVM ends when its input does
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -89,13 +89,12 @@ def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
     """
     try:
         yield
-    except AdminRefusedError as error:
-        raise LoadgenError(
-            f"{what} at {where} was refused with HTTP {error.status}: {error.reason}"
-        ) from error
-    except AdminTimeoutError as error:
-        raise LoadgenError(f"{what} took too long; is the server busy?") from error
-    except AdminUnreachableError as error:
-        raise LoadgenError(f"{error}; is the server running?") from error
     except AdminError as error:
-        raise LoadgenError(str(error)) from error
+        said = str(error)
+        if isinstance(error, AdminRefusedError):
+            said = f"{what} at {where} was refused with HTTP {error.status}: {error.reason}"
+        elif isinstance(error, AdminTimeoutError):
+            said = f"{what} took too long; is the server busy?"
+        elif isinstance(error, AdminUnreachableError):
+            said = f"{error}; is the server running?"
+        raise LoadgenError(said) from error

@@ -83,14 +83,13 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
 def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[Entry]:
     """Write one of the files of a corpus and return the manifest entries of its namespaces."""
     namespaces = plan_parts(plan, parts)[part]
-    rows = ((namespace.name, namespace_rows(plan, namespace)) for namespace in namespaces)
-    return write_part_file(directory, part, rows)
+    return write_part_file(directory, part, (namespace_rows(plan, one) for one in namespaces))
 
 
 def write_part_file(
-    directory: Path, part: int, namespaces: Iterable[tuple[str, pa.RecordBatch]]
+    directory: Path, part: int, namespaces: Iterable[pa.RecordBatch]
 ) -> list[Entry]:
-    """Write a file of namespaces, each with its rows in order, and return their manifest entries.
+    """Write a file of namespaces, the rows of each in order, and return their manifest entries.
 
     Row groups hold whole namespaces while those are small. Memory is bounded by a row group and
     a namespace.
@@ -107,8 +106,8 @@ def write_part_file(
             pending.clear()
 
     with pq.ParquetWriter(unfinished, TOPIC_SCHEMA, compression="zstd") as writer:
-        for name, rows in namespaces:
-            entries.append((name, namespace_entry(rows.column("topic"))))
+        for rows in namespaces:
+            entries.append((rows["namespace"][0].as_py(), namespace_entry(rows["topic"])))
             if sum(map(len, pending)) + len(rows) > ROW_GROUP_ROWS:
                 flush()
             pending.append(rows)

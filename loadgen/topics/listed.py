@@ -8,9 +8,10 @@ the corpus. Memory is bounded by a piece and a bucket, whichever executor runs t
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -20,10 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.topics.corpus import Corpus, replacing, write_part_file
-from loadgen.topics.lists import batches_of, checked, pieces_of, require_topics
+from loadgen.topics.lists import pieces_of, require_topics, rows_of
 from loadgen.topics.manifest import write_manifest
 from loadgen.topics.rows import TOPIC_SCHEMA
-from proto.invalid_rows import MAX_TOLD_ROWS, InvalidRows
+from proto.invalid_rows import InvalidRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,17 +38,6 @@ BUCKET_ROWS = 500_000
 """Topics of a bucket, where namespaces are much smaller."""
 MOST_BUCKETS = 1_000
 _SCRATCH = ".scratch"
-
-
-@dataclass
-class _Dealt:
-    """The result of reading one piece: its lines, its topics, and those that are invalid."""
-
-    piece: int
-    lines: int = 0
-    rows: int = 0
-    invalid: int = 0
-    told: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -80,8 +70,10 @@ def write_listed_corpus(
     with replacing(out) as directory:
         scratch = directory / _SCRATCH
         scratch.mkdir()
-        dealt = list(executors[0](partial(deal_piece, pieces, buckets, scratch), len(pieces)))
-        invalid = _invalid_rows(path, pieces, dealt)
+        dealt = executors[0](partial(deal_piece, path, pieces, buckets, scratch), len(pieces))
+        invalid = InvalidRows(path)
+        for _, found in sorted(dealt, key=itemgetter(0)):
+            invalid.include(found)
         require_topics(path, invalid, skip_invalid=skip_invalid)
         written = list(executors[1](partial(write_bucket, scratch, directory), buckets))
         shutil.rmtree(scratch)
@@ -92,17 +84,14 @@ def write_listed_corpus(
     return ListedCorpus(Corpus(out, manifest), duplicates, invalid)
 
 
-def deal_piece(pieces: Sequence[Piece], buckets: int, scratch: Path, number: int) -> list[_Dealt]:
+def deal_piece(
+    path: Path, pieces: Sequence[Piece], buckets: int, scratch: Path, number: int
+) -> list[tuple[int, InvalidRows]]:
     """Read one piece and write its rows to files of the buckets that they belong to."""
-    dealt = _Dealt(number)
-    for count, (first, batch) in enumerate(batches_of(pieces[number])):
-        looked_at = checked(batch, first)
-        dealt.lines += len(batch)
-        dealt.rows += looked_at.named
-        dealt.invalid += len(looked_at.invalid)
-        dealt.told += looked_at.invalid[: MAX_TOLD_ROWS - len(dealt.told)]
-        _deal(looked_at.rows, buckets, scratch, f"{number:05d}-{count:05d}")
-    return [dealt]
+    invalid = InvalidRows(path)
+    for count, rows in enumerate(rows_of([pieces[number]], invalid)):
+        _deal(rows, buckets, scratch, f"{number:05d}-{count:05d}")
+    return [(number, invalid)]
 
 
 def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
@@ -114,20 +103,6 @@ def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
     for bucket in np.unique(place):
         part = rows.filter(pa.array(place == bucket))
         pq.write_table(part, scratch / f"{bucket:05d}-{suffix}.parquet", compression="lz4")
-
-
-def _invalid_rows(path: Path, pieces: Sequence[Piece], dealt: Sequence[_Dealt]) -> InvalidRows:
-    """Return what is invalid, with the numbers of lines or rows counted through each file."""
-    invalid = InvalidRows(path)
-    before = 0
-    for one in sorted(dealt, key=lambda each: each.piece):
-        piece = pieces[one.piece]
-        # Pieces of Parquet know the numbers of their rows.
-        before = 0 if piece.parquet or piece.start == 0 else before
-        invalid.rows += one.rows
-        invalid.add(one.invalid, (f"{piece.place} {before + n}: {said}" for n, said in one.told))
-        before += one.lines
-    return invalid
 
 
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
@@ -157,13 +132,12 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("partitions"), "partitions", partitions)
 
 
-def _namespaces(rows: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
+def _namespaces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Yield the sorted rows of each namespace."""
     names = rows.column("namespace").combine_chunks()
     tenants = pc.list_element(pc.split_pattern(names, "/", max_splits=1), 0)
     columns = [tenants, *(rows.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
     (whole,) = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks().to_batches()
-    runs = pc.run_end_encode(names)
-    ends = [0, *runs.run_ends.to_pylist()]
-    for name, (start, end) in zip(runs.values.to_pylist(), pairwise(ends), strict=True):
-        yield name, whole.slice(start, end - start)
+    ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
+    for start, end in pairwise(ends):
+        yield whole.slice(start, end - start)

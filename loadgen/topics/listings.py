@@ -96,15 +96,15 @@ async def _written(
 ) -> list[Entry]:
     """Write namespaces that have topics into files of some size."""
     entries: list[Entry] = []
-    pending: list[tuple[str, pa.RecordBatch]] = []
+    pending: list[pa.RecordBatch] = []
     topics = files = 0
     for end in range(NAMESPACES_AT_ONCE, len(names) + NAMESPACES_AT_ONCE, NAMESPACES_AT_ONCE):
         some = names[end - NAMESPACES_AT_ONCE : end]
-        found = await asyncio.gather(*(reader.rows(name) for name in some))
-        pending += [(name, rows) for name, rows in zip(some, found, strict=True) if len(rows)]
+        found = await asyncio.gather(*map(reader.rows, some))
+        pending += filter(len, found)
         topics += sum(map(len, found))
         on_topics(topics)
-        waiting = sum(len(rows) for _, rows in pending)
+        waiting = sum(map(len, pending))
         if waiting >= ROWS_PER_FILE or (waiting and end >= len(names)):
             entries += await asyncio.to_thread(write_part_file, directory, files, pending)
             files, pending = files + 1, []
@@ -141,15 +141,14 @@ class _Reader:
         partitions = {base: last[base] + 1 for base in partitioned & last.keys()}
         self.without_partitions += len(partitioned - partitions.keys())
         properties = await self._properties_of(set(bases)) if self.properties else {}
-        found = [sorted(properties.get(base, {}).items()) for base in bases]
-        columns = [
-            pa.repeat(pa.scalar(namespace.tenant), len(topics)),
-            pa.repeat(pa.scalar(name), len(topics)),
-            pa.array(topics, pa.string()),
-            pa.array([partitions.get(base, 0) for base in bases], pa.int32()),
-            pa.array(found, TOPIC_SCHEMA.field("properties").type),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
+        columns = {
+            "tenant": [namespace.tenant] * len(topics),
+            "namespace": [name] * len(topics),
+            "topic": topics,
+            "partitions": [partitions.get(base, 0) for base in bases],
+            "properties": [sorted(properties.get(base, {}).items()) for base in bases],
+        }
+        return pa.RecordBatch.from_pydict(columns, TOPIC_SCHEMA)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
         """Return the properties of topics, by their names without partition."""

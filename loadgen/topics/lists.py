@@ -6,8 +6,8 @@ at once; what it does not recognize is looked at one by one, as :mod:`proto.name
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
 from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 PIECE_BYTES = 32 * 1024 * 1024
@@ -42,7 +42,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LOOKED_AT_BYTES = 8_000
 """Of a file, to see whether it is text."""
 _BATCH_ROWS = 50_000
-_BYTES_PER_LINE = 80
 # ASCII without spaces; everything else is looked at one by one.
 _USUAL = r"^(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[!-.0-~]+$"
 _PARTITION = rf"^(?P<base>.*){PARTITION_SEPARATOR}(?P<index>0|[1-9][0-9]{{0,4}})$"
@@ -51,14 +50,14 @@ _LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a list: the lines that begin in a range of bytes, or one row group.
+    """A part of a list: whole lines, or one row group.
 
     Attributes:
         place: What its rows are called to people, before their numbers.
         start: The first byte, or the number of the row group.
         end: The byte behind the last, or the row group behind it.
-        rows: How many topics it has, for texts a guess.
-        first: The number of its first row in the file; of a text in its piece.
+        rows: How many topics it has, blank lines and comments included.
+        first: The number of its first row in the file.
     """
 
     file: Path
@@ -67,37 +66,21 @@ class Piece:
     start: int
     end: int
     rows: int
-    first: int = 1
+    first: int
 
 
-@dataclass(frozen=True)
-class CheckedRows:
-    """The topics of a batch.
-
-    Attributes:
-        rows: Valid ones, in the schema ``CHECKED``, in no order.
-        named: How many there are, invalid ones included.
-        invalid: Number and what is wrong, of those.
-    """
-
-    rows: pa.Table
-    named: int
-    invalid: list[tuple[int, str]]
-
-
-def rows_of(path: Path, invalid: InvalidRows) -> Iterator[pa.Table]:
-    """Yield the valid topics of a list, in the schema ``CHECKED``, and count the others.
+def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
+    """Yield the valid topics of pieces, in the schema ``CHECKED``, and count the others.
 
     Raises:
-        UsageError: It cannot be read, or is no list.
+        UsageError: They cannot be read.
     """
-    for piece in pieces_of(path, sys.maxsize):
+    for piece in pieces:
         for first, batch in batches_of(piece):
-            looked_at = checked(batch, first)
-            invalid.rows += looked_at.named
-            told = (f"{piece.place} {number}: {said}" for number, said in looked_at.invalid)
-            invalid.add(len(looked_at.invalid), told)
-            yield looked_at.rows
+            rows, named, wrong = checked(batch, first)
+            invalid.rows += named
+            invalid.add(len(wrong), (f"{piece.place} {number}: {said}" for number, said in wrong))
+            yield rows
 
 
 def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
@@ -128,7 +111,7 @@ def _beginning(path: Path) -> bytes:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def pieces_of(path: Path, piece_bytes: int = PIECE_BYTES) -> list[Piece]:
+def pieces_of(path: Path) -> list[Piece]:
     """Return the pieces of a text, a Parquet file, or a folder of such files named ``*.parquet``.
 
     Raises:
@@ -137,17 +120,17 @@ def pieces_of(path: Path, piece_bytes: int = PIECE_BYTES) -> list[Piece]:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"{path} is a folder without Parquet files (*.parquet).")
-    place = "{}, " if path.is_dir() else ""
-    return [one for file in files for one in _pieces(file, place.format(file.name), piece_bytes)]
+    prefix = "{}, " if path.is_dir() else ""
+    return [one for file in files for one in _pieces(file, prefix.format(file.name))]
 
 
-def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
+def _pieces(file: Path, prefix: str) -> Iterator[Piece]:
+    first = 1
     if is_parquet(file):
         with opened(file) as parquet:
             columns, groups = parquet.schema_arrow, parquet.metadata
         if "topic" not in (each.name for each in columns if each.type in _STRINGS):
             raise UsageError(f"{file} has no column `topic` of text.")
-        first = 1
         for group in range(groups.num_row_groups):
             rows = groups.row_group(group).num_rows
             yield Piece(file, True, f"{prefix}row", group, group + 1, rows, first)
@@ -155,10 +138,12 @@ def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
         return
     if b"\0" in _beginning(file):
         raise UsageError(f"{file} is neither Parquet nor UTF-8 text.")
-    size = file.stat().st_size
-    for start in range(0, size, piece_bytes):
-        end = min(size, start + piece_bytes)
-        yield Piece(file, False, f"{prefix}line", start, end, (end - start) // _BYTES_PER_LINE)
+    with file.open("rb") as text:
+        while some := text.read(PIECE_BYTES):
+            some += text.readline()
+            end, rows = text.tell(), some.count(b"\n")
+            yield Piece(file, False, f"{prefix}line", end - len(some), end, rows, first)
+            first += rows
 
 
 def opened(file: Path) -> pq.ParquetFile:
@@ -182,7 +167,9 @@ def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
-    lines = _lines(piece)
+    with piece.file.open("rb") as file:
+        file.seek(piece.start)
+        lines = BytesIO(file.read(piece.end - piece.start))
     while names := [_name_in(line) for line in islice(lines, _BATCH_ROWS)]:
         yield _as_read({"topic": pa.array(names, pa.binary())})
 
@@ -192,19 +179,6 @@ def _as_read(columns: dict[str, pa.Array]) -> pa.RecordBatch:
     return pa.record_batch(
         {name: columns.get(name, nothing).cast(kind) for name, kind in _READ.items()}
     )
-
-
-def _lines(piece: Piece) -> Iterator[bytes]:
-    with piece.file.open("rb") as file:
-        if piece.start:
-            file.seek(piece.start - 1)
-            file.readline()  # a line belongs to the piece that it begins in
-        at = file.tell()
-        for line in file:
-            if at >= piece.end:
-                return
-            at += len(line)
-            yield line
 
 
 def _name_in(line: bytes) -> bytes | None:
@@ -225,8 +199,11 @@ def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
 # -- Names ----------------------------------------------------------------------------------------
 
 
-def checked(batch: pa.RecordBatch, first: int) -> CheckedRows:
+def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tuple[int, str]]]:
     """Look at the names of a batch; a partitioned topic without its partitions becomes these.
+
+    Returns the valid ones in the schema ``CHECKED``, in no order; how many names there are, invalid
+    ones included; and of those the number and what is wrong.
 
     Args:
         batch: As :func:`batches_of` yields it.
@@ -242,7 +219,7 @@ def checked(batch: pa.RecordBatch, first: int) -> CheckedRows:
         except InvalidNameError as error:
             invalid.append((first + place, str(error)))
     tables = [_taken_apart(batch.filter(usual)), pa.Table.from_pylist(odd, schema=CHECKED)]
-    return CheckedRows(pa.concat_tables(tables), pc.sum(named).as_py() or 0, invalid)
+    return pa.concat_tables(tables), pc.sum(named).as_py() or 0, invalid
 
 
 def _usual(batch: pa.RecordBatch) -> pa.Array:

@@ -10,22 +10,21 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SAVE_SECONDS = 1.0
 
 
 class LoadState:
-    """The part of one source that is in one server.
+    """How much of one source is in one server; a block that does the load ends with it.
 
-    Bound: the numbers of topics beyond the first that is not in, which are as many as are under
-    way.
+    Bound: the numbers of items beyond the first that is not in, which are as many as are under way.
 
     Args:
         source: What is loaded.
@@ -35,8 +34,7 @@ class LoadState:
             else that is forgotten.
 
     Attributes:
-        files: Names of the files that are in.
-        topics: So many topics, from the first on, are in.
+        done: So many items (files, or topics), from the first on, are in.
 
     Raises:
         UsageError: What is there to resume is of another load, or no such file.
@@ -44,55 +42,52 @@ class LoadState:
 
     def __init__(self, source: Path, admin_url: str, way: str, *, resume: bool = False) -> None:
         self.path = source.resolve().with_name(f".{source.resolve().name}.loading.json")
-        self._of: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "way": way}
-        self._of |= {"source": _fingerprint(source), "admin_url": admin_url}
+        self._of = {"schema_version": SCHEMA_VERSION, "way": way, "admin_url": admin_url}
+        self._of["source"] = _fingerprint(source)
         self._saved_at = 0.0
         self._beyond: set[int] = set()
-        self.files: set[str] = set()
-        self.topics = 0
+        self.done = 0
         if not resume:
-            self.forget()
+            self._forget()
         elif self.path.exists():
-            self._take_over()
+            self.done = self._done_before()
 
-    def _take_over(self) -> None:
+    def _done_before(self) -> int:
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
-            self.files, self.topics = set(content["files"]), int(content["topics"])
+            other = [name for name, value in self._of.items() if content[name] != value]
+            if not other:
+                return int(content["done"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             said = f"{self.path} cannot be read ({error})"
             raise UsageError(f"{said}: load without --resume") from None
-        for name, value in self._of.items():
-            if (other := content.get(name)) != value:
-                said = f"{self.path} is of a load with another {name.replace('_', ' ')}"
-                raise UsageError(f"{said} ({str(other)[:80]!r}): load without --resume")
+        said = f"{self.path} is of a load with another {other[0].replace('_', ' ')}"
+        raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load without --resume")
 
-    def file_done(self, name: str) -> None:
-        """Note that a file is in."""
-        self.files.add(name)
-        self.save()
-
-    def topic_done(self, number: int) -> None:
-        """Note that a topic is in, in any order; written about once a second."""
+    def item_done(self, number: int) -> None:
+        """Note that an item is in, in any order; written about once a second."""
         self._beyond.add(number)
-        while self.topics in self._beyond:
-            self._beyond.remove(self.topics)
-            self.topics += 1
+        while self.done in self._beyond:
+            self._beyond.remove(self.done)
+            self.done += 1
         if time.monotonic() - self._saved_at >= SAVE_SECONDS:
-            self.save()
+            self._save()
 
-    def save(self) -> None:
+    def __enter__(self) -> LoadState:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._forget() if kind is None else self._save()
+
+    def _save(self) -> None:
         """Write the file, which is whole at every moment; where nothing may be written, do not."""
-        if not os.access(self.path.parent, os.W_OK):
-            return
-        content = {**self._of, "files": sorted(self.files), "topics": self.topics}
-        unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        unfinished.write_text(f"{json.dumps(content)}\n", encoding="utf-8")
-        unfinished.replace(self.path)
-        self._saved_at = time.monotonic()
+        if self.done and os.access(self.path.parent, os.W_OK):
+            unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+            unfinished.write_text(f"{json.dumps({**self._of, 'done': self.done})}\n", "utf-8")
+            unfinished.replace(self.path)
+            self._saved_at = time.monotonic()
 
-    def forget(self) -> None:
-        """Remove the file: the load is complete, or begins anew."""
+    def _forget(self) -> None:
         with suppress(PermissionError):
             self.path.unlink(missing_ok=True)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
 
 from client.admin.errors import AdminRefusedError
 from client.admin.rest import NOT_SERVED
@@ -77,26 +78,38 @@ async def load_by_import(
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
     """
-    where = shown_url(admin_url)
-    state = LoadState(path, where, "import", resume=resume)
-    resumed = len(state.files)
-    todo = iter([file for file in _files(path) if file.name not in state.files])
-    started, total = time.perf_counter(), Counter(topics=0, namespaces=0, skipped=0)
+    started, where, total = (
+        time.perf_counter(),
+        shown_url(admin_url),
+        _Imported(topics=0, namespaces=0),
+    )
+    with LoadState(path, where, "import", resume=resume) as state:
+        resumed = state.done
+        todo = islice(enumerate(_files(path)), resumed, None)
 
-    async def import_files() -> None:
-        for file in todo:
-            with admin_errors(f"The import of {file}", where):
-                answer = await _import(admin, file, skip_invalid=skip_invalid)
-            total.update(_counts(answer, file, where))
-            state.file_done(file.name)
-            on_topics(total["topics"])
+        async def import_files() -> None:
+            for number, file in todo:
+                with admin_errors(f"The import of {file}", where):
+                    found = await _import(admin, file, where, skip_invalid=skip_invalid)
+                total.topics += found.topics
+                total.namespaces += found.namespaces
+                total.skipped += found.skipped
+                state.item_done(number)
+                on_topics(total.topics)
 
-    with admin_errors(f"The import of {path}", where):
-        async with admin_of(admin_url, IMPORT_SECONDS) as admin:
-            await side_by_side(IMPORTS_AT_ONCE, import_files)
-    state.forget()
-    seconds, (topics, namespaces, skipped) = time.perf_counter() - started, total.values()
-    return Loaded(topics, namespaces, seconds, skipped=skipped, resumed=resumed)
+        with admin_errors(f"The import of {path}", where):
+            async with admin_of(admin_url, IMPORT_SECONDS) as admin:
+                await side_by_side(IMPORTS_AT_ONCE, import_files)
+    seconds, skipped = time.perf_counter() - started, total.skipped
+    return Loaded(total.topics, total.namespaces, seconds, skipped=skipped, resumed=resumed)
+
+
+class _Imported(BaseModel):
+    """The counts of what a broker has imported: topics, namespaces, invalid topics left out."""
+
+    topics: int
+    namespaces: int
+    skipped: int = 0
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -105,28 +118,22 @@ def _files(path: Path) -> tuple[Path, ...]:
     return open_corpus(path).files if path.is_dir() else (path,)
 
 
-async def _import(admin: PulsarAdmin, file: Path, *, skip_invalid: bool) -> dict[str, Any]:
+async def _import(admin: PulsarAdmin, file: Path, where: str, *, skip_invalid: bool) -> _Imported:
     try:
-        return await admin.floodgate.import_topics(str(file), skip_invalid=skip_invalid)
+        answer = await admin.floodgate.import_topics(str(file), skip_invalid=skip_invalid)
     except AdminRefusedError as error:
         if error.status in _NOT_FOUND and error.reason.startswith(NOT_SERVED):
             raise LoadgenError(f"{error.reason}: a Pulsar cannot import; add --rest.") from error
         raise
-
-
-def _counts(answer: dict[str, Any], file: Path, where: str) -> dict[str, int]:
-    """Return topics, namespaces and topics left out, as a broker tells them of one file."""
     try:
-        told = {"skipped": 0, **answer}
-        counts = {name: int(told[name]) for name in ("topics", "namespaces", "skipped")}
-        float(answer["seconds"])
-    except (KeyError, TypeError, ValueError) as error:
+        found = _Imported.model_validate(answer)
+    except ValidationError as error:
         raise LoadgenError(f"{where} answered {answer!r}, which is no import result.") from error
-    topics, expected = counts["topics"], parquet_rows(file) if is_parquet(file) else None
-    if expected not in (None, topics + counts["skipped"]):
-        said = f"{file} holds {expected} topics, but the server says it imported {topics}."
+    expected = parquet_rows(file) if is_parquet(file) else None
+    if expected not in (None, found.topics + found.skipped):
+        said = f"{file} holds {expected} topics, but the server says it imported {found.topics}."
         raise LoadgenError(said, ExitCode.CORRECTNESS)
-    return counts
+    return found
 
 
 async def load_by_rest(
@@ -143,20 +150,14 @@ async def load_by_rest(
     Raises:
         LoadgenError: The server refused something, or is not there.
     """
-    started = time.perf_counter()
-    skipped = InvalidRows(path)
+    started, skipped = time.perf_counter(), InvalidRows(path)
     topics = read_topics(path, skipped if skip_invalid else None)
-    state = LoadState(path, shown_url(admin_url), "rest", resume=resume)
-    resumed = state.topics
-    with admin_errors(f"Loading {path}"):
-        async with admin_of(admin_url, CALL_SECONDS) as admin:
-            loader = TopicLoader(admin, concurrency)
-            try:
-                await loader.load(topics, on_topics, resumed, state.topic_done)
-            except BaseException:
-                state.save()
-                raise
-    state.forget()
+    with LoadState(path, shown_url(admin_url), "rest", resume=resume) as state:
+        resumed = state.done
+        with admin_errors(f"Loading {path}"):
+            async with admin_of(admin_url, CALL_SECONDS) as admin:
+                loader = TopicLoader(admin, concurrency)
+                await loader.load(topics, on_topics, resumed, state.item_done)
     seconds, retries = time.perf_counter() - started, loader.retries.count
     counts = loader.names, len(loader.namespaces), seconds, loader.existing, skipped.count
     report = str(skipped) if skipped.count else ""
@@ -227,10 +228,8 @@ class TopicLoader:
 
     async def _prepare(self, namespace: NamespaceName) -> None:
         """Create a namespace, and its tenant, unless that was done."""
-        if namespace in self.namespaces:
-            return
+        tenant = namespace.tenant
         async with self._preparing:
-            tenant = namespace.tenant
             if tenant not in self._tenants:
                 await self._create(f"tenant {tenant}", self.admin.tenants.create, tenant)
                 self._tenants.add(tenant)

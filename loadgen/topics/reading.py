@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from loadgen.errors import UsageError
 from loadgen.topics.corpus import open_corpus, parquet_rows
-from loadgen.topics.lists import is_parquet, require_topics, rows_of
+from loadgen.topics.lists import is_parquet, pieces_of, require_topics, rows_of
 from proto.invalid_rows import InvalidRows
 from proto.names import TopicName
 
@@ -59,7 +59,7 @@ def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[Topi
     """
     count_names(path)
     invalid = InvalidRows(path) if skipped is None else skipped
-    for _ in rows_of(path, invalid):
+    for _ in rows_of(pieces_of(path), invalid):
         pass
     require_topics(path, invalid, skip_invalid=skipped is not None)
     return _topics(path)
@@ -72,7 +72,7 @@ def _topics(path: Path) -> Iterator[TopicToCreate]:
     then: one more than the last partition that is listed.
     """
     listed: dict[str, int] = {}
-    for rows in rows_of(path, InvalidRows(path)):
+    for rows in rows_of(pieces_of(path), InvalidRows(path)):
         columns = rows.select(["base", "index", "partitions", "properties"]).columns
         values = (column.to_pylist() for column in columns)
         for base, index, partitions, pairs in zip(*values, strict=True):
@@ -138,7 +138,7 @@ def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
     """
     sizes: dict[str, NamespaceSize] = {}
     invalid = InvalidRows(path)
-    for rows in rows_of(path, invalid):
+    for rows in rows_of(pieces_of(path), invalid):
         found = rows.filter(pc.starts_with(rows["topic"], "persistent://"))
         lengths = found.append_column("bytes", pc.binary_length(found["topic"]))
         counted = lengths.group_by("namespace").aggregate([("bytes", "count"), ("bytes", "sum")])

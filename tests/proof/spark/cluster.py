@@ -77,7 +77,7 @@ def _environment(out: Path) -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "HOME": str(out.resolve()),
         "SPARK_HOME": str(SPARK_HOME),
-        "JAVA_HOME": str(find_java(os.environ, out.resolve()).home),
+        "JAVA_HOME": str(find_java(os.environ, out.resolve())),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(out.resolve()),
         # A node's own Python, without any package of ours.

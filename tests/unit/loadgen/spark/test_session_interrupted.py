@@ -28,12 +28,16 @@ def _ctrl_c_is_heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, handler)
 
 
-def launched(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Put a process that does not end by itself in the JVM's place."""
-    process = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE)
-    gateway = SimpleNamespace(proc=process, shutdown=lambda: None)
-    monkeypatch.setattr(spark, "launch_gateway", lambda *_: gateway)
-    return process
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def launch(*_: object) -> SimpleNamespace:
+        processes.append(java_gateway.Popen(["sleep", "600"], stdin=subprocess.PIPE))
+        return SimpleNamespace(proc=processes[0], shutdown=lambda: None)
+
+    monkeypatch.setattr(spark, "launch_gateway", launch)
+    return processes
 
 
 def start() -> None:
@@ -61,11 +65,11 @@ def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    process = launched(monkeypatch)
+    processes = launched(monkeypatch)
 
     def context(**_: object) -> None:
         signal.raise_signal(signal.SIGINT)
-        process.wait()
+        processes[0].wait()
         raise Py4JNetworkError("the JVM has gone")
 
     monkeypatch.setattr(spark, "SparkContext", context)
@@ -73,13 +77,13 @@ def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         start()
     # Then
-    assert process.returncode == -signal.SIGKILL
+    assert processes[0].returncode == -signal.SIGKILL
 
 
 def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a context that waits for its JVM's end, unless that is forgotten; at its own end the
     # JVM is killed already, not only after the seconds that one has to end by itself
-    process = launched(monkeypatch)
+    processes = launched(monkeypatch)
 
     class Context:
         _jsc: Any = "alive"
@@ -89,7 +93,7 @@ def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def stop(self) -> None:
             assert self._jsc is None
-            assert process.wait(60) == -signal.SIGKILL
+            assert processes[0].wait(60) == -signal.SIGKILL
 
     def session(context: object) -> None:
         raise KeyboardInterrupt
@@ -100,4 +104,4 @@ def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         start()
     # Then
-    assert process.returncode == -signal.SIGKILL
+    assert processes[0].returncode == -signal.SIGKILL

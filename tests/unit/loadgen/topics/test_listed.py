@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -153,7 +154,7 @@ def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path
 def test_lines_of_a_text_in_pieces_are_numbered_through_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "pieces_of", lambda path: pieces_of(path, 40))
+    monkeypatch.setattr(lists, "PIECE_BYTES", 40)
     with pytest.raises(UsageError, match="line 9: 'one' is not a full topic name"):
         make(text(tmp_path, *["persistent://a/b/c"] * 8, "one"), tmp_path / "out")
 
@@ -173,10 +174,12 @@ def test_pieces_of_a_text_have_every_line_once(
     path = tmp_path_factory.mktemp("list") / "x"
     path.write_bytes(b"".join(line.replace(b"\0", b"0") + b"\n" for line in lines))
     (whole,) = pieces_of(path) or [None]
-    cut = pieces_of(path, piece_bytes)
+    with patch.object(lists, "PIECE_BYTES", piece_bytes):
+        cut = pieces_of(path)
     names = [names_in(piece) for piece in cut]
     assert [name for part in names for name in part] == (names_in(whole) if whole else [])
     assert sum(map(len, names)) == len(lines)
+    assert [piece.first for piece in cut] == [1 + sum(map(len, names[:n])) for n in range(len(cut))]
 
 
 def names_in(piece: Any) -> list[bytes | None]:
