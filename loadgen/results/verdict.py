@@ -102,12 +102,6 @@ class Verdict:
         return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {of} hold"
 
 
-def worst_code(verdicts: Sequence[Verdict]) -> ExitCode:
-    """Return what several runs exit with together: the worst, not the first that failed."""
-    levels = (each.level for each in verdicts)
-    return max(levels, key=lambda level: level.rank, default=Level.FINE).exit_code
-
-
 def verdict_of(results: Results) -> Verdict:
     """Judge a run by its tables."""
     groups = [group["name"] for group in results.document.get("clients", ())]

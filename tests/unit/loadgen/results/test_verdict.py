@@ -11,10 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadgen.errors import ExitCode
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
-from loadgen.results.verdict import Finding, Level, Verdict, verdict_of, worst_code
+from loadgen.results.verdict import Finding, Level, Verdict, verdict_of
 from tests.support.runs.recorded_run import GROUP, TASK, event, record_run, request, sample
 
 if TYPE_CHECKING:
@@ -238,15 +237,6 @@ def test_the_worst_finding_is_the_verdict(level: Level) -> None:
     found = [Finding(each, "it", "it is so") for each in Level if each.rank <= level.rank]
     assert Verdict(found).exit_code is level.exit_code
     assert Verdict(found[::-1]).level is level
-
-
-def test_the_worst_of_several_runs_is_their_code_whichever_came_first() -> None:
-    runs = [
-        Verdict([Finding(level, "", "")])
-        for level in (Level.FINE, Level.MISSED, Level.WRONG, Level.MISSED)
-    ]
-    assert worst_code(runs) is ExitCode.CORRECTNESS
-    assert worst_code([]) is ExitCode.PASSED
 
 
 @pytest.mark.parametrize(
