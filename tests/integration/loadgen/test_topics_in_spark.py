@@ -10,6 +10,7 @@ import pytest
 
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.data_source import register
 from loadgen.topics.executors import in_spark, in_this_process
 from loadgen.topics.listed import write_listed_corpus
 from loadgen.topics.plan import TopicPlan, TopicShape
@@ -65,6 +66,16 @@ def test_spark_makes_the_rows_of_one_process(
 def test_spark_reads_the_folder_of_a_corpus_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
     assert by_topic(spark.read.parquet(str(corpus.directory))) == as_maps(corpus)
+
+
+def test_the_data_source_has_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
+    expected = write_corpus(SKEWED, tmp_path / "process", 1, HERE)
+    register(spark)
+    frame = spark.read.format("floodgate_topics").options(
+        topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
+        partitions_of_frame=7,
+    ).load()  # fmt: skip
+    assert by_topic(frame) == as_maps(expected)
 
 
 def test_a_list_becomes_the_same_corpus_in_spark(spark: SparkSession, tmp_path: Path) -> None:
