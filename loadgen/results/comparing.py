@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ class Word(StrEnum):
     AGREE = "agree"
     DIFFER = "differ"
     OPEN = "not shown"
+    UNJUDGED = "not judged"
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,12 @@ class Row:
             _OF_ITS_MAKE
         )
 
+    @property
+    def unjudged(self) -> Row:
+        """The same, without a word about agreement."""
+        told = [each and replace(each, word=Word.UNJUDGED) for each in self.differences]
+        return replace(self, differences=told)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -226,7 +233,8 @@ def _rows(groups: Sequence[Sequence[FinishedRun]]) -> list[Row]:
     rows = []
     for name, unit, (first, *others) in table:
         differences = [_difference(unit, first, each, next(shared)) for each in others]
-        rows.append(Row(name, unit, [first, *others], [None, *differences]))
+        row = Row(name, unit, [first, *others], [None, *differences])
+        rows.append(row if row.counts else row.unjudged)
     return rows
 
 

@@ -89,6 +89,7 @@ WITH known AS (
   GROUP BY r.client, r.group, r.family, r.namespace
   UNION ALL
   SELECT DISTINCT e.client, e.group AS group, e.family, e.namespace, 0 AS listings FROM events e
+  WHERE e.client >= 0
 ), happened AS (
   SELECT client, min(CASE WHEN what = 'back' THEN value END) AS back_seconds,
     count_if(what = 'connection-lost') AS lost

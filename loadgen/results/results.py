@@ -81,6 +81,17 @@ def read_run(directory: Path) -> dict[str, Any]:
     return dict(found)
 
 
+def _require_parts(directory: Path, tasks: int) -> None:
+    """Refuse a run of which a task's rows are gone: each task writes a part of both tables."""
+    for table in ("requests", "events"):
+        parts = len(list(parts_of(directory, table)))
+        if parts < tasks:
+            raise RunDirectoryError(
+                f"{directory / table} has the rows of {parts} of {tasks} tasks: the run is no "
+                "longer whole; copy it again, or run the scenario again"
+            )
+
+
 class Results:
     """A run's tables, opened.
 
@@ -95,6 +106,8 @@ class Results:
         runs = [read_run(directory) for directory in directories]
         self.directory, self.run = directories[0], runs[0]
         self.columns: list[str] = []
+        for directory, run in zip(directories, runs, strict=True):
+            _require_parts(directory, len(run.get("tasks", ())))
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
         self.spill = self._spill.name
         self.connection = duckdb.connect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import judge, parse_expectations
@@ -13,7 +13,7 @@ from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.results.expectations import Judged
     from loadgen.results.results import Results
@@ -68,6 +68,9 @@ class Finding:
         return self.level is Level.FINE
 
 
+_UNEXPECTED = {Level.FINE: "a valid run", Level.MISSED: "too little was answered"}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """All findings on a run; its level is that of the worst."""
@@ -87,8 +90,10 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in a few words; without expectations a run is not passed, but valid."""
-        return "a valid run" if self.fine and not self.judged else self.level.words
+        """The verdict in a few words; without expectations none is passed, or missed."""
+        if self.judged or self.level not in _UNEXPECTED:
+            return self.level.words
+        return _UNEXPECTED[self.level]
 
     @property
     def fine(self) -> bool:
@@ -110,7 +115,7 @@ def verdict_of(results: Results) -> Verdict:
     findings = [
         *_answers(results),
         *_books(results),
-        *_whole(results.run),
+        *_whole(results),
         *_generator(results),
         *_answered(results, judged),
         *_expected(judged),
@@ -193,16 +198,19 @@ def _books(results: Results) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _whole(run: Mapping[str, Any]) -> Iterator[Finding]:
+def _whole(results: Results) -> Iterator[Finding]:
     """Yield whether it ran to its end."""
+    run = results.run
     aborted = run.get("aborted")
     if aborted:
         yield Finding(Level.MISSED, "end", f"{aborted} could no longer be met: it was ended early.")
         return
     ended = run.get("interrupted") or any(task.get("interrupted") for task in run.get("tasks", ()))
+    begun = results.value("SELECT count(DISTINCT client) FROM requests") if ended else 0
     yield _finding(
         bool(ended), Level.INTERRUPTED, "end",
-        "The run was interrupted: its figures are those of what had ended.",
+        "The run was interrupted: its figures are those of what had ended, of "
+        f"{plural(begun, 'client')} of {sum(task['clients'] for task in run.get('tasks', ()))}.",
         "It ran to its end.",
     )  # fmt: skip
 

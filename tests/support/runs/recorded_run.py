@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from loadgen.results.results import RUN_VERSION
-from loadgen.results.tables import write_table
+from loadgen.results.tables import TABLES, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,8 +61,10 @@ def record_run(
     tables = {"requests": requests, "events": events, "samples": samples}
     directory.mkdir(exist_ok=True)
     for name, rows in tables.items():
-        if rows:
-            write_table(str(directory), name, 0, {key: [r[key] for r in rows] for key in rows[0]})
+        for part, _ in enumerate(said.get("tasks", [TASK])):
+            own = rows if part == 0 else ()
+            columns = {key: [row.get(key) for row in own] for key in TABLES[name].names}
+            write_table(str(directory), name, part, columns)
     run = {
         "schema_version": RUN_VERSION, "run": "r", "name": "scenario", "tasks": [TASK],
         "document": {"clients": list(clients), **(document or {})}, **said,

@@ -148,7 +148,7 @@ def test_what_is_wrong_with_a_run_is_said_before_its_figures(
     places = [
         out.index(each)
         for each in (
-            ": expectations were missed",
+            ": too little was answered",
             "✗ Of 9 requests of steady.list none got an answer",
             "✓ No answer was wrong",
             "refused TooManyRequests 9",

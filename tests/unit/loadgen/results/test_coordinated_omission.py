@@ -92,8 +92,9 @@ def played(rate: float, seconds: float, server: StallingServer) -> Rows:
 def percentiles(rows: Rows) -> tuple[dict[str, Any], dict[str, Any]]:
     """Response and service percentiles, as a run's questions give them."""
     with tempfile.TemporaryDirectory() as folder:
+        run = record_run(Path(folder))
         write_rows(folder, "r", 0, 0.0, rows)
-        with Results.open(record_run(Path(folder))) as results:
+        with Results.open(run) as results:
             return results.query("all")[0], results.query("service")[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -56,7 +57,21 @@ def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
         Results.open(tmp_path)
 
 
-def test_every_question_has_an_answer_where_a_table_is_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["requests", "events"])
+def test_a_run_that_has_lost_the_rows_of_a_task_is_refused(table: str, tmp_path: Path) -> None:
+    shutil.rmtree(record_run(tmp_path, [request()]) / table)
+    with pytest.raises(RunDirectoryError, match=f"{table} has the rows of 0 of 1 tasks"):
+        Results.open(tmp_path)
+
+
+def test_a_shock_is_no_client(tmp_path: Path) -> None:
+    shock = event("shock", client=-1, group="", namespace="")
+    run = record_run(tmp_path, [request()], [event("back", value=1.0), shock])
+    assert [row["client"] for row in asked("clients", run)] == [0]
+    assert [row["rate"] for row in asked("back", run)] == [1.0]
+
+
+def test_every_question_has_an_answer_where_a_table_is_empty(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path)) as results:
         rows = {name: results.query(name) for name in QUERIES}
     assert {name for name, found in rows.items() if found} == {"again"}
