@@ -63,8 +63,8 @@ class Seen:
     picture: bytes = b""
 
 
-# Pairs of texts of one chart whose boxes cover each other by more than a pixel, texts that stand out
-# of it, and words of tables that begin on one line and end on another. Folded parts are opened for it.
+# Pairs of texts of one chart whose boxes cover each other by more than a pixel, texts that stand
+# out of it, and words of tables that begin on one line and end on another, in folded parts, too.
 _LABELS = """(() => {
   const overlaps = [], cut = [], squeezed = [];
   const folded = [...document.querySelectorAll("details:not([open])")];

@@ -33,7 +33,7 @@ another</text></svg><div style="width: 3000px">wide</div>
 
 
 _STORMS = {"off": 1.0, "as-in-pulsar": 0.3, "floodgate": 1.0}
-_LONG = "Clients of five libraries restart together, each with its own retries, and half are refused."
+_LONG = "Clients of five libraries restart together, each with its retries, beside a client that"
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -57,16 +57,19 @@ def _pages(out: Path) -> dict[str, str]:
     runs = out / "runs"
     runs.mkdir(exist_ok=True)
     places = [_storm(runs / name, name, share) for name, share in _STORMS.items()]
-    places += [_storm(runs / name, _LONG, 0.5, run=name) for name in ("again-1", "again-2")]
+    places += [
+        _storm(runs / name, f"{_LONG} reads nothing.", 0.5, run=name)
+        for name in ("again-1", "again-2")
+    ]
     late = {**TASK, "loop_lag_max_seconds": 3.0, "interrupted": True}
-    places.append(_storm(runs / "late", "A late generator", 0.9, tasks=[late]))
+    places.append(_storm(runs / "late", f"{_LONG} is late", 0.9, tasks=[late]))
     pages = {}
     with ExitStack() as stack:
         opened = [stack.enter_context(Results.open(place)) for place in places]
         for place, run in zip(places, opened, strict=True):
             pages[place.name] = place / PAGE_NAME
             write_page(pages[place.name], run_page(run))
-        for name, beside in {"three": opened[:3], "long-titles": opened[2:5]}.items():
+        for name, beside in {"three": opened[:3], "long-titles": opened[3:]}.items():
             pages[name] = out / f"{name}.html"
             write_page(pages[name], comparison_page(beside))
     return {name: page.resolve().as_uri() for name, page in pages.items()}
@@ -79,7 +82,11 @@ def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
         got = number < 200 * answered
         due, took = number / 25, 0.01 * 1.03**number
         outcome = "answered" if got else "refused"
-        about = {"group": "consumers", "namespace": f"tenant/namespace-{number % 4}"}
+        about = {
+            "run": said.get("run", "r"),
+            "group": "consumers",
+            "namespace": f"tenant/namespace-{number % 4}",
+        }
         rows.append(
             request(
                 client=number, due=due, done=due + took, outcome=outcome,
