@@ -68,7 +68,8 @@ def report(
         print_json({"report": str(path), "runs": told})
         return
     for summary, verdict in zip(summaries, verdicts, strict=True):
-        sys.stdout.write(f"{summary.title or summary.name}: {verdict.word}, {verdict.count}\n")
+        called = summary.title.rstrip(".") or summary.name
+        sys.stdout.write(f"{called}: {verdict.word}, {verdict.count}\n")
     sys.stdout.write(f"Report: {path}\n")
 
 

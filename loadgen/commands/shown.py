@@ -140,5 +140,7 @@ def fail_if_not_fine(verdict: Verdict) -> None:
         return
     worst = [each.sentence.rstrip(".") for each in verdict.findings if each.level is verdict.level]
     more = f" (and {len(worst) - _MOST_SAID} more)" if len(worst) > _MOST_SAID else ""
-    said = f"{verdict.word}: {'. '.join(worst[:_MOST_SAID])}.{more}"
-    raise LoadgenError(said, verdict.exit_code)
+    said = f"{'. '.join(worst[:_MOST_SAID])}.{more}"
+    if verdict.word in worst[0].lower():  # The sentence says it itself.
+        raise LoadgenError(f"{said[0].lower()}{said[1:]}", verdict.exit_code)
+    raise LoadgenError(f"{verdict.word}: {said}", verdict.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
@@ -21,7 +22,12 @@ _FEW = 16
 """So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
+_DIGIT = 8.0
+"""Width of a digit or a sign of 12 pixels, at the most: a tick has few, without an average."""
+_BOLD = 1.2
+"""How much wider a letter of a title is."""
 _TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
+_MOST_LINES = 4
 _DASHES = ("", "7 3", "2 3", "8 3 2 3")
 _BAR, _BAR_WORDS = 14, 34
 _COLOUR = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\);")
@@ -81,7 +87,8 @@ def _chart(chart: Chart) -> tuple[int, str]:
     series = [_finite(each, log=chart.log) for each in chart.series]
     chart = replace(chart, series=series, marks=sorted(chart.marks))
     x, y = _x_axis(chart), _y_axis(chart)
-    legend, top = _legend([each for each in chart.series if each.name], _TITLE)
+    title, under = _paragraph(0, 14, chart.title, "title")
+    legend, top = _legend([each for each in chart.series if each.name], under + _TITLE - 14)
     legend += _text(0, top + 14, chart.y_title, "soft")
     top += 20 if chart.y_title else 0
     rows = _mark_rows(chart, x)
@@ -91,7 +98,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
     height = max(chart.height, round(top) + 110 + foot)
     plot = _Plot(x, y, left, top, WIDTH - _RIGHT - left, height - foot - top)
     parts = [
-        _text(0, 14, chart.title, "title"),
+        title,
         legend,
         *(_band(plot, *each) for each in chart.bands),
         *_grid(plot),
@@ -171,7 +178,8 @@ def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
         if x and x + width > WIDTH:
             x, y = 0.0, y + _LINE
         parts.append(f'<g class="{each.colour}">{_swatch(each, x, y - 4)}</g>')
-        parts.append(_text(x + 24, y, words))
+        text, y = _paragraph(x + 24, y, words)
+        parts.append(text)
         x += width
     return "".join(parts), (y + 4 if series else top)
 
@@ -193,7 +201,7 @@ def _grid(plot: _Plot) -> Iterable[str]:
     for value, label in plot.x_axis.ticks:
         x = plot.x(value)
         yield f'<path class="grid" d="M{_n(x)} {_n(bottom)}v4"/>'
-        over = x + _LETTER * len(label) / 2 > WIDTH
+        over = x + _DIGIT * len(label) / 2 > WIDTH
         yield _text(WIDTH if over else x, bottom + 17, label, "soft", "end" if over else "middle")
 
 
@@ -283,18 +291,28 @@ def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
 
 def _bars(drawn: Bars) -> tuple[int, str]:
     totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
-    scale, y = WIDTH / (max(totals, default=0) or 1), 38
-    parts = [_text(0, 14, drawn.title, "title")]
+    scale = WIDTH / (max(totals, default=0) or 1)
+    text, under = _paragraph(0, 14, drawn.title, "title")
+    parts, y = [text], under + 24
     for bar in drawn.bars:
-        parts.append(_text(0, y, f"{bar.name}: {bar.words}" if bar.words else bar.name))
+        text, y = _paragraph(0, y, f"{bar.name}: {bar.words}" if bar.words else bar.name)
+        parts.append(text)
         x = 0.0
         for value, colour in bar.parts:
             width = value * scale if math.isfinite(value) else WIDTH - x
-            shape = f'x="{_n(x)}" y="{y + 5}" width="{_n(width)}" height="{_BAR}"'
+            shape = f'x="{_n(x)}" y="{_n(y + 5)}" width="{_n(width)}" height="{_BAR}"'
             parts.append(f'<g class="{colour}"><rect class="fill" {shape}/></g>')
             x += width
         y += _BAR_WORDS + 6
-    return max(y - 12, 60), "".join(parts)
+    return max(round(y) - 12, 60), "".join(parts)
+
+
+def _paragraph(x: float, y: float, words: str, css: str = "") -> tuple[str, float]:
+    """Return words in as many lines as they need, and where the last of them stands."""
+    letters = int((WIDTH - x) / (_LETTER * (_BOLD if css == "title" else 1)))
+    lines = textwrap.wrap(words, letters, max_lines=_MOST_LINES, placeholder=" …")
+    text = "".join(_text(x, y + n * _LINE, line, css) for n, line in enumerate(lines))
+    return text, y + _LINE * max(0, len(lines) - 1)
 
 
 def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") -> str:

@@ -24,6 +24,8 @@ _NOUNS = {
 _ITEMS_SHOWN = 5
 """A run has hundreds of namespaces; the first ones tell what they look like."""
 _MOST_ROWS = 100
+_LONG = 40
+"""Letters of a text that may be wrapped between its words; a name stays on one line."""
 
 
 def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
@@ -36,7 +38,9 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
     heads, begins = [], {}
     for name, words in columns(rows, hidden).items():
         text = any(isinstance(row[name], str | datetime) for row in rows)
-        css = ' class="text"' if text else ""
+        cells = (cell(name, row[name]) for row in rows[:_MOST_ROWS])
+        long = text and max(map(len, (words, *cells))) > _LONG
+        css = f' class="text{" long" * long}"' if text else ""
         noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
         heads.append(f'<th scope="col"{css}>{escape(words)}{noun}</th>')
         begins[name] = f"<td{css}>"

@@ -17,9 +17,9 @@ from loadgen.report.html import folded, table
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import labels_of, title_of
 from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
-from loadgen.results.units import Unit, in_words
+from loadgen.results.files import made_by
 from loadgen.results.verdict import verdict_of
-from loadgen.units import format_bytes, plural
+from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,8 @@ def comparison_page(
     body = [f"<p>{escape(note)}</p>" for note in notes]
     for run, label in zip(runs, labels, strict=True):
         verdict = verdict_of(run)
-        words = f"{label}: {verdict.word}, {verdict.count}"
+        called = ", ".join(dict.fromkeys((label, title_of(run))))
+        words = f"{called}: {verdict.word}, {verdict.count}"
         body.append(folded(words, _findings(verdict), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
     body += sections(runs)
@@ -90,12 +91,10 @@ def _page(title: str, body: Sequence[str]) -> str:
 
 def _lead(run: Results) -> str:
     """Say what ran, where and when."""
-    (found,) = run.sql("SELECT count(*) AS n, count(DISTINCT client) AS clients FROM requests")
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
-        f"{plural(found['clients'], 'client')} made {plural(found['n'], 'request')} in "
-        f"{in_words(Unit.SECONDS, run.ended)}",
+        made_by(run),
         str(run.run.get("started_at") or "")[:16].replace("T", " "),
         "in virtual time" if where == "virtual" else where,
         str(run.run.get("server_version") or ""),
@@ -118,11 +117,12 @@ def _sign(found: Finding | Verdict) -> str:
 
 def _findings(verdict: Verdict) -> str:
     """Render all findings, the worst first."""
-    items = "".join(
-        f"<li>{_sign(each)}{escape(each.sentence)} <small>{escape(each.source)}</small></li>"
-        for each in sorted(verdict.findings, key=lambda each: -each.level.rank)
-    )
-    return f'<ul class="findings">{items}</ul>'
+    items = []
+    for each in sorted(verdict.findings, key=lambda each: -each.level.rank):
+        told = each.sentence.startswith(each.source)
+        source = "" if told else f" <small>{escape(each.source)}</small>"
+        items.append(f"<li>{_sign(each)}{escape(each.sentence)}{source}</li>")
+    return f'<ul class="findings">{"".join(items)}</ul>'
 
 
 def _expectations(verdict: Verdict) -> str:

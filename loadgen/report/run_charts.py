@@ -58,12 +58,19 @@ _MOST_LINES, _MOST_BARS, _MOST_MARKS = 8, 12, 12
 
 def title_of(run: Results) -> str:
     """Return what a run is called."""
-    return str(run.run.get("title") or run.run["run"])
+    return str(run.run.get("title") or "").rstrip(".") or str(run.run["run"])
 
 
 def labels_of(runs: Sequence[Results]) -> list[str]:
-    """Return what each of some runs is called beside the others; equal titles are numbered."""
-    names = [title_of(run) for run in runs]
+    """Return what each of some runs is called beside the others: its name if titles are equal.
+
+    Runs of one name, from several places, are numbered.
+    """
+    titles = [title_of(run) for run in runs]
+    names = [
+        str(run.run["run"]) if titles.count(title) > 1 else title
+        for run, title in zip(runs, titles, strict=True)
+    ]
     return [
         f"{name} ({names[:number].count(name) + 1})" if names.count(name) > 1 else name
         for number, name in enumerate(names)
@@ -233,7 +240,7 @@ def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
     """Why requests got no answer, most frequent first."""
     bars = [
         Bar(
-            f"{whose}{row['outcome']}, {row['reason'] or 'no reason told'}"[:70],
+            f"{whose}{row['outcome']}, {(row['reason'] or 'no reason told')[:70]}",
             [(row["requests"], OUTCOMES[row["outcome"]])],
             plural(row["requests"], "request"),
         )
@@ -311,6 +318,8 @@ def _over_time(
         if ready is not None and ready > shock["at"] + 0.01 * end:
             marks[ready, "ready"] = None
     drawn = {"span": (0.0, end), "x_title": "time since the agreed start", **more}
+    if phases.get("warm_up"):
+        drawn["x_title"] += ", with the warm-up"
     return Chart(
         title, series, unit, y_title=noun, bands=bands, marks=[*marks][:_MOST_MARKS], **drawn
     )

@@ -124,8 +124,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     lines = [
         f"# {_sign(verdict)} {title}: {verdict.word}",
         "",
-        f"{plural(summary.total.requests, 'request')} of {plural(summary.clients, 'client')} in "
-        f"{summary.duration_seconds:,.1f} s. Exit code {int(verdict.exit_code)}.",
+        f"{made_by(results)}. Exit code {int(verdict.exit_code)}.",
         "",
         f"## Checks: {verdict.count}",
         "",
@@ -136,6 +135,18 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "figure, `loadgen sql` asks the tables beside it.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def made_by(results: Results) -> str:
+    """Say how many requests figures are of, how many clients made them, and in what time."""
+    clients = sum(row["clients"] for row in results.query("back"))
+    count = sum(row["requests"] for row in results.query("all"))
+    early = results.value(
+        "SELECT count(*) FROM requests WHERE due < (SELECT min(measured_from) FROM runs)"
+    )
+    more = f" ({early:,} more in the warm-up)" if early else ""
+    made = f"{plural(clients, 'client')} made {plural(count, 'request')}"
+    return f"{made}{more} in {results.ended:,.1f} s"
 
 
 def _sign(found: Finding | Verdict) -> str:

@@ -89,7 +89,9 @@ def split(
 def _queries() -> Iterator[tuple[str, Query]]:
     about = _TEXTS.pop("split").title
     for name, part in _PARTS.items():
-        yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
+        words = name.removeprefix("by-").replace("-", " and ")
+        title = about.format(part=words).replace("the requests of each all", "all requests")
+        yield name, Query(title, split(part))
     title = "Those answered by group and operation, from when they were sent."
     part = _PARTS["by-group-operation"]
     yield "service", Query(title, split(part, "r.outcome = 'answered'", "r.service_seconds"))

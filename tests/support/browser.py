@@ -50,6 +50,7 @@ class Seen:
         too_wide: By how many pixels its content is wider than the window.
         overlaps: Pairs of labels that cover each other.
         cut: Labels that stand out of their chart's figure.
+        squeezed: Words of tables that are broken onto several lines, what is folded included.
         picture: PNG of the whole page.
     """
 
@@ -58,13 +59,16 @@ class Seen:
     too_wide: int = 0
     overlaps: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
+    squeezed: list[str] = field(default_factory=list)
     picture: bytes = b""
 
 
-# Pairs of texts of one chart whose boxes cover each other by more than a pixel, and texts that
-# stand out of it.
+# Pairs of texts of one chart whose boxes cover each other by more than a pixel, texts that stand
+# out of it, and words of tables that begin on one line and end on another, in folded parts, too.
 _LABELS = """(() => {
-  const overlaps = [], cut = [];
+  const overlaps = [], cut = [], squeezed = [];
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  folded.forEach((each) => { each.open = true; });
   const wide = document.documentElement.clientWidth;
   for (const plot of document.querySelectorAll("svg.chart")) {
     const boxes = [...plot.querySelectorAll("text")]
@@ -82,7 +86,20 @@ _LABELS = """(() => {
       });
     });
   }
-  return { overlaps, cut, too_wide: document.documentElement.scrollWidth - wide };
+  for (const cell of document.querySelectorAll("th, td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+      for (const word of texts.currentNode.data.matchAll(/[\\p{L}\\p{N}_]+/gu)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1)
+          squeezed.push(`${word[0]} in: ${cell.textContent}`.slice(0, 80));
+      }
+  }
+  const too_wide = document.documentElement.scrollWidth - wide;
+  folded.forEach((each) => { each.open = false; });
+  return { overlaps, cut, squeezed, too_wide };
 })()"""
 
 
@@ -206,6 +223,7 @@ class Page:
         told, seen = await self.value(_LABELS), self.seen
         seen.too_wide = int(told["too_wide"])
         seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])
+        seen.squeezed = list(told["squeezed"])
         shot = await self._browser.send(
             "Page.captureScreenshot", self._session, captureBeyondViewport=True
         )

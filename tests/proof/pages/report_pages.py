@@ -28,10 +28,12 @@ LOOKS = (
 )
 _BROKEN = """<!doctype html><script>console.error("x"); fetch("http://127.0.0.1:9/")</script>
 <svg class="chart" width="300" height="50"><text y="20">one label</text><text x="9" y="22">and
-another</text></svg><div style="width: 3000px">wide</div>"""
+another</text></svg><div style="width: 3000px">wide</div>
+<table style="width: 9px"><td style="overflow-wrap: anywhere">squeezed</td></table>"""
 
 
 _STORMS = {"off": 1.0, "as-in-pulsar": 0.3, "floodgate": 1.0}
+_LONG = "Clients of five libraries restart together, each with its retries, beside a client that"
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -51,20 +53,25 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _pages(out: Path) -> dict[str, str]:
-    """Write a page of a storm, of one that went wrong, of three side by side; return where."""
+    """Write a page of a storm, of one that went wrong, of several side by side; return where."""
     runs = out / "runs"
     runs.mkdir(exist_ok=True)
     places = [_storm(runs / name, name, share) for name, share in _STORMS.items()]
+    places += [
+        _storm(runs / name, f"{_LONG} reads nothing.", 0.5, run=name)
+        for name in ("again-1", "again-2")
+    ]
     late = {**TASK, "loop_lag_max_seconds": 3.0, "interrupted": True}
-    places.append(_storm(runs / "late", "A late generator", 0.9, tasks=[late]))
+    places.append(_storm(runs / "late", f"{_LONG} is late", 0.9, tasks=[late]))
     pages = {}
     with ExitStack() as stack:
         opened = [stack.enter_context(Results.open(place)) for place in places]
         for place, run in zip(places, opened, strict=True):
             pages[place.name] = place / PAGE_NAME
             write_page(pages[place.name], run_page(run))
-        pages["three"] = out / "three.html"
-        write_page(pages["three"], comparison_page(opened[:3]))
+        for name, beside in {"three": opened[:3], "long-titles": opened[3:]}.items():
+            pages[name] = out / f"{name}.html"
+            write_page(pages[name], comparison_page(beside))
     return {name: page.resolve().as_uri() for name, page in pages.items()}
 
 
@@ -75,7 +82,11 @@ def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
         got = number < 200 * answered
         due, took = number / 25, 0.01 * 1.03**number
         outcome = "answered" if got else "refused"
-        about = {"group": "consumers", "namespace": f"tenant/namespace-{number % 4}"}
+        about = {
+            "run": said.get("run", "r"),
+            "group": "consumers",
+            "namespace": f"tenant/namespace-{number % 4}",
+        }
         rows.append(
             request(
                 client=number, due=due, done=due + took, outcome=outcome,
@@ -120,7 +131,7 @@ async def _look(
                 result.check(place, not faults, f"{place}: {'; '.join(faults) or 'nothing amiss'}")
         broken = await browser.look(f"data:text/html,{quote(_BROKEN)}", LOOKS[0])
     kinds = {fault.partition(" ")[0] for fault in _faults(broken)}
-    expected = {"console:", "network:", "labels:", "wide:"}
+    expected = {"console:", "network:", "labels:", "tables:", "wide:"}
     result.check("a bad page", kinds == expected, f"a bad page is found out: {sorted(kinds)}")
 
 
@@ -130,5 +141,6 @@ def _faults(seen: Seen) -> list[str]:
         *(f"network: {each}" for each in seen.requests if not each.startswith("data:")),
         *(f"labels: on each other, {pair}" for pair in seen.overlaps),
         *(f"labels: cut, {label}" for label in seen.cut),
+        *(f"tables: a broken word, {word}" for word in seen.squeezed[:1]),
         *([f"wide: {seen.too_wide} pixels too much"] if seen.too_wide > 0 else []),
     ]

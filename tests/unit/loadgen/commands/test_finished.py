@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.commands.finished import picture, report, sql
-from loadgen.errors import UsageError
+from loadgen.commands.shown import fail_if_not_fine
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.results.verdict import Finding, Level, Verdict
 from tests.support.runs.recorded_run import record_run, request, sample
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 def runs(tmp_path: Path) -> list[Path]:
     rows = [request(client=n, due=n / 10) for n in range(10)]
     samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
-    return [record_run(tmp_path / name, rows, samples=samples, title=name) for name in ("a", "b")]
+    return [
+        record_run(tmp_path / name, rows, samples=samples, title=f"{name}.") for name in ("a", "b")
+    ]
 
 
 def test_one_run_has_its_page_and_what_its_tables_decide(
@@ -40,7 +44,7 @@ def test_several_runs_have_one_page_and_theirs_are_left_alone(
     report(runs, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["report"] == str(runs[0] / "report.html")
-    assert [each["title"] for each in told["runs"]] == ["a", "b"]
+    assert [each["title"] for each in told["runs"]] == ["a.", "b."]
     assert not (runs[0] / "index.html").exists()
 
 
@@ -113,3 +117,23 @@ def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> N
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(UsageError, match="was written by another loadgen"):
         report([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("level", "sentence", "said"),
+    [
+        (
+            Level.UNRELIABLE,
+            "The generator was the limit, not the server: 9 s late.",
+            "the generator was the limit, not the server: 9 s late.",
+        ),
+        (Level.MISSED, "a.p99 < 1s: 2 s", "expectations were missed: a.p99 < 1s: 2 s."),
+    ],
+)
+def test_a_run_that_is_not_fine_ends_with_a_sentence_that_says_it_once(
+    level: Level, sentence: str, said: str
+) -> None:
+    with pytest.raises(LoadgenError) as failed:
+        fail_if_not_fine(Verdict([Finding(level, "x", sentence)]))
+    assert str(failed.value) == said
+    assert failed.value.exit_code == level.exit_code

@@ -85,6 +85,25 @@ def test_a_shock_without_room_to_its_right_has_its_words_at_the_left() -> None:
     assert heights["kill broker"] < heights["ready"]
 
 
+def test_long_words_go_on_in_the_next_line_and_make_room() -> None:
+    words = "each with its own retries and half of them refused, " * 3 + "the end"
+    short, bar = Bar("a", [(1, "good")]), Bar(words, [(1, "good")])
+    line = Series(words, LINE)
+    for one, two in (
+        (Bars("x", [short]), Bars(words, [bar])),
+        (Chart("x", []), Chart(words, [line])),
+    ):
+        lines, fewer = (re.findall(r"<text[^>]*>([^<]*)<", render(each)) for each in (two, one))
+        assert sum(each.endswith("the end") for each in lines) == 2
+        assert max(map(len, lines)) <= 85
+        assert len(lines) > len(fewer) + 2
+
+
+def test_a_label_at_the_end_of_an_axis_stays_within_the_figure() -> None:
+    text = render(Chart("x", [Series("x", [(0.0, 1.0), (1.0, 2.0)])], x="percentile", log=True))
+    assert re.search(r'<text x="560"[^>]* text-anchor="end">90 %<', text)
+
+
 def test_refusals_are_rings_and_lines_have_dashes_beside_their_colours() -> None:
     dots = render(Chart("x", [Series("a", LINE, "dots"), Series("b", LINE, "rings", "bad")]))
     assert dots.count('class="hole"') == 2  # in the legend, and in the plot

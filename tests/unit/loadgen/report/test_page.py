@@ -10,7 +10,9 @@ import pytest
 
 from loadgen.errors import LoadgenError
 from loadgen.report import page
+from loadgen.report.html import table
 from loadgen.report.page import comparison_page, run_page, write_page
+from loadgen.results.files import write_files
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
 from loadgen.results.tables import TABLES
@@ -80,6 +82,32 @@ def test_the_verdict_comes_first_and_its_findings_worst_first(tmp_path: Path) ->
     assert text.index('class="verdict"') < text.index("<svg")
 
 
+def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(
+    tmp_path: Path,
+) -> None:
+    phases = {"phases": {"warm_up": 0.45, "measure": 5.0}}
+    text = made(tmp_path / "run", document=phases)
+    with Results.open(tmp_path / "run") as run:
+        write_files(run)
+    for told in (text, (tmp_path / "run" / "README.md").read_text()):
+        assert "20 clients made 15 requests (5 more in the warm-up) in 2.0 s" in told
+    assert "20 requests in 2.0 s" in made(tmp_path / "cold")
+
+
+def test_an_expectation_stands_once_in_its_finding(tmp_path: Path) -> None:
+    text = made(tmp_path / "run", document={"expect": ["steady.list.answered == 100%"]})
+    findings = text.partition('<ul class="findings">')[2].partition("</ul>")[0]
+    assert findings.count("steady.list.answered") == 1
+    assert "<small>answers</small>" in findings
+
+
+def test_a_name_stays_on_one_line_and_a_long_text_is_wrapped() -> None:
+    told = table([{"group": "a name", "text": "many words " * 5, "count": 1}])
+    assert '<td class="text">a name' in told
+    assert '<td class="text long">many' in told
+    assert "<td>1<" in told
+
+
 def test_words_of_a_run_are_escaped(tmp_path: Path) -> None:
     rows = [
         request(group=HOSTILE, namespace=HOSTILE, item=HOSTILE, operation=HOSTILE),
@@ -131,9 +159,9 @@ NOUNS = {"requests", "clients", "answers", "topics", "events"}
 
 def columns(text: str) -> Iterator[tuple[str, list[str]]]:
     """Every column of every table: its head, with the words below it, and its cells."""
-    for table in re.findall(r"<table>(.*?)</table>", text):
-        heads = [re.sub("<[^>]+>", "", each) for each in re.findall(r"<th[^>]*>(.*?)</th>", table)]
-        rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    for inner in re.findall(r"<table>(.*?)</table>", text):
+        heads = [re.sub("<[^>]+>", "", each) for each in re.findall(r"<th[^>]*>(.*?)</th>", inner)]
+        rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in inner.split("<tr>")[2:]]
         yield from zip(heads, map(list, zip(*rows, strict=True)), strict=True)
 
 

@@ -83,18 +83,27 @@ def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(
 def test_several_runs_are_overlaid_with_what_got_no_answer(runs: list[Results]) -> None:
     chart = one("requests", runs)
     assert [(each.name, each.words, each.colour, each.dash) for each in chart.series] == [
-        ("storm (1), answered", "20 requests", "c0", 0),
-        ("storm (1), not answered", "10 requests", "c0", 1),
-        ("storm (2), answered", "20 requests", "c1", 1),
-        ("storm (2), not answered", "10 requests", "c1", 2),
+        ("r (1), answered", "20 requests", "c0", 0),
+        ("r (1), not answered", "10 requests", "c0", 1),
+        ("r (2), answered", "20 requests", "c1", 1),
+        ("r (2), not answered", "10 requests", "c1", 2),
     ]
-    assert labels_of(runs) == ["storm (1)", "storm (2)"]
+    assert labels_of(runs) == ["r (1)", "r (2)"]
+
+
+def test_runs_of_equal_titles_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    titles = {"a": "Storm.", "b": "Storm.", "c": "Calm."}
+    places = [record_run(tmp_path / each, run=each, title=titles[each]) for each in titles]
+    with Results.open(places[0]) as a, Results.open(places[1]) as b, Results.open(places[2]) as c:
+        assert labels_of([a, b, c]) == ["a", "b", "Calm"]
+        assert labels_of([a, c]) == ["Storm", "Calm"]
 
 
 def test_phases_are_shaded_and_shocks_marked(runs: list[Results]) -> None:
     chart = one("requests", runs[:1])
     assert [words for _, _, words in chart.bands] == ["warm-up", "drain"]
     assert chart.marks == [(1.0, "restart proxy"), (2.0, "ready")]
+    assert chart.x_title == "time since the agreed start, with the warm-up"
 
 
 def test_each_request_is_a_dot_and_one_without_an_answer_a_ring(runs: list[Results]) -> None:

@@ -42,6 +42,8 @@ def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> N
     assert found.columns[:3] == ["run", "part", "requests"]
     assert run_sql([run, other], "SELECT count(*) FROM requests").rows == [(5,)]
     assert all(name in questions() for name in QUERIES)
+    assert QUERIES["all"].title == "Counts by outcome and percentiles of all requests."
+    assert QUERIES["by-group-operation"].title.endswith("of each group and operation.")
 
 
 @pytest.mark.parametrize(
