@@ -181,6 +181,14 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
         ("library: go", "library: once", ["library 'once' is none; there are polite, java-watch"]),
         ("library: go, ", "", ["m.yaml, line 6: clients.go.library is missing"]),
         (
+            "rate: 100kB/s",
+            "rate: 0, buffer: 1151",
+            [
+                "line 6: clients.go.read.rate 0: must be more than 0: leave it out (or say null)",
+                "line 6: clients.go.read.buffer 1151: must be at least 1,152 bytes, the least",
+            ],
+        ),
+        (
             "do: list",
             "do: lits",
             ["m.yaml, line 7: clients.cpp.do 'lits' is none; did you mean li"],
@@ -343,7 +351,7 @@ GROUP = st.fixed_dictionaries(
         "after": st.integers(0, 5000).map(lambda ms: ms / 1000),
         "timeout": st.integers(1, 90).map(lambda each: f"{each}s"),
         "read": st.fixed_dictionaries(
-            {}, optional={"never": st.booleans(), "rate": st.sampled_from([0, "1kB/s"])}
+            {}, optional={"never": st.booleans(), "rate": st.sampled_from([None, "1kB/s"])}
         ),
         "arrive": st.one_of(
             st.fixed_dictionaries({"kind": st.just("poisson"), "rate": st.integers(1, 9)}),
