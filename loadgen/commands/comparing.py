@@ -14,6 +14,7 @@ from loadgen.commands.options import (
     ServiceUrl,
     Settings,
     parse_admin_urls,
+    require_own_address,
     wanted,
 )
 from loadgen.commands.run import show_run, watched
@@ -25,7 +26,6 @@ from loadgen.commands.shown import (
     write_text,
 )
 from loadgen.errors import ExitCode, UsageError
-from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
 from loadgen.report.page import comparison_page, write_page
 from loadgen.results.comparing import markdown_of
@@ -91,8 +91,8 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     elif len(run_directories) != 1:
         raise UsageError("--beside and --profiles run one document: name that alone")
     else:
-        for url in filter(None, (beside, service_url)):
-            require_own_cluster(url, confirmed=confirmed)
+        require_own_address("--beside", beside, confirmed=confirmed)
+        require_own_address("--service-url", service_url, confirmed=confirmed)
         urls, pids = parse_admin_urls(admin_url or ())
         document = wanted(run_directories[0], settings)
         options = RunOptions(

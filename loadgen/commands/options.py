@@ -13,9 +13,10 @@ import typer
 from loadgen.documents.reading import read_document, shipped
 from loadgen.documents.server_keys import known_keys
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.loopback import CONFIRMATION_FLAG
+from loadgen.loopback import CONFIRMATION_FLAG, require_own_cluster
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.operator_files import read_own_server
+from loadgen.places.options import require_service_url
 from loadgen.results.expectations import parse_expectation
 
 if TYPE_CHECKING:
@@ -102,6 +103,17 @@ def wanted(target: str, settings: Sequence[str] | None) -> Document:
         UsageError: It has a fault; the sentence says where.
     """
     return read_document(target, settings or (), parse_expectation)
+
+
+def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
+    """Refuse the value of an option that is no service URL, or one that may be somebody else's.
+
+    Raises:
+        UsageError: It is.
+    """
+    if url:
+        require_service_url(option, url)
+        require_own_cluster(url, confirmed=confirmed)
 
 
 def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:

@@ -23,6 +23,7 @@ from loadgen.commands.options import (
     Target,
     own_files,
     parse_admin_urls,
+    require_own_address,
     wanted,
 )
 from loadgen.commands.shown import (
@@ -37,7 +38,6 @@ from loadgen.commands.shown import (
 )
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
-from loadgen.loopback import require_own_cluster
 from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
@@ -129,8 +129,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         metrics_port=metrics_port,
         say=lambda sentence: say(sentence, as_json=as_json),
     )
-    if service_url:
-        require_own_cluster(service_url, confirmed=confirmed)
+    require_own_address("--service-url", service_url, confirmed=confirmed)
     _require_measured(document, options)
     needs = reckoned(document, _aborting(document, options) if abort_early else options)
     if dry_run:

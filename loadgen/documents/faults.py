@@ -35,7 +35,8 @@ _REASONS = {
     **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
     "bool_parsing": "must be true or false",
     "string_type": "must be a text: write it in quotes",
-    "string_pattern_mismatch": "must fit {pattern}",
+    "string_pattern_mismatch": "must be of letters a-z or A-Z, digits and . _ -, at most 80 of "
+    "them, and begin with a letter or digit",
     "too_short": "must have at least {min_length}",
     "too_long": "must have at most {max_length}",
 }

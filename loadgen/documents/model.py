@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
@@ -230,26 +238,46 @@ class Document(Part):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        faults = [
+            InitErrorDetails(
+                type=PydanticCustomError("impossible", "{said}", {"said": said}),
+                loc=path,
+                input=(),  # of several parts
+            )
+            for path, said in self._faults()
+        ]
+        if faults:
+            raise ValidationError.from_exception_data("Document", faults)
+        return self
+
+    def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the path of each part that does not fit the others, and why."""
         asked = sum(
             group.count * group.requests_each(self.phases.end - group.after)
             for group in self.clients
         )
         if asked > MOST_REQUESTS:
-            raise ValueError(
+            yield (
+                (),
                 f"its clients make {asked:,.0f} requests, and one run keeps at most "
-                f"{MOST_REQUESTS:,}: lower count or phases.measure, or raise every"
+                f"{MOST_REQUESTS:,}: lower count or phases.measure, or raise every",
             )
-        if self.servers.proxy is None and any(each.role == "proxy" for each in self.shocks):
-            raise ValueError("a shock is of the proxy, and there is none: add proxy: {}")
-        unknown = {name for _, name in self.anew} - {each.name for each in self.clients}
-        if unknown:
-            raise ValueError(f"a shock is of group {min(unknown)}: no group has that name")
+        names = [each.name for each in self.clients]
+        for number, shock in enumerate(self.shocks):
+            if self.servers.proxy is None and shock.role == "proxy":
+                yield ("shocks", number), "it is of the proxy, and there is none: add proxy: {}"
+            if shock.anew is not None and shock.anew not in names:
+                yield ("shocks", number), f"it is of group {shock.anew}: no group has that name"
         count = len(self.topics.of or self.topics.sizes)
-        for group in self.clients:
+        for number, group in enumerate(self.clients):
             first, end = group.namespaces or (0, count)
             if self.topics.corpus is None and not 0 <= first < end <= count:
-                raise ValueError(f"group {group.name} has namespaces {first} to {end} of {count}")
-        return self
+                why = "is empty" if first >= end else "goes beyond them"
+                yield (
+                    ("clients", number, "namespaces"),
+                    f"must be the first and the one behind the last of {count} namespaces, "
+                    f"[0, {count}] for all: [{first}, {end}] {why}",
+                )
 
     @property
     def written(self) -> str:

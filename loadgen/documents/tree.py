@@ -93,7 +93,7 @@ def parse_values(text: str, file: Path | str) -> Written:
     """
     try:
         loader = _Loader(text, file)
-        node, place = loader.get_single_node(), Place(str(file), 0)
+        node, place = loader.get_single_node(), Place(file, 1)
         return Written(None, place) if node is None else loader.written(node, place)
     except yaml.reader.ReaderError as error:
         place = Place(file, text.count("\n", 0, error.position) + 1)

@@ -32,12 +32,17 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     form = "not of the form pulsar://host:port"
     try:
         parts = urlsplit(service_url)
-        port = parts.port
     except ValueError:
         raise ValueError(form) from None
     default = _DEFAULT_PORTS.get(parts.scheme)
     if default is None or not parts.hostname or "," in parts.netloc:
         raise ValueError(form)
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError(f"{form}: a port is a number from 1 to 65535")
     return parts.hostname, default if port is None else port
 
 

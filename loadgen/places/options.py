@@ -112,6 +112,18 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
     return document, options
 
 
+def require_service_url(option: str, url: str) -> None:
+    """Refuse the value of an option that is no address of a broker or proxy.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        parse_service_url(url)
+    except ValueError as error:
+        raise UsageError(f"{option} {url[:80]} is {error}") from None
+
+
 def _check_places(document: Document, tasks: int) -> None:
     for group in document.clients:
         at_once = group.arrive.count if isinstance(group.arrive, Concurrency) else tasks
@@ -123,10 +135,7 @@ def _check_places(document: Document, tasks: int) -> None:
 
 
 def _check_named_servers(document: Document, options: RunOptions) -> None:
-    try:
-        parse_service_url(options.service_url)
-    except ValueError as error:
-        raise UsageError(f"--service-url {options.service_url} is {error}") from None
+    require_service_url("--service-url", options.service_url)
     for role in ("broker", "proxy"):
         if getattr(options.files, role).file is not None:
             raise UsageError(

@@ -85,7 +85,8 @@ def _size(said: str, suffix: str = "") -> _Text:
         if not isinstance(value, str):
             return _number(value)
         try:
-            return parse_size("", value, suffix=suffix)
+            found = parse_size("", value, suffix=suffix)
+            return found if suffix else round(found)  # 1.3MiB are no whole bytes
         except UsageError:
             raise ValueError(f"must be {said}") from None
 

@@ -14,20 +14,40 @@ from loadgen.plan.arrivals import Arrivals, AtOnce
 from loadgen.plan.fields import Bytes, Count, Duration, Moment, Name, Part, Share, Speed, Whole
 
 _SHORTEST_PERIOD = 0.1
+_LEAST_BUFFER = 1152
+"""Linux doubles SO_RCVBUF, and gives 2,304 bytes for all that is less."""
+
+
+def _some(rate: float) -> float:
+    """Refuse a speed of nothing, which may be meant as no limit or as no reading."""
+    if not rate:
+        raise ValueError(
+            "must be more than 0: leave it out (or say null) to read as fast as it comes; "
+            "never: true reads nothing"
+        )
+    return rate
+
+
+def _given_by_linux(buffer: int) -> int:
+    if 0 < buffer < _LEAST_BUFFER:
+        raise ValueError(
+            f"must be at least {_LEAST_BUFFER:,} bytes, the least that Linux has, or 0 for its own"
+        )
+    return buffer
 
 
 class Reader(Part):
     """The way in which clients read what servers send.
 
     Attributes:
-        rate: Bytes a second; 0 is unlimited.
+        rate: Bytes a second; None is as fast as it comes.
         buffer: SO_RCVBUF of each connection; 0 leaves the kernel's.
         never: Nothing is read behind the handshake.
         stall_at, stall: Reading stops so long after the client's start, and for how long.
     """
 
-    rate: Speed = 0.0
-    buffer: Bytes = 0
+    rate: Annotated[Speed, AfterValidator(_some)] | None = None
+    buffer: Annotated[Bytes, AfterValidator(_given_by_linux)] = 0
     never: bool = False
     stall_at: Moment = 0.0
     stall: Moment = 0.0

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 _WIDEST_CELL = 80
+_BEGIN_SQL = ("SELECT", "FROM", "WITH", "VALUES")
+_RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
+"""The column that is a word of SQL as well."""
 _UNKNOWN = re.compile(r'(?:Table with name |(?:Referenced (?:table|column)|column named) ")(\w+)')
 
 
@@ -57,10 +60,12 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
                 rows += [(run, *row.values()) for row in results.query(text)]
                 columns = ["run", *results.columns]
         return Rows(columns, rows[:most], len(rows) > most)
+    if text.upper() in _BEGIN_SQL:
+        raise UsageError(f"{text} is SQL that is not whole: write it as SELECT * FROM requests")
     if len(text.split()) < 2:
-        raise UsageError(
-            f"there is no question {text[:60]!r}: ask one of {', '.join(QUERIES)}, or SQL"
-        )
+        near = get_close_matches(text, QUERIES, 1)
+        remedy = f"did you mean {near[0]}?" if near else f"ask one of {', '.join(QUERIES)}, or SQL"
+        raise UsageError(f"there is no question {text[:60]!r}: {remedy}")
     with Results.open(*directories) as results:
         folders = [str((each / table).resolve()) for each in directories for table in TABLES]
         results.connection.execute("SET allowed_directories = $1", [[*folders, results.spill]])
@@ -81,13 +86,15 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
         found = answer.fetchmany(most + 1)
     except duckdb.Error as error:
         said = str(error).partition("\n")[0].rstrip("!")
-        raise UsageError(f"{said}{_meant(connection, said)}") from None
+        raise UsageError(f"{said}{_meant(connection, text, said)}") from None
     columns = [column[0] for column in answer.description or ()]
     return Rows(columns, found[:most], len(found) > most)
 
 
-def _meant(connection: duckdb.DuckDBPyConnection, said: str) -> str:
+def _meant(connection: duckdb.DuckDBPyConnection, text: str, said: str) -> str:
     """Return which table or column may have been meant where there is none of a name."""
+    if "syntax error" in said and _RESERVED.search(text):
+        return '; write "group" in double quotes, or r.group of requests r: it is a word of SQL too'
     rows = connection.execute("SELECT DISTINCT column_name FROM duckdb_columns()").fetchall()
     unknown = _UNKNOWN.search(said)
     near = get_close_matches(unknown[1], [*VIEWS, *(row[0] for row in rows)]) if unknown else []

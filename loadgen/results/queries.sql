@@ -227,10 +227,18 @@ FROM stepped s LEFT JOIN marks m ON m.process = s.process AND m.figure = s.figur
 GROUP BY s.process, s.figure ORDER BY s.process, s.figure
 
 -- name: again
--- How long after the moment :at every client had an answer again; infinite if not all had.
-SELECT max(coalesce(c.answered - :at, CAST('Infinity' AS DOUBLE))) AS again_seconds,
-  count(*) AS clients
-FROM (
-  SELECT client, min(CASE WHEN outcome = 'answered' THEN done END) AS answered
-  FROM requests WHERE done > :at GROUP BY client
-) c
+-- How long after each shock every client had an answer again; infinite if not all had. Without a
+-- shock it is after the start; where :at is not 0, after that.
+WITH shocks AS (
+  SELECT seconds, text AS shock FROM events WHERE client = -1 AND what = 'shock' AND :at = 0
+), moments AS (
+  SELECT seconds, shock FROM shocks
+  UNION ALL SELECT :at AS seconds, '' AS shock WHERE (SELECT count(*) FROM shocks) = 0
+), answers AS (
+  SELECT m.seconds, m.shock, r.client, min(CASE WHEN outcome = 'answered' THEN done END) AS answered
+  FROM moments m LEFT JOIN requests r ON r.done > m.seconds GROUP BY m.seconds, m.shock, r.client
+)
+SELECT seconds, shock, max(CASE WHEN client IS NOT NULL
+    THEN coalesce(answered - seconds, CAST('Infinity' AS DOUBLE)) END) AS again_seconds,
+  count(client) AS clients
+FROM answers GROUP BY seconds, shock ORDER BY seconds, shock

@@ -177,7 +177,7 @@ def _returned(ran: Ran) -> str:
 
 def _advised(storm: Storm, options: DemoOptions) -> list[str]:
     """Return which limits would bring all clients back within a minute, in a few lines."""
-    read = Reader(rate=options.read_rate)
+    read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)
     question = Question(

@@ -145,7 +145,7 @@ def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document
         f"servers.profile={run.profile}",
         *(f"servers.{each}={run.limit_mb}" for each in limits),
         f"clients.all.count={options.clients}",
-        f"clients.all.read.rate={options.read_rate}",
+        f"clients.all.read.rate={options.read_rate or 'null'}",
         f"clients.all.timeout={timeout}",
         f"phases.measure={timeout}",
         *(["servers.proxy=null"] if options.own is not None and options.own.proxy is None else []),

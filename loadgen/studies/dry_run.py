@@ -7,6 +7,7 @@ touched, a sentence each with its remedy.
 from __future__ import annotations
 
 import math
+import os
 import re
 import resource
 import shutil
@@ -136,18 +137,25 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
 
 
 def this_machine(out: Path) -> Machine:
-    """Return the means of this machine; ``out`` is where the run is written."""
+    """Return the means of this machine; ``out`` is where the run is written.
+
+    Raises:
+        UsageError: Nothing can be written there.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ports = _numbers("sys/net/ipv4/ip_local_port_range")
     backlog, memory = _numbers("sys/net/core/somaxconn"), _numbers("meminfo", "MemAvailable:")
     out = out.resolve()
     existing = next(each for each in (out, *out.parents) if each.is_dir())
+    disk = shutil.disk_usage(existing)
+    if not disk.total or not os.access(existing, os.W_OK):  # /proc has none at all
+        raise UsageError(f"--out {out}: nothing can be written in {existing}: choose another --out")
     return Machine(
         _UNLIMITED if hard == resource.RLIM_INFINITY else hard,
         ports[1] - ports[0] + 1 if ports else None,
         backlog[0] if backlog else None,
         memory[0] * 1024 if memory else None,
-        shutil.disk_usage(existing).free,
+        disk.free,
     )
 
 

@@ -14,7 +14,7 @@ from loadgen.studies.varied import spaced
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.studies.points import Experiment, Point, Study
+    from loadgen.studies.points import Experiment, Point, Study, Value
     from loadgen.studies.varied import Range
 
 _MOST_PROBES = 60
@@ -28,14 +28,14 @@ class Limit:
 
     Attributes:
         kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
-        passes, fails: The bracket: the last values of each kind.
+        passes, fails: The bracket: the last values of each kind; None if there is none.
         probes: All that was tried, in order.
     """
 
     kind: str
-    passes: float | None
-    fails: float | None
-    probes: tuple[tuple[float, bool], ...]
+    passes: Value
+    fails: Value
+    probes: tuple[tuple[Value, bool], ...]
 
     @property
     def sentence(self) -> str:
@@ -73,7 +73,7 @@ def find_limit(
             "example --set 'expect+=clients.back == 100%'"
         )
 
-    def passes(value: float) -> bool:
+    def passes(value: Value) -> bool:
         point = run_job(study.job({wanted.path: value}), run)
         on_probe(point)
         if not point.valid:
@@ -91,19 +91,20 @@ def in_words(point: Point) -> str:
     return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
 
 
-def bisect(wanted: Range, passes: Callable[[float], bool], precision: float) -> Limit:
+def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
     """Find where passing ends; which of both ends passes decides what is looked for.
 
     Args:
         wanted: The ends.
-        passes: Tries a value.
+        passes: Tries a value as a document has it.
         precision: The bracket is at most this share of the value that passes; of whole numbers it
             is never under 1.
     """
-    probes: list[tuple[float, bool]] = []
+    probes: list[tuple[Value, bool]] = []
 
     def tried(value: float) -> bool:
-        probes.append((value, passes(value)))
+        said = wanted.written(value)
+        probes.append((said, passes(said)))
         return probes[-1][1]
 
     low, high = wanted.exact(wanted.low), wanted.exact(wanted.high)
@@ -116,4 +117,5 @@ def bisect(wanted: Range, passes: Callable[[float], bool], precision: float) -> 
     while len(probes) < _MOST_PROBES and abs(good - bad) > max(abs(good) * precision, step):
         middle = wanted.exact(spaced(min(good, bad), max(good, bad), 3)[1])
         good, bad = (middle, bad) if tried(middle) else (good, middle)
-    return Limit("highest" if low_passes else "smallest", good, bad, tuple(probes))
+    kind = "highest" if low_passes else "smallest"
+    return Limit(kind, wanted.written(good), wanted.written(bad), tuple(probes))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from loadgen.documents.tree import parse_values
 from loadgen.errors import UsageError
+from loadgen.plan.fields import Bytes, Moment, RateOrNone, Share, Speed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 10_000
 _FAR_APART = 4
+_KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
+"""The numbers of a document that may have a unit."""
+_UNIT = re.compile(r"(?<=\d)\s*([a-zA-Z/%]+)$")
 
 
 class Varied(NamedTuple):
@@ -27,24 +34,29 @@ class Varied(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A setting by its path, and two ends."""
+    """A setting by its path, and two ends in a unit; a plain number has none."""
 
     path: str
     low: float
     high: float
+    unit: str = ""
 
     @property
     def whole(self) -> bool:
         """True if only whole numbers are between them."""
-        return self.low == int(self.low) and self.high == int(self.high)
+        return not self.unit and self.low == int(self.low) and self.high == int(self.high)
 
     def exact(self, value: float) -> float | int:
         """Return a value as it is tried."""
         return round(value) if self.whole else value
 
-    def spread(self, count: int) -> list[float | int]:
+    def written(self, value: float) -> Value:
+        """Return a value as a document has it: with a unit it is a text."""
+        return f"{value:.6g}{self.unit}" if self.unit else self.exact(value)
+
+    def spread(self, count: int) -> list[Value]:
         """Return so many values, both ends among them."""
-        return list(dict.fromkeys(map(self.exact, spaced(self.low, self.high, count))))
+        return list(dict.fromkeys(map(self.written, spaced(self.low, self.high, count))))
 
 
 def spaced(low: float, high: float, count: int) -> list[float]:
@@ -55,7 +67,7 @@ def spaced(low: float, high: float, count: int) -> list[float]:
 
 
 def parse_range(text: str) -> Range:
-    """Return the path and the ends of ``clients.all.count=10..1000``.
+    """Return the path and the ends of ``clients.all.count=10..1000``, or of ``100kB/s..2MB/s``.
 
     Raises:
         UsageError: The text is not of this form.
@@ -63,15 +75,31 @@ def parse_range(text: str) -> Range:
     path, _, ends = text.partition("=")
     first, _, last = ends.partition("..")
     try:
-        found = Range(path.strip(), float(first), float(last))
+        found = Range(path.strip(), *_ends(first, last))
     except ValueError:
         found = Range("", 0.0, 0.0)
-    if not (found.path and -math.inf < found.low < found.high < math.inf):
+    if not (found.path and math.isfinite(found.low) and math.isfinite(found.high)):
         raise UsageError(
             f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
-            "clients.all.count=10..1000"
+            "clients.all.count=10..1000, or with units of one kind 100kB/s..2MB/s"
         )
+    if found.low >= found.high:
+        raise UsageError(f"--vary {text[:80]!r}: the first end must be smaller than the second")
     return found
+
+
+def _ends(first: str, last: str) -> tuple[float, float, str]:
+    """Return two ends in the unit of one of them.
+
+    Raises:
+        ValueError: They are no numbers, or of units of two kinds.
+    """
+    units = [found[1] for each in (first, last) if (found := _UNIT.search(each.strip()))]
+    for kind in _KINDS if units else ():
+        with suppress(ValidationError):
+            low, high, one = map(kind.validate_python, (first, last, f"1{units[0]}"))
+            return low / one, high / one, units[0]
+    return float(first), float(last), ""
 
 
 def parse_varied(text: str) -> Varied:

@@ -75,7 +75,7 @@ class ProvenCluster:
                 library=family,
                 count=count,
                 timeout=self.operation_timeout_seconds,
-                read=Reader(rate=self.read_rate),
+                read=Reader(rate=self.read_rate or None),
             )
             for family, count in self.families.items()
         )

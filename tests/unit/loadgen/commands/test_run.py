@@ -225,3 +225,19 @@ def test_what_does_not_fit_is_one_sentence_and_nothing_is_run(
     assert (code, experiments) == (ExitCode.USAGE, [])
     assert len(err.splitlines()) == 1
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("option", "url", "said"),
+    [
+        ("--service-url", "http://x", "http://x is not of the form pulsar://host:port"),
+        ("--service-url", "pulsar://127.0.0.1:99999", "a port is a number from 1 to 65535"),
+        ("--service-url", "pulsar://127.0.0.1:0", "a port is a number from 1 to 65535"),
+        ("--service-url", "pulsar://192.0.2.1", "is not an address of this machine's loopback"),
+    ],
+)
+def test_the_form_of_an_address_is_looked_at_before_whose_it_is(
+    loadgen, option: str, url: str, said: str
+) -> None:
+    code, _, err = loadgen("storm", option, url)
+    assert (code, said in err) == (2, True), err

@@ -61,6 +61,7 @@ CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
         ({"clients": CLOSED}, RunOptions(), "arrive.count 1 cannot be shared by --tasks 2"),
         ({}, RunOptions(admin_urls={"broker": "x"}), "--admin-url is of a running server"),
         ({}, replace(NAMED, service_url="http://x"), "not of the form pulsar://host:port"),
+        ({}, replace(NAMED, service_url="pulsar://x:0"), "a port is a number from 1 to 65535"),
         ({}, replace(NAMED, files=FILES), "--proxy-conf is for a scenario's own proxy"),
         ({}, replace(NAMED, place="virtual"), "virtual has servers of its own"),
         ({"clients": CHURN}, NAMED, "group churn creates topics by admin REST: name"),

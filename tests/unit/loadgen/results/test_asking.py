@@ -49,7 +49,12 @@ def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("by-colour", "there is no question 'by-colour': ask one of all, by-operation"),
+        ("colour", "there is no question 'colour': ask one of all, by-operation"),
+        ("by-famly", r"there is no question 'by-famly': did you mean by-family\?"),
+        ("select", "select is SQL that is not whole: write it as SELECT"),
+        ("SELECT * FROM requests WHERE group = 'a'", 'write "group" in double quotes, or r.group'),
+        ("SELECT group FROM requests GROUP BY 1", 'write "group" in double quotes, or r.group'),
+        ("SELECT count(*) FROM requests GROUP BY", "syntax error .*; there are the tables"),
         ("SELECT colour FROM requests", "Binder Error: .*; there are the tables requests, events"),
         ("SELECT 1; SELECT 2", "a question is one SELECT"),
         ("COPY (SELECT 1) TO '{path}'", "a question is one SELECT"),

@@ -261,6 +261,19 @@ def test_all_had_an_answer_again_when_the_last_client_had(tmp_path: Path) -> Non
     run = record_run(tmp_path, rows)
     assert asked("again", run, at=5.0)[0]["again_seconds"] == pytest.approx(3.1)
     assert asked("again", run, at=5.0)[0]["clients"] == 2
+    assert [each["seconds"] for each in asked("again", run)] == [0.0]
+
+
+def test_each_shock_has_a_row_of_its_own(tmp_path: Path) -> None:
+    rows = [request(client=c, due=due) for c, due in ((1, 1.0), (1, 6.0), (2, 8.0), (1, 11.0))]
+    shocks = [event("shock", seconds=at, client=-1, text=f"at {at:g}") for at in (20.0, 5.0, 7.5)]
+    run = record_run(tmp_path, rows, events=shocks)
+    found = [
+        (each["shock"], each["again_seconds"], each["clients"]) for each in asked("again", run)
+    ]
+    assert found == [
+        ("at 5", pytest.approx(3.1), 2), ("at 7.5", pytest.approx(3.6), 2), ("at 20", None, 0)
+    ]  # fmt: skip
 
 
 def test_runs_are_told_apart_where_several_are_open(tmp_path: Path) -> None:

@@ -37,4 +37,5 @@ class FakeExperiment:
             "place": options.place, **self.said,
         }  # fmt: skip
         resolved_document = document.model_dump(mode="json", by_alias=True)
-        return record_run(directory, self.rows(document), document=resolved_document, **told)
+        rows = [{**row, "run": options.name} for row in self.rows(document)]
+        return record_run(directory, rows, document=resolved_document, **told)

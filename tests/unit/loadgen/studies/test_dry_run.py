@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,6 @@ from loadgen.studies.dry_run import (
 from loadgen.studies.schedule import plot, schedule_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loadgen.documents.model import Document
 
 # Answers of 1,000 names of 100 bytes: 102,040 bytes on the wire.
@@ -197,6 +196,11 @@ def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path
     assert {len(row) for row in needs_table(found)[1]} == {3}
     again = json.loads(json.dumps(told(found)))
     assert [group["starts"] for group in again["groups"]] == [len(g.starts) for g in found.groups]
+
+
+def test_where_nothing_can_be_written_is_said_before_it_is_called_full() -> None:
+    with pytest.raises(UsageError, match="--out /proc/x: nothing can be written in /proc: choose"):
+        this_machine(Path("/proc/x"))
 
 
 def test_this_machine_is_read_where_there_is_no_folder_yet(tmp_path: Path) -> None:

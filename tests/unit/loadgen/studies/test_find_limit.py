@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.find_limit import bisect, find_limit, in_words
 from loadgen.studies.points import Study
-from loadgen.studies.varied import Range
+from loadgen.studies.varied import Range, parse_range
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
@@ -51,6 +51,21 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
     assert in_words(probed[1]).startswith(
         "clients.steady.count=1000: expectations were missed; list.answered == 100%: 0 %"
     )
+
+
+def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
+    # Given
+    def up_to_five_minutes(document: Document) -> list[dict[str, Any]]:
+        return [request(outcome="refused" if document.phases.measure > 300 else "answered")]
+
+    wanted = parse_range("phases.measure=1m..1h")
+    # When
+    limit = find_limit(study(tmp_path), wanted, run=FakeExperiment(up_to_five_minutes))
+    # Then
+    assert [value for value, _ in limit.probes[:2]] == ["1m", "60m"]
+    assert limit.passes.endswith("m")
+    assert 4.7 < float(limit.passes[:-1]) <= 5
+    assert f"is {limit.passes}; {limit.fails} does not" in limit.sentence
 
 
 def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:

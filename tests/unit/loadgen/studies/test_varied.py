@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ("a.b=10..1000/3", (10, 100, 1000)),
         ("a.b=1..3/3", (1, 2, 3)),
         ("a.b=0.5..1/2", (0.5, 1.0)),
+        ("a.b=100kB/s..10MB/s/3", ("100kB/s", "1000kB/s", "10000kB/s")),
     ],
 )
 def test_values_are_read_as_a_document_has_them(text: str, values: tuple[Any, ...]) -> None:
@@ -34,10 +35,28 @@ def test_values_of_another_form_are_refused(text: str) -> None:
 
 
 def test_a_range_has_two_numbers() -> None:
-    assert parse_range("a.b=1..10") == ("a.b", 1.0, 10.0)
-    for text in ("a.b=10..1", "a.b=x..1", "a.b=1", "a.b=1..inf"):
+    assert parse_range("a.b=1..10") == ("a.b", 1.0, 10.0, "")
+    for text in ("a.b=x..1", "a.b=1", "a.b=1..inf", "a.b=1s..2MB", "a.b=1x..2x"):
         with pytest.raises(UsageError, match=r"PATH=LOW\.\.HIGH"):
             parse_range(text)
+    for text in ("a.b=10..1", "a.b=5..5", "a.b=2MB..100kB"):
+        with pytest.raises(UsageError, match="the first end must be smaller than the second"):
+            parse_range(text)
+
+
+@pytest.mark.parametrize(
+    ("ends", "low", "high", "unit"),
+    [
+        ("100kB/s..2MB/s", 100, 2000, "kB/s"),
+        ("250ms..2m", 250, 120_000, "ms"),
+        ("1/s .. 120/m", 1, 2, "/s"),
+        ("5%..10%", 5, 10, "%"),
+        ("4KiB..1MiB", 4, 1024, "KiB"),
+        ("0..30s", 0, 30, "s"),
+    ],
+)
+def test_ends_with_units_are_in_one_of_them(ends: str, low: int, high: int, unit: str) -> None:
+    assert parse_range(f"a.b={ends}") == ("a.b", pytest.approx(low), pytest.approx(high), unit)
 
 
 def test_a_grid_is_a_list_of_values_for_each_path(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ HUGE = NamespaceShape("acme/huge", 60_000, 5_726_658)
 
 def load(*shapes: NamespaceShape, count: int = 1000, slow: int = 0, **said: object) -> Question:
     """Java clients, and some that read nothing."""
-    read = {"rate": said.pop("rate", 0)}
+    read = {"rate": said.pop("rate", None)}
     groups = [clients(count - slow, "java-watch", **read)]
     groups += [clients(slow, "cpp", never=True)] if slow else []
     return question(*groups, shapes=shapes or (MEGABYTE,), **said)
