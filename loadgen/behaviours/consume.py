@@ -12,11 +12,10 @@ from pydantic.json_schema import SkipJsonSchema
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.publish import topic_of
 from loadgen.engine.frames import (
-    Subscribing,
     ack_frame,
     flow_frame,
     read_message,
-    subscribe_frame,
+    request_frame,
 )
 from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
@@ -74,14 +73,21 @@ class Consume(Group):
 
     async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
         deliveries.closed.clear()
-        wanted = Subscribing(topic, self.subscription, self.type, create=True, durable=False)
-        frame = partial(subscribe_frame, wanted=wanted)
+        command = pb.CommandSubscribe(
+            topic=topic,
+            subscription=self.subscription,
+            subType=pb.CommandSubscribe.SubType.Value(self.type.title().replace("-", "_")),
+            consumer_id=0,
+            durable=False,
+            force_topic_creation=True,
+        )
+        frame = partial(request_frame, command=command)
         deliveries.link, answer = await me.open(topic, "subscribe", frame)
         if answer.failed is not None:
             me.gave_up(answer.failed)
             return None
         if deliveries.link.connection is not None:
-            deliveries.link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
+            deliveries.link.connection.send(flow_frame(0, PERMITS))
         me.back()
         return deliveries.link
 

@@ -19,7 +19,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
 from loadgen.engine.connection import Failed
-from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame, watch_frame
+from loadgen.engine.frames import WATCHER_ID, close_watch_frame, request_frame
 from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
 
@@ -225,13 +225,13 @@ class _Subscription:
             failed = Failed(pb.NotAllowedError, "the server offers no watches")
             self._watch_failed(failed)
             return
-        frame = partial(
-            watch_frame,
+        command = pb.CommandWatchTopicList(
+            watcher_id=WATCHER_ID,
             namespace=me.namespace,
-            pattern=action.pattern,
+            topics_pattern=action.pattern,
             topics_hash=action.topics_hash,
         )
-        answer = await me.request(link, "watch", frame)
+        answer = await me.request(link, "watch", partial(request_frame, command=command))
         if answer.failed is not None:
             self._watch_failed(answer.failed)
             return
@@ -279,8 +279,15 @@ class _Subscription:
         give_up_at, stood = me.now() + self._group.timeout, False
         while not me.stopping.is_set() and not self._over.done():
             closed = self._closed[number] = asyncio.Event()
-            wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
-            frame = partial(subscribe_frame, wanted=wanted)
+            command = pb.CommandSubscribe(
+                topic=topic,
+                subscription=f"loadgen-{self._group.name}",
+                subType=pb.CommandSubscribe.Shared,
+                consumer_id=number,
+                durable=True,
+                force_topic_creation=False,
+            )
+            frame = partial(request_frame, command=command)
             link, answer = await me.open(topic, "subscribe", frame, topic)
             if answer.failed is None:
                 self._attached(topic)

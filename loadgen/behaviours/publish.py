@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
+import proto.PulsarApi_pb2 as pb
+from loadgen.engine.frames import HEADER_BYTES, PRODUCER_ID, Message, message_frame, request_frame
 from loadgen.plan.fields import Bytes, Duration, Whole
 from loadgen.plan.group import Group
 
@@ -83,7 +84,8 @@ class _Producer:
     async def _open(self) -> None:
         """Look the topic up and open a producer; what fails shows in the messages."""
         me = self._me
-        frame = partial(producer_frame, topic=self._topic)
+        command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)
+        frame = partial(request_frame, command=command)
         link, answer = await me.open(self._topic, "producer", frame)
         if answer.failed is None:
             self._link, self._on = link, link.connection

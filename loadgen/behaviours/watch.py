@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.create_and_delete import due_of
-from loadgen.engine.frames import watch_frame
+from loadgen.engine.frames import WATCHER_ID, request_frame
 from loadgen.plan.fields import Pattern
 from loadgen.plan.group import Group
 from proto.topic_hash import topics_hash
@@ -46,7 +46,10 @@ class Watch(Group):
         told = _Told()
         me.on_pushed = lambda command, _: _take(me, command, told)
         pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
-        frame = partial(watch_frame, namespace=me.namespace, pattern=pattern)
+        command = pb.CommandWatchTopicList(
+            watcher_id=WATCHER_ID, namespace=me.namespace, topics_pattern=pattern
+        )
+        frame = partial(request_frame, command=command)
         link, opened = await me.open(pattern, "watch", frame)
         if opened.failed is not None:
             me.gave_up(opened.failed)

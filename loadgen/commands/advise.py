@@ -19,6 +19,7 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     complete_target,
+    own_files,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
@@ -29,7 +30,7 @@ from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
-from loadgen.places.operator_files import OwnCluster, read_own_server
+from loadgen.places.operator_files import read_own_server
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Bytes, Duration, Share, Speed
@@ -315,8 +316,7 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
     own = None
     if broker_conf or proxy_conf or isinstance(found, OwnTopics):
-        proxy = read_own_server("proxy", proxy_conf) if proxy_conf else None
-        own = OwnCluster(read_own_server("broker", broker_conf), proxy)
+        own = own_files(broker_conf, proxy_conf)
     if place == "spark":
         require(SPARK)
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()

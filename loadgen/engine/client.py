@@ -23,7 +23,7 @@ from loadgen.engine.connection import (
     OnPushed,
     Selection,
 )
-from loadgen.engine.frames import list_frame, lookup_frame
+from loadgen.engine.frames import list_frame, request_frame
 from loadgen.engine.link import CLOSED, CUT, Answer, Link, Patience
 from loadgen.engine.writing import RowWriter
 from loadgen.plan.chance import Chance
@@ -243,7 +243,8 @@ class LoadClient(RowWriter):
         """
         link, authoritative = self.service, False
         for _ in range(1 + MOST_REDIRECTS):
-            frame = partial(lookup_frame, topic=topic, authoritative=authoritative)
+            command = pb.CommandLookupTopic(topic=topic, authoritative=authoritative)
+            frame = partial(request_frame, command=command)
             answer = await self.request(link, "lookup", frame, due=due, item=topic)
             if answer.failed is not None:
                 return answer

@@ -287,10 +287,8 @@ class LoadConnection(asyncio.BufferedProtocol):
         ended = [*self._waiting] if number == NO_REQUEST else [number]
         size_bytes = command.ByteSize()
         if command.type in _REFUSING and answer.HasField("error"):
-            answer, size_bytes = (
-                Failed(answer.error, refusal_reason(answer.error, answer.message)),
-                0,
-            )
+            reason = refusal_reason(answer.error, answer.message)
+            answer, size_bytes = Failed(answer.error, reason), 0
         for waiting in filter(None, map(self._waiting.get, ended)):
             if not waiting.answer.done():
                 waiting.row.bytes = size_bytes

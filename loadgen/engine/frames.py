@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import PulsarException
@@ -18,26 +18,35 @@ from proto.frames import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import google.protobuf.message
+
     from client.authentication.authentication import Authentication
 
 Type = pb.BaseCommand
 PROTOCOL_VERSION = 20
 CLIENT_VERSION = "floodgate-loadgen"
-PONG = encode_command(Type(type=Type.PONG, pong=pb.CommandPong()))
 WATCHER_ID = PRODUCER_ID = 1
 NOBODY_ASKED = 2**63
 """A request id whose answer nobody waits for; not that of refusals that name no request."""
-SUBSCRIPTION_TYPES = {
-    "exclusive": pb.CommandSubscribe.Exclusive,
-    "shared": pb.CommandSubscribe.Shared,
-    "failover": pb.CommandSubscribe.Failover,
-    "key-shared": pb.CommandSubscribe.Key_Shared,
-}
+_FIELDS = {each.message_type.name: each for each in Type.DESCRIPTOR.fields if each.message_type}
+Request: TypeAlias = (
+    pb.CommandLookupTopic | pb.CommandWatchTopicList | pb.CommandSubscribe | pb.CommandProducer
+)
 # Whose message, which of its messages, when it was due; zeros follow, up to the message's size.
 _HEADER = struct.Struct(">IId")
 HEADER_BYTES = _HEADER.size
 _LENGTH = struct.Struct(">I")
 _CHECKSUM_BYTES = 6
+
+
+def _frame(command: google.protobuf.message.Message) -> bytes:
+    """Return a command's frame; its field of a BaseCommand has the number of its type."""
+    field = _FIELDS[command.DESCRIPTOR.name]
+    fields: dict[str, Any] = {"type": field.number, field.name: command}
+    return encode_command(Type(**fields))
+
+
+PONG = _frame(pb.CommandPong())
 
 
 def connect_frame(
@@ -69,7 +78,7 @@ def _connect_frame(tunnel_to: str | None, method: str, data: bytes | None) -> by
     connect.feature_flags.supports_topic_watchers = True
     if data is not None:
         connect.feature_flags.supports_auth_refresh = True
-    return encode_command(Type(type=Type.CONNECT, connect=connect))
+    return _frame(connect)
 
 
 def auth_frame(authentication: Authentication) -> bytes:
@@ -84,7 +93,7 @@ def auth_frame(authentication: Authentication) -> bytes:
     response = pb.CommandAuthResponse(
         client_version=CLIENT_VERSION, protocol_version=PROTOCOL_VERSION, response=shown
     )
-    return encode_command(Type(type=Type.AUTH_RESPONSE, authResponse=response))
+    return _frame(response)
 
 
 def _shown(authentication: Authentication) -> bytes:
@@ -112,76 +121,24 @@ def list_frame(
     )
     for key, value in properties:
         topics.properties.add(key=key, value=value)
-    return encode_command(Type(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=topics))
+    return _frame(topics)
 
 
-def lookup_frame(request_id: int, topic: str, *, authoritative: bool = False) -> bytes:
-    """Return LOOKUP of a topic, or of a pattern as if it were one.
-
-    Args:
-        request_id: Its id.
-        topic: Its name.
-        authoritative: What a redirect said, for the broker that it led to.
-    """
-    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=authoritative)
-    return encode_command(Type(type=Type.LOOKUP, lookupTopic=lookup))
-
-
-def watch_frame(
-    request_id: int, namespace: str, pattern: str, topics_hash: str | None = None
-) -> bytes:
-    """Return WATCH_TOPIC_LIST."""
-    watch = pb.CommandWatchTopicList(
-        request_id=request_id,
-        watcher_id=WATCHER_ID,
-        namespace=namespace,
-        topics_pattern=pattern,
-        topics_hash=topics_hash,
-    )
-    return encode_command(Type(type=Type.WATCH_TOPIC_LIST, watchTopicList=watch))
+def request_frame(request_id: int, command: Request) -> bytes:
+    """Return the frame of a command that is answered."""
+    command.request_id = request_id
+    return _frame(command)
 
 
 @lru_cache(maxsize=1)
 def close_watch_frame() -> bytes:
     """Return WATCH_TOPIC_LIST_CLOSE."""
-    close = pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID)
-    return encode_command(Type(type=Type.WATCH_TOPIC_LIST_CLOSE, watchTopicListClose=close))
-
-
-class Subscribing(NamedTuple):
-    """What a consumer subscribes to.
-
-    Attributes:
-        create: Whether a topic that is missing is made.
-        durable: Whether the subscription outlives its consumers.
-    """
-
-    topic: str
-    subscription: str
-    type: str = "shared"
-    consumer_id: int = 0
-    create: bool = False
-    durable: bool = True
-
-
-def subscribe_frame(request_id: int, wanted: Subscribing) -> bytes:
-    """Return SUBSCRIBE from the end of a topic."""
-    subscribe = pb.CommandSubscribe(
-        topic=wanted.topic,
-        subscription=wanted.subscription,
-        subType=SUBSCRIPTION_TYPES[wanted.type],
-        consumer_id=wanted.consumer_id,
-        request_id=request_id,
-        durable=wanted.durable,
-        force_topic_creation=wanted.create,
-    )
-    return encode_command(Type(type=Type.SUBSCRIBE, subscribe=subscribe))
+    return _frame(pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID))
 
 
 def flow_frame(consumer_id: int, permits: int) -> bytes:
     """Return FLOW."""
-    flow = pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits)
-    return encode_command(Type(type=Type.FLOW, flow=flow))
+    return _frame(pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits))
 
 
 def ack_frame(consumer_id: int, message_ids: Sequence[pb.MessageIdData]) -> bytes:
@@ -189,13 +146,7 @@ def ack_frame(consumer_id: int, message_ids: Sequence[pb.MessageIdData]) -> byte
     ack = pb.CommandAck(
         consumer_id=consumer_id, ack_type=pb.CommandAck.Individual, message_id=message_ids
     )
-    return encode_command(Type(type=Type.ACK, ack=ack))
-
-
-def producer_frame(request_id: int, topic: str) -> bytes:
-    """Return PRODUCER."""
-    producer = pb.CommandProducer(topic=topic, producer_id=PRODUCER_ID, request_id=request_id)
-    return encode_command(Type(type=Type.PRODUCER, producer=producer))
+    return _frame(ack)
 
 
 class Message(NamedTuple):

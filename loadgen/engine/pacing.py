@@ -39,7 +39,9 @@ class ReadBudget:
 
     def available_bytes(self, now_seconds: float) -> int:
         """Return how many bytes may be read at ``now_seconds``; 0 says: wait."""
-        self._accrue(now_seconds)
+        earned = max(0.0, now_seconds - self._counted_at) * self.rate
+        self._counted_at = now_seconds
+        self._tokens = min(self._tokens + earned, 2.0 * self._quantum)
         return min(int(self._tokens), LARGEST_QUANTUM_BYTES)
 
     def spend(self, size_bytes: int) -> None:
@@ -55,8 +57,3 @@ class ReadBudget:
         if self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
         return (self._quantum - self._tokens) / self.rate
-
-    def _accrue(self, now_seconds: float) -> None:
-        earned = max(0.0, now_seconds - self._counted_at) * self.rate
-        self._counted_at = now_seconds
-        self._tokens = min(self._tokens + earned, 2.0 * self._quantum)

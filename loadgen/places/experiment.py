@@ -186,7 +186,7 @@ def _drive(
     admin_url = admin_urls.get("broker") or admin_urls.get("proxy", "")
     server_version = check_reachable(options.service_url)
     targets = [Target(role, url, options.pids.get(role)) for role, url in admin_urls.items()]
-    servers = {role: vars(read_server_facts(role, url)) for role, url in admin_urls.items()}
+    servers = {role: read_server_facts(role, url) for role, url in admin_urls.items()}
     missed: list[str] = []  # The expectation that ended the run.
 
     def observe(totals: Totals) -> None:

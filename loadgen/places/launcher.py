@@ -59,6 +59,21 @@ class ServerFiles:
         wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
         return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
 
+    def notes(self) -> list[str]:
+        """Say how a rehearsal differs from the operator's cluster."""
+        found = []
+        if self.broker.file is None:
+            found.append("Without --broker-conf the broker has Pulsar's defaults.")
+        if self.proxy.file is None:
+            found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
+        for each in (self.broker, self.proxy):
+            if aside := each.set_aside():
+                what = ", ".join(aside)
+                found.append(f"Set aside from {each.file}, as all is local here: {what}.")
+        for each in (self.broker, self.proxy):
+            found += [f"{each.file}: {notice.sentence}" for notice in each.checked().notices]
+        return found
+
 
 @dataclass(frozen=True)
 class RunningServers:

@@ -146,31 +146,6 @@ class OwnServer:
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 
 
-@dataclass(frozen=True)
-class OwnCluster:
-    """The servers of a rehearsal; ``proxy`` is None where clients ask the broker."""
-
-    broker: OwnServer
-    proxy: OwnServer | None
-
-    def notes(self) -> list[str]:
-        """Say what differs from the operator's cluster."""
-        found = []
-        if self.broker.file is None:
-            found.append("Without --broker-conf the broker has Pulsar's defaults.")
-        if self.proxy is None:
-            found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
-        servers = [each for each in (self.broker, self.proxy) if each is not None]
-        found += [
-            f"Set aside from {each.file}, as all is local here: {', '.join(each.set_aside())}."
-            for each in servers
-            if each.set_aside()
-        ]
-        for server in servers:
-            found += [f"{server.file}: {notice.sentence}" for notice in server.checked().notices]
-        return found
-
-
 def read_own_server(role: str, file: Path | None) -> OwnServer:
     """Read the configuration of one server; without a file Pulsar's defaults hold.
 

@@ -18,7 +18,7 @@ import uvloop
 
 from loadgen.errors import LoadgenError
 from loadgen.places.server_process import signals_taken
-from loadgen.places.task import Task, TaskFacts, TaskPlan, TaskResult
+from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
 
 if TYPE_CHECKING:
@@ -42,12 +42,8 @@ def run_task(plan: TaskPlan, agree: Callable[[float], float]) -> TaskFacts:
         LoadgenError: The server's name is unknown, this process may not open enough files, or the
             rows cannot be written.
     """
-
-    async def run() -> TaskResult:
-        return await Task(plan, agree).run()
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        facts, rows = runner.run(run())
+        facts, rows = runner.run(Task(plan, agree).run())
     try:
         write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
     except OSError as error:

@@ -16,6 +16,7 @@ import threading
 import time
 from array import array
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -218,21 +219,16 @@ class ServerWatch(Samples):
 
     def _watch(self, target: Target) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
-            self._try_scrape(target)
+            # A gap in the curve says what there is to say where the page does not come.
+            with suppress(*UNREADABLE):
+                self._scrape(target)
         for _ in range(_SETTLE_SAMPLES):
-            if self._try_scrape(target):
+            with suppress(*UNREADABLE):
+                self._scrape(target)
                 self.seen_at_the_end.add(target.process)
             if not self.holds_memory(target.process):
                 return
             time.sleep(SAMPLE_SECONDS)
-
-    def _try_scrape(self, target: Target) -> bool:
-        """Scrape; a gap in the curve says what there is to say where the page does not come."""
-        try:
-            self._scrape(target)
-        except UNREADABLE:
-            return False
-        return True
 
     def _scrape(self, target: Target) -> None:
         url = f"{target.admin_url.rstrip('/')}/metrics/"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from client.admin.errors import AdminError
@@ -28,7 +30,7 @@ _ADMIN_SECONDS = 10.0
 class Shocks:
     """The shocks of one run, performed by threads within a block.
 
-    Mutable state: what has happened.
+    Mutable state: what has happened, or will.
 
     Args:
         shocks: In any order.
@@ -52,29 +54,23 @@ class Shocks:
         self._admin_url = admin_url
         self._watch = watch
         self._over = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._happened: dict[int, dict[str, Any]] = {}
-        self._failures: list[LoadgenError] = []
+        self._threads = ThreadPoolExecutor(max(1, len(shocks)), "shock")
+        self._performed: list[Future[dict[str, Any] | None]] = []
 
     def agreed(self, t0_epoch_seconds: float) -> None:
         """Learn when the run begins, as often as somebody says so."""
-        if not self._threads:
-            self._threads = [
-                threading.Thread(
-                    target=self._perform, args=(number, t0_epoch_seconds), name="shock", daemon=True
-                )
-                for number in range(len(self._shocks))
+        if not self._performed:
+            submit = self._threads.submit
+            self._performed = [
+                submit(self._perform, each, t0_epoch_seconds) for each in self._shocks
             ]
-            for thread in self._threads:
-                thread.start()
 
     def __enter__(self) -> Shocks:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._over.set()
-        for thread in self._threads:
-            thread.join()
+        self._threads.shutdown()
 
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
         """Return what happened, when, and when all was well again, in seconds; behind the block.
@@ -85,29 +81,24 @@ class Shocks:
         Raises:
             LoadgenError: A server did not come up again, or the run was over before a shock.
         """
-        if self._failures:
-            raise self._failures[0]
-        for number, shock in enumerate(self._shocks):
-            if number not in self._happened and not interrupted:
+        told = [each.result() for each in self._performed]
+        for shock, found in zip_longest(self._shocks, told):
+            if found is None and not interrupted:
                 raise LoadgenError(
                     f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make "
                     "it longer, or the shock earlier"
                 )
-        return [self._happened[number] for number in sorted(self._happened)]
+        return [each for each in told if each is not None]
 
-    def _perform(self, number: int, t0_epoch_seconds: float) -> None:
-        shock = self._shocks[number]
+    def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
+        """Let a shock happen at its moment, and tell what happened; None: the run was over."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
-            return
+            return None
         begun = time.time()
-        try:
-            if (undo := self._act(shock)) is not None:
-                self._over.wait(shock.lasts)
-                undo()
-        except LoadgenError as error:
-            self._failures.append(error)
-            return
-        self._happened[number] = {
+        if (undo := self._act(shock)) is not None:
+            self._over.wait(shock.lasts)
+            undo()
+        return {
             "at": begun - t0_epoch_seconds,
             "what": shock.words,
             "ready_seconds": time.time() - t0_epoch_seconds,

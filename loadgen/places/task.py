@@ -205,12 +205,12 @@ class Task:
         phases, loop = self.plan.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
-            self._enter("warm-up" if phases.warm_up else "measure")
+            self.context.totals.phase = "warm-up" if phases.warm_up else "measure"
             await self._pass_by(phases.warm_up)
-            self._enter("measure")
+            self.context.totals.phase = "measure"
             await self._pass_by(phases.warm_up + phases.measure)
             if phases.hold:
-                self._enter("hold")
+                self.context.totals.phase = "hold"
                 await self._pass_by(phases.end)
         finally:
             for each in beside:
@@ -227,9 +227,6 @@ class Task:
     async def _sleep_until(self, moment: float) -> None:
         if (left_seconds := moment - self.context.time.seconds()) > ON_TIME_SECONDS:
             await clock_sleep(self.context.clock, left_seconds)
-
-    def _enter(self, phase: str) -> None:
-        self.context.totals.phase = phase
 
     async def _start_all(self) -> None:
         """Start each client when its moment has come; those without one when there is a place."""
@@ -280,7 +277,7 @@ class Task:
 
     async def _drain(self) -> None:
         """Begin nothing new, and wait for what is under way for as long as the document says."""
-        self._enter("drain")
+        self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # In this turn: none may begin something in the next one.
             client.stopping.set()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document, Servers
-    from loadgen.places.operator_files import OwnCluster, OwnServer
+    from loadgen.places.operator_files import OwnServer
     from loadgen.places.options import Place
     from loadgen.studies.advise.question import NamespaceShape
 
@@ -80,7 +80,7 @@ class DemoOptions:
     read_rate: float = 100_000.0
     out: Path = Path("out/demo")
     run: RunOptions = field(default_factory=RunOptions)
-    own: OwnCluster | None = None
+    own: ServerFiles | None = None
 
     @property
     def rehearsal(self) -> bool:
@@ -148,7 +148,11 @@ def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document
         f"clients.all.read.rate={options.read_rate or 'null'}",
         f"clients.all.timeout={timeout}",
         f"phases.measure={timeout}",
-        *(["servers.proxy=null"] if options.own is not None and options.own.proxy is None else []),
+        *(
+            ["servers.proxy=null"]
+            if options.own is not None and options.own.proxy.file is None
+            else []
+        ),
     ]
     document = read_document("storm", settings, parse_expectation)
     clients = document.clients if storm.chosen is None else tuple(_on_each(document, storm.chosen))
@@ -183,7 +187,7 @@ def _on_each(document: Document, chosen: Sequence[int]) -> Iterator[object]:
             yield group.model_copy(update=where)
 
 
-def files_of(run: DemoRun, own: OwnCluster | None) -> ServerFiles:
+def files_of(run: DemoRun, own: ServerFiles | None) -> ServerFiles:
     """Return an operator's files as a run has them: with their limits, or without any."""
 
     def keyed(server: OwnServer) -> OwnServer:
@@ -196,7 +200,7 @@ def files_of(run: DemoRun, own: OwnCluster | None) -> ServerFiles:
 
     if own is None:
         return ServerFiles()
-    return ServerFiles(keyed(own.broker), *([keyed(own.proxy)] if own.proxy else []))
+    return ServerFiles(keyed(own.broker), keyed(own.proxy))
 
 
 def stuck_document(run: DemoRun) -> Document:

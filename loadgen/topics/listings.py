@@ -185,25 +185,11 @@ class Verification:
     Attributes:
         topics: Topics that were listed, and are right.
         left_out: Non-persistent topics that were not compared.
-        wrong: A sentence for each namespace that differs.
     """
 
     namespaces: int = 0
     topics: int = 0
     left_out: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def require(self) -> None:
-        """Fail if something differs.
-
-        Raises:
-            LoadgenError: It does; says what.
-        """
-        told, more = self.wrong[:_SHOWN], len(self.wrong) - _SHOWN
-        if told:
-            said = "; ".join([*told, f"and {more:,} more namespaces"] if more > 0 else told)
-            sentence = f"the server does not list what was loaded: {said}"
-            raise LoadgenError(sentence, ExitCode.CORRECTNESS)
 
 
 async def verify_loaded(
@@ -215,9 +201,9 @@ async def verify_loaded(
     are: of others a Pulsar lists only those that are in use.
 
     Raises:
-        LoadgenError: It cannot be asked.
+        LoadgenError: It cannot be asked, or lists something else: says what.
     """
-    corpus, found = open_corpus(path), Verification()
+    corpus, found, wrong = open_corpus(path), Verification(), list[str]()
     domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
     waiting = iter(corpus.manifest.namespaces.items())
 
@@ -228,7 +214,7 @@ async def verify_loaded(
             if (len(names), topics_hash(names)) == (expected.topics, expected.hash):
                 found.topics += len(names)
             else:
-                found.wrong.append(_difference(corpus, name, names, domains))
+                wrong.append(_difference(corpus, name, names, domains))
             found.left_out += entry.topics - expected.topics
             found.namespaces += 1
             on_namespaces(found.namespaces)
@@ -236,6 +222,10 @@ async def verify_loaded(
     with admin_errors(f"Listing the topics of {path}", shown_url(admin_url)):
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             await side_by_side(NAMESPACES_AT_ONCE, compare)
+    if wrong:
+        more = [f"and {len(wrong) - _SHOWN:,} more namespaces"] if len(wrong) > _SHOWN else []
+        said = f"the server does not list what was loaded: {'; '.join(wrong[:_SHOWN] + more)}"
+        raise LoadgenError(said, ExitCode.CORRECTNESS)
     return found
 
 

@@ -78,11 +78,8 @@ async def load_by_import(
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
     """
-    started, where, total = (
-        time.perf_counter(),
-        shown_url(admin_url),
-        _Imported(topics=0, namespaces=0),
-    )
+    started, where = time.perf_counter(), shown_url(admin_url)
+    total = _Imported(topics=0, namespaces=0)
     with LoadState(path, where, "import", resume=resume) as state:
         resumed = state.done
         todo = islice(enumerate(_files(path)), resumed, None)

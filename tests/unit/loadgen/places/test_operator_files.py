@@ -9,8 +9,8 @@ import pytest
 from broker.configuration.config import BrokerConfig
 from limiter.admission.rules import AdmissionPolicy
 from loadgen.errors import UsageError
+from loadgen.places.launcher import ServerFiles
 from loadgen.places.operator_files import (
-    OwnCluster,
     OwnServer,
     local_broker,
     local_proxy,
@@ -126,7 +126,7 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     for path, keys in ((broker, BROKER), (proxy, PROXY)):
         path.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
     # When
-    cluster = OwnCluster(read_own_server("broker", broker), read_own_server("proxy", proxy))
+    cluster = ServerFiles(read_own_server("broker", broker), read_own_server("proxy", proxy))
     notes = cluster.notes()
     # Then
     assert [note.partition(", as all is local here: ")[0] for note in notes] == [
@@ -146,7 +146,7 @@ def test_what_is_off_in_the_file_is_not_told_as_set_aside() -> None:
 
 
 def test_what_is_not_given_is_told() -> None:
-    assert OwnCluster(OwnServer("broker"), None).notes() == [
+    assert ServerFiles().notes() == [
         "Without --broker-conf the broker has Pulsar's defaults.",
         "Without --proxy-conf there is no proxy: clients ask the broker.",
     ]
@@ -165,7 +165,7 @@ def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) ->
     path = tmp_path / "broker.conf"
     path.write_text("maxTopicListInFlightHeapMemSizeMb=5\nmaxMessageSize=9000000\n")
     # When
-    notes = OwnCluster(read_own_server("broker", path), None).notes()
+    notes = ServerFiles(read_own_server("broker", path)).notes()
     # Then
     assert notes[-1] == (
         f"{path}: unknown keys, ignored: maxTopicListInFlightHeapMemSizeMb "

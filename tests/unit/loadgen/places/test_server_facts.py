@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from loadgen.places.sampling import kept_samples
-from loadgen.places.server_facts import ServerFacts, facts_of_page, read_server_facts
+from loadgen.places.server_facts import facts_of_page, read_server_facts
 from proto.version import FLOODGATE_VERSION
 from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
 
@@ -23,40 +23,44 @@ OF_A_BROKER = {
     "GET /admin/v2/brokers/version": Given((b"4.2.4",)),
     "GET /admin/v2/brokers/configuration/runtime": given(RUNTIME),
 }
+UNKNOWN = {"version": None, "settings": {}}
 
 
 def test_a_page_of_our_own_tells_version_and_keys() -> None:
     facts = facts_of_page(f"# TYPE x gauge\nx 1\n{INFO}")
-    assert facts.version == FLOODGATE_VERSION
-    assert facts.settings == {
+    assert facts["version"] == FLOODGATE_VERSION
+    assert facts["settings"] == {
         "floodgateProfile": "pulsar",
         "maxTopicListInFlightHeapMemSizeMB": "7",
     }
 
 
 def test_a_page_of_pulsars_tells_its_version_alone() -> None:
-    assert facts_of_page(PULSAR) == ServerFacts("4.2.4")
-    assert facts_of_page("x 1\n") == ServerFacts()
+    assert facts_of_page(PULSAR) == {"version": "4.2.4", "settings": {}}
+    assert facts_of_page("x 1\n") == UNKNOWN
 
 
 async def test_a_broker_is_asked_by_rest_and_its_secrets_are_left_there() -> None:
     async with stand_in_admin(**OF_A_BROKER) as broker:
         facts = await asyncio.to_thread(read_server_facts, "broker", broker.url)
-    assert facts == ServerFacts("4.2.4", {"maxTopicListInFlightHeapMemSizeMB": "7"})
+    assert facts == {
+        "version": "4.2.4",
+        "settings": {"maxTopicListInFlightHeapMemSizeMB": "7"},
+    }
 
 
 async def test_a_proxy_is_never_asked_by_rest_where_its_broker_would_answer() -> None:
     answers = {**OF_A_BROKER, "GET /metrics/": Given((INFO.encode(),))}
     async with stand_in_admin(**answers) as proxy:
         facts = await asyncio.to_thread(read_server_facts, "proxy", proxy.url)
-    assert facts.version == FLOODGATE_VERSION
+    assert facts["version"] == FLOODGATE_VERSION
     assert proxy.lines == ["GET /metrics/"]
 
 
 async def test_a_server_that_tells_nothing_fails_nothing() -> None:
     async with stand_in_admin() as broker:
-        assert await asyncio.to_thread(read_server_facts, "broker", broker.url) == ServerFacts()
-    assert read_server_facts("broker", broker.url) == ServerFacts()
+        assert await asyncio.to_thread(read_server_facts, "broker", broker.url) == UNKNOWN
+    assert read_server_facts("broker", broker.url) == UNKNOWN
 
 
 def test_the_metric_that_is_always_1_is_no_series() -> None:

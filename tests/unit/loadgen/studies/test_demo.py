@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadgen.errors import ExitCode
-from loadgen.places.operator_files import OwnCluster, OwnServer
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.operator_files import OwnServer
 from loadgen.places.options import RunOptions
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
@@ -99,7 +100,7 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
 
 def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
     run = FakeExperiment(lambda d: [request(group=d.clients[0].name, outcome="wrong")])
-    options = DemoOptions(30, clients=1, out=tmp_path, own=OwnCluster(OwnServer("broker"), None))
+    options = DemoOptions(30, clients=1, out=tmp_path, own=ServerFiles())
     assert run_demo(options, run=run).exit_code is ExitCode.CORRECTNESS
 
 
@@ -131,7 +132,7 @@ def test_a_rehearsal_lists_the_operators_namespaces(
 def test_a_rehearsal_has_the_operators_limits_but_in_the_run_without(tmp_path: Path) -> None:
     # Given
     keys = {LIMITS[1]: "7", "maxMessageSize": "1000000", "floodgateProfile": "pulsar"}
-    own = OwnCluster(OwnServer("broker", Path("broker.conf"), keys), None)
+    own = ServerFiles(OwnServer("broker", Path("broker.conf"), keys))
     run = FakeExperiment(answers)
     # When
     run_demo(DemoOptions(30, clients=1, out=tmp_path, own=own, run=RunOptions()), run=run)
