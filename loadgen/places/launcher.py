@@ -141,11 +141,12 @@ def running_servers(
         for role in servers.roles:
             if role == "broker":
                 local, own = local_broker(), files.broker
-                words = ("--import", str(corpus)) if corpus else ()
+                words = ["--import", str(corpus)] if corpus else []
             else:
-                broker, words = running["broker"].server, ()
+                broker, words = running["broker"].server, []
                 local, own = local_proxy(broker.service_url, broker.web_url), files.proxy
             settings = files.settings(role, servers, place, local)
-            launch = ServerLaunch(role, settings, logs / f"{role}.log", (*own.arguments, *words))
+            file = [str(own.file)] if own.file else []
+            launch = ServerLaunch(role, settings, logs / f"{role}.log", file + words)
             running[role] = stack.enter_context(restartable_server(launch))
         yield RunningServers(running, known_namespaces(topics, corpus))
