@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -81,8 +80,7 @@ class Consume(Group):
             durable=False,
             force_topic_creation=True,
         )
-        frame = partial(request_frame, command=command)
-        deliveries.link, answer = await me.open(topic, "subscribe", frame)
+        deliveries.link, answer = await me.open(topic, "subscribe", request_frame(command))
         if answer.failed is not None:
             me.gave_up(answer.failed)
             return None

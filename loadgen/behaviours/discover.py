@@ -7,7 +7,6 @@ The schedule of each library, as recorded from official clients, is a class of
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -231,7 +230,7 @@ class _Subscription:
             topics_pattern=action.pattern,
             topics_hash=action.topics_hash,
         )
-        answer = await me.request(link, "watch", partial(request_frame, command=command))
+        answer = await me.request(link, "watch", request_frame(command))
         if answer.failed is not None:
             self._watch_failed(answer.failed)
             return
@@ -287,8 +286,7 @@ class _Subscription:
                 durable=True,
                 force_topic_creation=False,
             )
-            frame = partial(request_frame, command=command)
-            link, answer = await me.open(topic, "subscribe", frame, topic)
+            link, answer = await me.open(topic, "subscribe", request_frame(command), topic)
             if answer.failed is None:
                 self._attached(topic)
                 stood = True

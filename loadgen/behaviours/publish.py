@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -85,8 +84,7 @@ class _Producer:
         """Look the topic up and open a producer; what fails shows in the messages."""
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)
-        frame = partial(request_frame, command=command)
-        link, answer = await me.open(self._topic, "producer", frame)
+        link, answer = await me.open(self._topic, "producer", request_frame(command))
         if answer.failed is None:
             self._link, self._on = link, link.connection
             me.back()

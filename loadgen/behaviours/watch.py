@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
@@ -49,8 +48,7 @@ class Watch(Group):
         command = pb.CommandWatchTopicList(
             watcher_id=WATCHER_ID, namespace=me.namespace, topics_pattern=pattern
         )
-        frame = partial(request_frame, command=command)
-        link, opened = await me.open(pattern, "watch", frame)
+        link, opened = await me.open(pattern, "watch", request_frame(command))
         if opened.failed is not None:
             me.gave_up(opened.failed)
             return

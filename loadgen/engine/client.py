@@ -244,7 +244,7 @@ class LoadClient(RowWriter):
         link, authoritative = self.service, False
         for _ in range(1 + MOST_REDIRECTS):
             command = pb.CommandLookupTopic(topic=topic, authoritative=authoritative)
-            frame = partial(request_frame, command=command)
+            frame = request_frame(command)
             answer = await self.request(link, "lookup", frame, due=due, item=topic)
             if answer.failed is not None:
                 return answer

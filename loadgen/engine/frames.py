@@ -16,7 +16,7 @@ from proto.frames import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import google.protobuf.message
 
@@ -124,10 +124,14 @@ def list_frame(
     return _frame(topics)
 
 
-def request_frame(request_id: int, command: Request) -> bytes:
-    """Return the frame of a command that is answered."""
-    command.request_id = request_id
-    return _frame(command)
+def request_frame(command: Request) -> Callable[[int], bytes]:
+    """Return what makes the frame of a command that is answered, from its id."""
+
+    def frame(request_id: int) -> bytes:
+        command.request_id = request_id
+        return _frame(command)
+
+    return frame
 
 
 @lru_cache(maxsize=1)

@@ -31,13 +31,10 @@ def refusal_reason(error: int, message: str) -> str:
 
     Of a message that is JSON only ``errorMsg`` is kept.
     """
-    return f"{server_error_name(error)}: {masked(_essence(message))}"[:_LONGEST_REASON]
-
-
-def server_error_name(error: int) -> str:
-    """Return Pulsar's name of a server error; codes that are newer than us keep their number."""
     known = pb.ServerError.DESCRIPTOR.values_by_number.get(error)
-    return f"ServerError {error}" if known is None else str(known.name)
+    # Codes that are newer than us keep their number.
+    name = f"ServerError {error}" if known is None else known.name
+    return f"{name}: {masked(_essence(message))}"[:_LONGEST_REASON]
 
 
 def masked(text: str) -> str:

@@ -64,7 +64,8 @@ def run_directory(directory: Path) -> Iterator[Path]:
     unfinished = directory / _UNFINISHED
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        others = [each.name for each in directory.iterdir() if not _is_of_a_run(each.name)]
+        found = {each.name for each in directory.iterdir() if not each.name.endswith(_LOG)}
+        others = found - _OF_A_RUN
         if not others:
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
@@ -92,10 +93,6 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document for people and programs."""
     text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
     path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _is_of_a_run(name: str) -> bool:
-    return name in _OF_A_RUN or name.endswith(_LOG)
 
 
 def _take_place(directory: Path, unfinished: Path) -> None:

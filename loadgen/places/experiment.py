@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-import uvloop
-
 from loadgen.behaviours.list import List
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
@@ -184,7 +182,7 @@ def _drive(
 ) -> dict[str, Any]:
     admin_urls = options.admin_urls
     admin_url = admin_urls.get("broker") or admin_urls.get("proxy", "")
-    server_version = check_reachable(options.service_url)
+    server_version = asyncio.run(check_reachable(options.service_url))
     targets = [Target(role, url, options.pids.get(role)) for role, url in admin_urls.items()]
     servers = {role: read_server_facts(role, url) for role, url in admin_urls.items()}
     missed: list[str] = []  # The expectation that ended the run.
@@ -247,17 +245,12 @@ def _require_namespaces(document: Document, namespaces: Sequence[Namespace]) -> 
             )
 
 
-def check_reachable(service_url: str) -> str:
+async def check_reachable(service_url: str) -> str:
     """Connect once, as every client will; return what the server calls its version.
 
     Raises:
         LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
     """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_connect_once(service_url))
-
-
-async def _connect_once(service_url: str) -> str:
     context = TaskContext(service_url)
     group, nowhere = List(name="check", count=1), Namespace(name="public/default")
     plan = ClientPlan(0, 0, group, nowhere, 0.0)

@@ -139,13 +139,15 @@ def running_servers(
         place = str(folder.resolve())
         running: dict[str, RestartableServer] = {}
         for role in servers.roles:
+            own: OwnServer = getattr(files, role)
+            words = [str(own.file)] if own.file else []
             if role == "broker":
-                local, own = local_broker(), files.broker
-                words = ("--import", str(corpus)) if corpus else ()
+                local = local_broker()
+                words += ["--import", str(corpus)] if corpus else []
             else:
-                broker, words = running["broker"].server, ()
-                local, own = local_proxy(broker.service_url, broker.web_url), files.proxy
+                broker = running["broker"].server
+                local = local_proxy(broker.service_url, broker.web_url)
             settings = files.settings(role, servers, place, local)
-            launch = ServerLaunch(role, settings, logs / f"{role}.log", (*own.arguments, *words))
+            launch = ServerLaunch(role, settings, logs / f"{role}.log", words)
             running[role] = stack.enter_context(restartable_server(launch))
         yield RunningServers(running, known_namespaces(topics, corpus))

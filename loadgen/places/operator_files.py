@@ -91,11 +91,6 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     @property
-    def arguments(self) -> tuple[str, ...]:
-        """Return the words of a server's command line besides settings."""
-        return (str(self.file),) if self.file else ()
-
-    @property
     def known(self) -> KnownKeys:
         """The keys of its role; the server refuses any other that is set over its file."""
         keys = resources.files(module_name(self.role)).joinpath(f"{self.role}_keys.json")

@@ -148,11 +148,7 @@ def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document
         f"clients.all.read.rate={options.read_rate or 'null'}",
         f"clients.all.timeout={timeout}",
         f"phases.measure={timeout}",
-        *(
-            ["servers.proxy=null"]
-            if options.own is not None and options.own.proxy.file is None
-            else []
-        ),
+        *(["servers.proxy=null"] if options.own and options.own.proxy.file is None else []),
     ]
     document = read_document("storm", settings, parse_expectation)
     clients = document.clients if storm.chosen is None else tuple(_on_each(document, storm.chosen))

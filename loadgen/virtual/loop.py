@@ -58,7 +58,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, int, Any, Any]] = []
         self._sequence = 0
         self._cancelled = 0
-        self._failure: BaseException | None = None
 
     def time(self) -> float:
         """Return seconds since the loop was made."""

@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.access import name_access
 from loadgen.errors import LoadgenError
-from loadgen.places.experiment import _connect_once
+from loadgen.places.experiment import check_reachable
 from proto.version import SERVER_VERSION
 from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
@@ -30,9 +30,9 @@ async def test_clients_connect_by_tls_with_the_token_that_is_named(
         url = broker.urls.service_tls
         # When, then: nobody is trusted, then nobody is known
         with pytest.raises(LoadgenError, match="CERTIFICATE_VERIFY_FAILED"):
-            await _connect_once(url)
+            await check_reachable(url)
         name_access(None, None, pem.trust)
         with pytest.raises(LoadgenError, match="loadgen --auth-params"):
-            await _connect_once(url)
+            await check_reachable(url)
         name_access(None, f"file:{tmp_path / 'ann.jwt'}", None)
-        assert await _connect_once(url) == SERVER_VERSION
+        assert await check_reachable(url) == SERVER_VERSION
