@@ -238,13 +238,9 @@ class Document(Part):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        faults = [
-            InitErrorDetails(
-                type=PydanticCustomError("impossible", "{said}", {"said": said}),
-                loc=path,
-                input=(),  # of several parts
-            )
-            for path, said in self._faults()
+        faults: list[InitErrorDetails] = [  # Of several parts: no input is at fault alone.
+            {"type": PydanticCustomError("parts", "{said}", {"said": s}), "loc": path, "input": ()}
+            for path, s in self._faults()
         ]
         if faults:
             raise ValidationError.from_exception_data("Document", faults)
@@ -257,11 +253,9 @@ class Document(Part):
             for group in self.clients
         )
         if asked > MOST_REQUESTS:
-            yield (
-                (),
-                f"its clients make {asked:,.0f} requests, and one run keeps at most "
-                f"{MOST_REQUESTS:,}: lower count or phases.measure, or raise every",
-            )
+            said = f"its clients make {asked:,.0f} requests, and one run keeps at most "
+            said += f"{MOST_REQUESTS:,}: lower count or phases.measure, or raise every"
+            yield (), said
         names = [each.name for each in self.clients]
         for number, shock in enumerate(self.shocks):
             if self.servers.proxy is None and shock.role == "proxy":
@@ -272,12 +266,10 @@ class Document(Part):
         for number, group in enumerate(self.clients):
             first, end = group.namespaces or (0, count)
             if self.topics.corpus is None and not 0 <= first < end <= count:
+                said = f"must be the first and the one behind the last of {count} namespaces, "
                 why = "is empty" if first >= end else "goes beyond them"
-                yield (
-                    ("clients", number, "namespaces"),
-                    f"must be the first and the one behind the last of {count} namespaces, "
-                    f"[0, {count}] for all: [{first}, {end}] {why}",
-                )
+                said += f"[0, {count}] for all: [{first}, {end}] {why}"
+                yield ("clients", number, "namespaces"), said
 
     @property
     def written(self) -> str:

@@ -7,7 +7,6 @@ touched, a sentence each with its remedy.
 from __future__ import annotations
 
 import math
-import os
 import re
 import resource
 import shutil
@@ -148,7 +147,7 @@ def this_machine(out: Path) -> Machine:
     out = out.resolve()
     existing = next(each for each in (out, *out.parents) if each.is_dir())
     disk = shutil.disk_usage(existing)
-    if not disk.total or not os.access(existing, os.W_OK):  # /proc has none at all
+    if not disk.total:  # as of /proc
         raise UsageError(f"--out {out}: nothing can be written in {existing}: choose another --out")
     return Machine(
         _UNLIMITED if hard == resource.RLIM_INFINITY else hard,
