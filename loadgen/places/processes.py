@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,8 @@ def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -
         workers = dict(stack.enter_context(_worker(plan)) for plan in plans)
         t0_epoch_seconds = max(as_they_come(workers)) + LEAD_SECONDS
         for pipe in workers:
-            pipe.send(t0_epoch_seconds)
+            with suppress(OSError):  # One that has died meanwhile is heard of below.
+                pipe.send(t0_epoch_seconds)
         with signals_taken(interrupt, signal.SIGINT):
             return as_they_come(workers)
 

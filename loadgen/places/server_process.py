@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _LOG_LINES_SHOWN = 15
+_LONGEST_READY_LINE_BYTES = 4096
 # The exit codes of a server whose configuration, or what it should import, cannot be used.
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
@@ -157,7 +158,9 @@ def await_ready(
     """
     assert process.stdout is not None
     says = select.select([process.stdout], [], [], seconds)[0]
-    line = process.stdout.readline().decode(errors="replace").strip() if says else ""
+    # It is written at once; for the end of a part of it nobody waits.
+    said = os.read(process.stdout.fileno(), _LONGEST_READY_LINE_BYTES) if says else b""
+    line = said.decode(errors="replace").strip().partition("\n")[0]
     found = _READY_LINE.match(line)
     if found is None or found[1] != launch.module:
         raise ServerStartError(_start_error(process, launch, line, seconds))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.places.processes import as_they_come
+from loadgen.places.processes import as_they_come, run_in_processes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
 
 
@@ -57,3 +59,20 @@ def test_answers_stand_in_the_order_of_the_workers() -> None:
     # Then
     answers.join()
     assert found == ["first", "second"]
+
+
+def test_a_worker_that_dies_before_it_is_told_the_start_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given one that has said that its clients are connected, and is no more
+    @contextmanager
+    def worker(plan: str) -> Iterator[tuple[Connection, Ended]]:
+        ours, theirs = Pipe()
+        theirs.send(1.0)
+        theirs.close()
+        yield ours, Ended(plan)
+
+    monkeypatch.setattr("loadgen.places.processes._worker", worker)
+    # When
+    with pytest.raises(LoadgenError, match="worker process 0 ended without a report"):
+        run_in_processes(["worker process 0"], lambda: None)  # type: ignore[list-item]

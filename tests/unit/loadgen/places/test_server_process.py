@@ -67,6 +67,12 @@ def test_settings_become_arguments(tmp_path: Path) -> None:
     assert launch.command() == expected
 
 
+def test_nobody_waits_for_the_end_of_half_a_ready_line(launch: ServerLaunch) -> None:
+    script(launch, "import signal\nprint('READY br', end='', flush=True)\nsignal.pause()\n")
+    with pytest.raises(ServerStartError, match="printed 'READY br' instead"):
+        running_server(launch, 5).__enter__()
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_server_stops_however_the_block_ends(
     launch: ServerLaunch, error: type[BaseException]
