@@ -14,6 +14,7 @@ from client.admin.errors import AdminError
 from client.discovery.actions import Unanswered
 from loadgen.access import admin_of
 from loadgen.engine.connection import Failed
+from loadgen.engine.link import CUT
 from loadgen.engine.refusals import masked
 from loadgen.plan.fields import Duration
 from loadgen.plan.group import Group
@@ -77,9 +78,10 @@ class CreateAndDelete(Group):
     ) -> bool:
         row = me.begin_row(operation, due, item=str(topic))
         row.sent = me.now()
-        failed = None
+        failed = CUT.failed
         try:
             await call(topic)
+            failed = None
         except AdminError as error:
             status = getattr(error, "status", None)
             code = Unanswered.UNREACHABLE if status is None else pb.UnknownError

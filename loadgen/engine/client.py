@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
-from loadgen.engine.answers import parse_answer
 from loadgen.engine.connection import (
     EVERYTHING,
     BrokerAddress,
@@ -276,10 +276,9 @@ class LoadClient(RowWriter):
         """
         row = self._row("check", -math.inf)  # Due before all that is counted.
         frame = partial(list_frame, namespace=self.namespace, pattern=pattern)
-        answer = await self._answered(self.service, row, frame, Selection("check"))
-        if row.answer is None or answer.failed is not None:
-            return None
-        return set(parse_answer(row.answer.data()).topics)
+        selection = Selection("check", names_wanted=sys.maxsize)
+        answer = await self._answered(self.service, row, frame, selection)
+        return None if answer.failed is not None else set(answer.value.names)
 
     # -- connections --------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class Connector:
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)
-        except (OSError, ConnectFailedError) as error:
+        except (OSError, ConnectFailedError, ValueError) as error:  # The last of no address.
             return connect_failure(error)
         return None
 
@@ -129,7 +129,7 @@ class Connector:
             OSError: No connection; a TimeoutError if there was no CONNECTED in time.
             ConnectFailedError: The server did not answer CONNECT with CONNECTED.
         """
-        netloc = other or self.service
+        netloc = self.service if other is None else other
         host, port = parse_service_url(f"pulsar://{netloc}")
         address = self._addresses.get(netloc) or await _resolved(host, port)
         family, there = self._addresses[netloc] = address

@@ -286,7 +286,10 @@ class LoadConnection(asyncio.BufferedProtocol):
         # A refusal that names no request ends all that were sent.
         ended = [*self._waiting] if number == NO_REQUEST else [number]
         size_bytes = command.ByteSize()
-        if command.type in _REFUSING and answer.HasField("error"):
+        # Only a lookup may have failed without one.
+        if command.type in _REFUSING and (
+            answer.HasField("error") or answer.response == pb.CommandLookupTopicResponse.Failed
+        ):
             reason = refusal_reason(answer.error, answer.message)
             answer, size_bytes = Failed(answer.error, reason), 0
         for waiting in filter(None, map(self._waiting.get, ended)):
