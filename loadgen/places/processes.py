@@ -8,15 +8,17 @@ instead of either, the error that the user made.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import threading
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from loadgen.errors import LoadgenError
+from loadgen.errors import ExitCode, LoadgenError
 from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
@@ -108,21 +110,26 @@ def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
         args=(plan.model_dump_json(by_alias=True), theirs),
         name=f"worker process {plan.task}",
     )
-    # Ctrl-C in a terminal reaches the worker too: the driver alone decides.
-    with signals_taken(signal.SIG_IGN, signal.SIGINT):
-        process.start()
-    theirs.close()
     try:
+        # Ctrl-C in a terminal reaches the worker too: the driver alone decides.
+        with signals_taken(signal.SIG_IGN, signal.SIGINT):
+            process.start()
+        theirs.close()
         yield ours, process
         process.join(_END_SECONDS)
+    except BrokenPipeError:
+        raise LoadgenError(f"{process.name} ended while it started") from None
     finally:
-        process.kill()
-        process.join()
+        if process.pid is not None:
+            process.kill()
+            process.join()
         ours.close()
 
 
 def _work(plan: str, pipe: Connection) -> None:
     """Run a plan, in a worker process, and tell the driver of it."""
+    os.setsid()  # A signal to the driver's group is the driver's to handle.
+    threading.Thread(target=end_with_driver, daemon=True).start()
 
     def agree(now_epoch_seconds: float) -> float:
         pipe.send(now_epoch_seconds)
@@ -135,3 +142,11 @@ def _work(plan: str, pipe: Connection) -> None:
         pipe.send(error)
     except EOFError:
         return  # The driver has gone.
+
+
+def end_with_driver() -> None:
+    """Wait, in a worker process, until the driver has died; then end, and report to nobody."""
+    driver = parent_process()
+    assert driver is not None
+    driver.join()
+    os._exit(ExitCode.INTERRUPTED)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -275,8 +275,12 @@ class RestartableServer:
             stop(process)
 
     def _start(self) -> None:
-        with self._launch.log.open("ab") as log:  # behind what a killed one wrote
-            self._process = process = start(self._launch, log.fileno())
+        try:
+            with self._launch.log.open("ab") as log:  # behind what a killed one wrote
+                self._process = process = start(self._launch, log.fileno())
+        except OSError as error:
+            said = f"The {self._launch.module} cannot be started: {error}"
+            raise ServerStartError(said) from None
         self.server = await_ready(process, self._launch, self._ready_seconds)
 
 
@@ -289,10 +293,11 @@ def restartable_server(
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
-    with ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}") as threads:
+    with ExitStack() as ends:
+        threads = ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}")
         server = RestartableServer(launch, threads, ready_seconds)
-        try:
-            server.start()
-            yield server
-        finally:
-            server.stop()
+        ends.callback(server.stop)  # A start that was interrupted has its process by now.
+        ends.enter_context(threads)
+        ends.callback(server.stop)
+        server.start()
+        yield server

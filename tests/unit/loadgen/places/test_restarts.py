@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +91,15 @@ def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
         os.kill(running.server.pid, signal.SIGTERM)
         assert running._process is not None
         assert running._process.wait(10) == -signal.SIGTERM
+
+
+def test_a_server_that_cannot_be_executed_is_one_sentence(
+    launch: ServerLaunch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with pytest.raises(ServerStartError, match=r"proxy cannot be started: .* unavailable$"):
+        with restartable_server(launch):
+            pass
