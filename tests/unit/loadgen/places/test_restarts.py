@@ -100,6 +100,6 @@ def test_a_server_that_cannot_be_executed_is_one_sentence(
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refused)
-    with pytest.raises(ServerStartError, match=r"proxy cannot be started: .* unavailable$"):
-        with restartable_server(launch):
-            pass
+    said = r"proxy cannot be started: .* unavailable$"
+    with pytest.raises(ServerStartError, match=said), restartable_server(launch):
+        pass
