@@ -145,6 +145,7 @@ def test_a_client_that_is_never_back_counts_as_infinite(tmp_path: Path) -> None:
     back = [event("back", client=n, value=n + 1.0) for n in range(3)]
     (found,) = asked("back", record_run(tmp_path, rows, back))
     assert (found["clients"], found["back"], found["rate"]) == (4, 3, 0.75)
+    assert (found["p50"], found["p999"]) == (2.0, INF)
     assert (found["p50"], found["p90"], found["max"]) == (2.0, INF, INF)
 
 
