@@ -45,7 +45,6 @@ WITH placed AS (
 SELECT chart, line, y, CAST(total AS BIGINT) AS total,
   min(least) OVER (PARTITION BY chart, line) AS least,
   CASE WHEN up_to = total THEN log10(greatest(total, 2)) ELSE -log10(1 - up_to / total) END AS x,
-  min(CASE WHEN up_to * 100 >= total * 99 THEN y END) OVER (PARTITION BY chart, line) AS p99,
   sum(CASE WHEN isinf(y) THEN n ELSE 0 END) OVER (PARTITION BY chart, line) / total AS never
 FROM ranked ORDER BY chart, line, place
 

@@ -168,13 +168,16 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
 
     Who got no answer waited for ever: there a line ends.
     """
+    question = "by-group-operation" if len(runs) == 1 else "by-operation"
+    p99 = [{row["part"]: row["p99"] for row in run.query(question)} for run in runs]
     for operation, lines in _lines(runs, "distribution").items():
         series = []
         for each in lines[:_MOST_LINES]:
-            told = each.rows[0]
+            told, part = each.rows[0], f"{each.name}.{operation}" if each.name else operation
             points = [(0.0, told["least"]), *each.points]
-            p99 = "" if told["p99"] is None else f"p99 {in_words(Unit.SECONDS, told['p99'])}"
-            words = f"{in_words(Unit.SHARE, told['never'])} never" if told["never"] else p99
+            words = f"p99 {in_words(Unit.SECONDS, p99[each.run][part])}"
+            if told["never"]:
+                words = f"{in_words(Unit.SHARE, told['never'])} never"
             ended = [point for point in points if math.isfinite(point[1])]
             series.append(each.series("line", words, points=ended))
         title = f"Response of {_words(operation)}, by percentile"

@@ -22,6 +22,10 @@ _HEADS = {
 SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
 """Columns of requests that often hold nothing."""
 _LONGEST_TEXT = 400
+_SPECIAL = {
+    **str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"&": "&amp;"}),
+    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " "),
+}
 
 
 def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
@@ -41,6 +45,11 @@ def cell(column: str, value: object) -> str:
         return in_words(unit_of_column(column), value)
     text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def plain(text: str) -> str:
+    """Write a text as a part of one line of Markdown: it has no lines and no marks of its own."""
+    return text.translate(_SPECIAL)
 
 
 def unit_of_column(column: str) -> Unit:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
+from loadgen.results.cells import plain
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
@@ -292,7 +293,7 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    labels = [_escaped(label) for label in comparison.groups]
+    labels = [plain(label) for label in comparison.groups]
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
     lines = [f"# {' beside '.join(labels)}", ""]
@@ -312,7 +313,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _line(row: Row) -> str:
-    cells = [_escaped(row.figure)]
+    cells = [plain(row.figure)]
     for side, difference in zip(row.sides, row.differences, strict=True):
         cells.append(side.text(row.unit))
         if difference is not None:
@@ -320,7 +321,3 @@ def _line(row: Row) -> str:
             apart = f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else ""
             cells += [apart, difference.word]
     return f"| {' | '.join(cells)} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

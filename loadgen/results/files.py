@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
 from loadgen.results.asking import Rows, as_csv
-from loadgen.results.cells import SELDOM, cell, columns, of_server
+from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
 from loadgen.results.summary import summary_of
 from loadgen.results.verdict import verdict_of
 from loadgen.units import plural
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Finding, Verdict
 
 _NOT_XML = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"\n": " ", "\r": " "})
 _SERVER_FIGURES = ("heap.used", "direct.used", "resident", "unread", "cpu.seconds")
 _MOST_ROWS = 40
 
@@ -120,7 +119,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "Servers": [of_server(row) for row in servers],
         "What produced this": [{"part": key, "value": each} for key, each in facts.items() if each],
     }
-    title = _plain(summary.title.rstrip(".") or summary.name)
+    title = plain(summary.title.rstrip(".") or summary.name)
     lines = [
         f"# {_sign(verdict)} {title}: {verdict.word}",
         "",
@@ -128,7 +127,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "",
         f"## Checks: {verdict.count}",
         "",
-        *(f"- {_sign(each)} {_plain(each.sentence)}" for each in findings),
+        *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),
         "",
         *(line for heading, rows in tables.items() if rows for line in _section(heading, rows)),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",
@@ -157,9 +156,5 @@ def _section(heading: str, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     heads = columns(rows, {"family", "bytes", *SELDOM} & rows[0].keys())
     yield from (f"## {heading}", "", f"| {' | '.join(heads.values())} |", f"|{'---|' * len(heads)}")
     for row in rows[:_MOST_ROWS]:
-        yield f"| {' | '.join(_plain(cell(name, row[name])) for name in heads)} |"
+        yield f"| {' | '.join(plain(cell(name, row[name])) for name in heads)} |"
     yield ""
-
-
-def _plain(text: str) -> str:
-    return text.translate(_SPECIAL)

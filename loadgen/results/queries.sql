@@ -115,6 +115,7 @@ SELECT p.group AS group, p.family, count(*) AS clients,
   min(CASE WHEN p.place * 100 >= p.total * 50 THEN p.back_seconds END) AS p50,
   min(CASE WHEN p.place * 100 >= p.total * 90 THEN p.back_seconds END) AS p90,
   min(CASE WHEN p.place * 100 >= p.total * 99 THEN p.back_seconds END) AS p99,
+  min(CASE WHEN p.place * 1000 >= p.total * 999 THEN p.back_seconds END) AS p999,
   max(p.back_seconds) AS max
 FROM placed p GROUP BY p.group, p.family ORDER BY p.group, p.family
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from loadgen.errors import UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
-from loadgen.results.tables import TABLES, parts_of
+from loadgen.results.tables import TABLES, part_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,9 +82,12 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def _require_parts(directory: Path, tasks: int) -> None:
-    """Refuse a run of which a task's rows are gone: each task writes a part of both tables."""
+    """Refuse a run of which a task's rows are gone: each task writes a part of both tables.
+
+    The parts behind theirs are the driver's, of shocks.
+    """
     for table in ("requests", "events"):
-        parts = len(list(parts_of(directory, table)))
+        parts = sum(part_of(directory, table, task).exists() for task in range(tasks))
         if parts < tasks:
             raise RunDirectoryError(
                 f"{directory / table} has the rows of {parts} of {tasks} tasks: the run is no "

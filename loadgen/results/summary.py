@@ -39,7 +39,7 @@ class Percentiles(BaseModel):
     p50: Figure
     p90: Figure
     p99: Figure
-    p999: Figure = None
+    p999: Figure
     max: Figure
 
 

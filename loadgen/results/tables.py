@@ -84,7 +84,7 @@ def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[st
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
     """Write one part of a table."""
-    path = Path(directory) / table / f"part-{part:05}.parquet"
+    path = part_of(Path(directory), table, part)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns, schema=TABLES[table]), path, compression="zstd")
 
@@ -109,6 +109,11 @@ def verify(row: RequestRow) -> None:
     if verdict.problem is not None:
         row.outcome = Outcome.WRONG
         row.reason = f"the answer for {row.namespace} {verdict.problem}"
+
+
+def part_of(directory: Path, table: str, part: int) -> Path:
+    """Return the file of one part of a table."""
+    return directory / table / f"part-{part:05}.parquet"
 
 
 def parts_of(directory: Path, table: str) -> Iterable[Path]:

@@ -69,7 +69,8 @@ def _seconds(value: float) -> str:
 
 _WORDS: dict[Unit, Callable[[float], str]] = {
     Unit.SECONDS: _seconds,
-    Unit.SHARE: lambda value: f"{value * 100:.4g} %",
+    # Less than all is not said to be all.
+    Unit.SHARE: lambda value: f"{min(value * 100, 99.99 if value < 1 else math.inf):.4g} %",
     Unit.COUNT: format_count,
     Unit.BYTES: format_bytes,
     Unit.RATE: "{:,.4g}/s".format,

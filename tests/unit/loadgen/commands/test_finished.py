@@ -10,6 +10,7 @@ import pytest
 from loadgen.commands.finished import picture, report, sql
 from loadgen.commands.shown import fail_if_not_fine
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.results.expectations import Judged, parse_expectation
 from loadgen.results.verdict import Finding, Level, Verdict
 from tests.support.runs.recorded_run import record_run, request, sample
 
@@ -133,7 +134,10 @@ def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> N
 def test_a_run_that_is_not_fine_ends_with_a_sentence_that_says_it_once(
     level: Level, sentence: str, said: str
 ) -> None:
+    judged = [
+        Judged(parse_expectation("a.list.response.p99 < 1s"), holds=False, value=2.0, found="2 s")
+    ]
     with pytest.raises(LoadgenError) as failed:
-        fail_if_not_fine(Verdict([Finding(level, "x", sentence)]))
+        fail_if_not_fine(Verdict([Finding(level, "x", sentence)], judged))
     assert str(failed.value) == said
     assert failed.value.exit_code == level.exit_code

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.places.shocks import shock_events
 from loadgen.results.questions import QUERIES, split
 from loadgen.results.results import Results, RunDirectoryError
-from tests.support.runs.recorded_run import event, record_run, request, sample
+from loadgen.results.tables import write_rows
+from tests.support.runs.recorded_run import TASK, event, record_run, request, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +64,15 @@ def test_a_run_that_has_lost_the_rows_of_a_task_is_refused(table: str, tmp_path:
     shutil.rmtree(record_run(tmp_path, [request()]) / table)
     with pytest.raises(RunDirectoryError, match=f"{table} has the rows of 0 of 1 tasks"):
         Results.open(tmp_path)
+
+
+def test_the_part_of_the_driver_stands_for_no_task(tmp_path: Path) -> None:
+    run = record_run(tmp_path, [request()], tasks=[TASK, {**TASK, "task": 1}])
+    shocks = shock_events([{"at": 1.0, "what": "restart broker", "ready_seconds": 2.0}])
+    write_rows(str(run), "r", 2, 0.0, shocks)
+    (run / "requests" / "part-00000.parquet").unlink()
+    with pytest.raises(RunDirectoryError, match="requests has the rows of 1 of 2 tasks"):
+        Results.open(run)
 
 
 def test_a_shock_is_no_client(tmp_path: Path) -> None:
@@ -134,6 +145,7 @@ def test_a_client_that_is_never_back_counts_as_infinite(tmp_path: Path) -> None:
     back = [event("back", client=n, value=n + 1.0) for n in range(3)]
     (found,) = asked("back", record_run(tmp_path, rows, back))
     assert (found["clients"], found["back"], found["rate"]) == (4, 3, 0.75)
+    assert (found["p50"], found["p999"]) == (2.0, INF)
     assert (found["p50"], found["p90"], found["max"]) == (2.0, INF, INF)
 
 

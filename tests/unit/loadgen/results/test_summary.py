@@ -37,6 +37,13 @@ def test_figures_come_from_the_tables_and_facts_from_run_json(tmp_path: Path) ->
     assert (broker.version, broker.settings) == ("1.0", {"a": "b"})
     assert (broker.figures["direct.used"].max, broker.figures["direct.used"].last) == (7.0, 3.0)
     assert (found.clients, found.back[0].back, found.duration_seconds) == (2, 1, 2.1)
+    assert found.back[0].back_seconds.p999 is None  # Client 1 never was back.
     assert [(each.outcome, each.reason) for each in found.reasons] == [("refused", "full")]
     assert found.answers[0].most_topics == 3
     assert found.shocks[0].again_seconds is None  # Client 1 never had an answer.
+
+
+def test_who_all_were_back_were_so_at_each_percentile(tmp_path: Path) -> None:
+    with Results.open(record_run(tmp_path, [request()], [event("back", value=0.1)])) as results:
+        (back,) = summary_of(results, verdict_of(results)).model_dump(mode="json")["back"]
+    assert set(back["back_seconds"].values()) == {0.1}

@@ -55,6 +55,8 @@ def test_what_is_no_value_of_a_unit_is_refused(unit: Unit, written: str) -> None
         (Unit.BYTES, 2**20, "1.0 MB"),
         (Unit.SHARE, 0.125, "12.5 %"),
         (Unit.SHARE, 0.001, "0.1 %"),
+        (Unit.SHARE, 1.0, "100 %"),
+        (Unit.SHARE, 29_999 / 30_000, "99.99 %"),
         (Unit.COUNT, 12345, "12,345 requests"),
         (Unit.RATE, 12.5, "12.5/s"),
     ],

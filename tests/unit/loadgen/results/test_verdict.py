@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from loadgen.commands.shown import print_page
+from loadgen.results.comparing import compare, finished_run, markdown_of
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Finding, Level, Verdict, verdict_of
@@ -284,3 +286,20 @@ def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(
     assert total["response_seconds"]["max"] is None
     assert b"r,total.refused,1" in written[0][1]
     assert b"a\\|b" in written[0][3]
+
+
+@pytest.mark.parametrize("end", ["\n", "\x0b", "\x1b", "\x85", "\u2028"])
+def test_what_a_server_says_is_one_line_of_the_readme_and_of_a_comparison(
+    end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = request(outcome="refused", reason=f"full{end}*or* &lt;b")
+    with Results.open(record_run(tmp_path / "a", [full])) as results:
+        write_files(results)
+    runs = [
+        finished_run(tmp_path / "a"),
+        finished_run(record_run(tmp_path / "b", [full], title="b")),
+    ]
+    for page in ((tmp_path / "a" / "README.md").read_text(), markdown_of(compare(runs))):
+        assert "full \\*or\\* &amp;lt;b |" in page
+        print_page(page)
+        assert "full *or* &lt;b" in capsys.readouterr().out
