@@ -105,7 +105,7 @@ def parse_values(text: str, file: Path | str) -> Written:
         raise UsageError(
             f"{file} is nested too deeply, or an alias (*) stands within what it names"
         ) from None
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # as of !!bool x
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         where = Place(file, mark.line + 1) if mark else file
         problem = getattr(error, "problem", None) or str(error)[:200]
@@ -115,19 +115,19 @@ def parse_values(text: str, file: Path | str) -> Written:
 class _Loader(yaml.SafeLoader):
     """Makes values of one text; reads as texts what YAML 1.1 takes for something else.
 
-    Mutable state: the number of nodes so far.
+    Mutable state: the number of nodes so far, and the mappings whose keys were looked at.
     """
 
     def __init__(self, text: str, file: Path | str) -> None:
         super().__init__(text)
         self._file = file
         self._nodes = 0
+        self._looked_at: set[int] = set()
 
     def written(self, node: yaml.Node, place: Place) -> Written:
         self._nodes += 1
         self._bound(self._nodes)
         if isinstance(node, yaml.MappingNode):
-            self._check_keys(node)
             self.flatten_mapping(node)  # what a merge key (<<) brings stands before
             pairs = ((str(key.value), value, self._place(key)) for key, value in node.value)
             return Written({key: self.written(*value) for key, *value in pairs}, place)
@@ -145,6 +145,9 @@ class _Loader(yaml.SafeLoader):
             known.add(str(key.value))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if id(node) not in self._looked_at:  # An alias comes again with what was merged into it.
+            self._check_keys(node)
+            self._looked_at.add(id(node))
         super().flatten_mapping(node)
         self._bound(len(node.value))
 
