@@ -105,7 +105,7 @@ def parse_values(text: str, file: Path | str) -> Written:
         raise UsageError(
             f"{file} is nested too deeply, or an alias (*) stands within what it names"
         ) from None
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:  # as of !!bool x
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         where = Place(file, mark.line + 1) if mark else file
         problem = getattr(error, "problem", None) or str(error)[:200]
@@ -133,7 +133,11 @@ class _Loader(yaml.SafeLoader):
             return Written({key: self.written(*value) for key, *value in pairs}, place)
         if isinstance(node, yaml.SequenceNode):
             return Written([self.written(each, self._place(each)) for each in node.value], place)
-        return Written(self.construct_object(node), place)
+        try:
+            return Written(self.construct_object(node), place)
+        except (ValueError, LookupError, AttributeError):  # as of !!bool x
+            said = f"{str(node.value)[:60]!r} is no {node.tag.removeprefix(_TAG)}"
+            raise UsageError(f"{self._place(node)}: {said}") from None
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
         known: set[str] = set()

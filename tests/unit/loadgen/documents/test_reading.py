@@ -407,7 +407,7 @@ def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
     "text", ["seed: !!bool x\n", "seed: !!timestamp x\n", 'extends: "a\\0b.yaml"\n']
 )
 def test_what_yaml_or_the_system_cannot_read_is_a_sentence_with_its_line(text: str) -> None:
-    assert sentences(f"{SMALL}{text}")[0].startswith("m.yaml")
+    assert sentences(f"{SMALL}{text}")[0].startswith("m.yaml, line 2: ")
 
 
 def test_an_alias_may_name_a_mapping_that_takes_another_in() -> None:
