@@ -27,8 +27,9 @@ _REASONS = {
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
     "missing": "is missing",
-    "model_type": "must be a mapping of keys to values",
-    "dict_type": "must be a mapping of keys to values",
+    **dict.fromkeys(
+        ("model_type", "model_attributes_type", "dict_type"), "must be a mapping of keys to values"
+    ),
     "tuple_type": "must be a list",
     **dict.fromkeys(("int_parsing", "int_from_float", "int_type"), "must be a whole number"),
     "int_parsing_size": "must be a whole number of fewer digits",

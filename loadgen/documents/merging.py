@@ -16,7 +16,7 @@ _NAME = "name"
 _SHARED = {"kind": (), "do": tuple(Group.model_fields)}
 """What stays of a mapping of which another says that it is of another kind."""
 _OPEN = {"broker", "proxy", "properties", "set"}
-"""Keys of mappings whose own keys may have dots."""
+"""Keys of mappings whose own keys may have dots; a group may have such a name."""
 _LONGEST_SETTING = 100
 
 
@@ -64,7 +64,8 @@ def with_setting(tree: Written, setting: str) -> Written:
     if not equals or not all(parts):
         raise UsageError(f"{place}: write PATH=VALUE, as clients.consumers.count=500")
     value = parse_values(text, place)
-    opened = next((n for n, part in enumerate(parts, 1) if part in _OPEN), len(parts))
+    first = 2 if parts[0] == "clients" else 0
+    opened = next((n for n, part in enumerate(parts, 1) if n > first and part in _OPEN), len(parts))
     parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
 
     def laid(base: Written, number: int) -> Written:

@@ -115,25 +115,29 @@ def parse_values(text: str, file: Path | str) -> Written:
 class _Loader(yaml.SafeLoader):
     """Makes values of one text; reads as texts what YAML 1.1 takes for something else.
 
-    Mutable state: the number of nodes so far.
+    Mutable state: the number of nodes so far, and the mappings whose keys were looked at.
     """
 
     def __init__(self, text: str, file: Path | str) -> None:
         super().__init__(text)
         self._file = file
         self._nodes = 0
+        self._looked_at: set[int] = set()
 
     def written(self, node: yaml.Node, place: Place) -> Written:
         self._nodes += 1
         self._bound(self._nodes)
         if isinstance(node, yaml.MappingNode):
-            self._check_keys(node)
             self.flatten_mapping(node)  # what a merge key (<<) brings stands before
             pairs = ((str(key.value), value, self._place(key)) for key, value in node.value)
             return Written({key: self.written(*value) for key, *value in pairs}, place)
         if isinstance(node, yaml.SequenceNode):
             return Written([self.written(each, self._place(each)) for each in node.value], place)
-        return Written(self.construct_object(node), place)
+        try:
+            return Written(self.construct_object(node), place)
+        except (ValueError, LookupError, AttributeError):  # as of !!bool x
+            said = f"{str(node.value)[:60]!r} is no {node.tag.removeprefix(_TAG)}"
+            raise UsageError(f"{self._place(node)}: {said}") from None
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
         known: set[str] = set()
@@ -145,6 +149,9 @@ class _Loader(yaml.SafeLoader):
             known.add(str(key.value))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if id(node) not in self._looked_at:  # An alias comes again with what was merged into it.
+            self._check_keys(node)
+            self._looked_at.add(id(node))
         super().flatten_mapping(node)
         self._bound(len(node.value))
 

@@ -52,7 +52,10 @@ class Range(NamedTuple):
 
     def written(self, value: float) -> Value:
         """Return a value as a document has it: with a unit it is a text."""
-        return f"{value:.6g}{self.unit}" if self.unit else self.exact(value)
+        if not self.unit:
+            return self.exact(value)
+        # No unit stands behind an exponent.
+        return f"{np.format_float_positional(float(f'{value:.6g}'), trim='-')}{self.unit}"
 
     def spread(self, count: int) -> list[Value]:
         """Return so many values, both ends among them."""

@@ -203,7 +203,7 @@ def document_text(question: Question, setting: Setting) -> str:
         "clients": [_storming(group, receive) for group in question.groups],
         "phases": {"measure": question.storm_seconds, "drain": 0},
         "expect": [
-            f"clients.back.p{100 * (1 - goal.refused_share):.10g} <= "
+            f"clients.back.p{max(0.1, 100 * (1 - goal.refused_share)):.10g} <= "
             f"{goal.back_within_seconds:.10g}s",
             f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],

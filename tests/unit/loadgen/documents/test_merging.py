@@ -135,3 +135,9 @@ def test_a_setting_that_cannot_be_laid_over_says_why(setting: str, sentence: str
     with pytest.raises(UsageError) as caught:
         with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("name", ["broker", "proxy", "set", "properties"])
+def test_a_group_may_have_the_name_of_a_key_whose_keys_have_dots(name: str) -> None:
+    found = with_setting(tree({"clients": [{"name": name}]}), f"clients.{name}.read.rate=5")
+    assert found.plain() == {"clients": [{"name": name, "read": {"rate": 5}}]}

@@ -401,3 +401,21 @@ def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
     assert twice.resolved() == once.resolved()
     names = [each.name for each in once.clients]
     assert names == list(dict.fromkeys(each["name"] for each in (*base, *over)))
+
+
+@pytest.mark.parametrize(
+    "text", ["seed: !!bool x\n", "seed: !!timestamp x\n", 'extends: "a\\0b.yaml"\n']
+)
+def test_what_yaml_or_the_system_cannot_read_is_a_sentence_with_its_line(text: str) -> None:
+    assert sentences(f"{SMALL}{text}")[0].startswith("m.yaml, line 2: ")
+
+
+def test_an_alias_may_name_a_mapping_that_takes_another_in() -> None:
+    text = "clients:\n- &a {<<: {count: 2, do: list}, count: 3, name: a, read: &r {<<: {rate: 1}, "
+    text += "rate: 2}}\n- {name: b, do: list, count: 1, read: *r}\n"
+    assert [each.read.rate for each in parse_document(text).clients] == [2, 2]
+
+
+def test_a_group_of_nothing_has_to_be_a_mapping() -> None:
+    (said,) = sentences("clients: [null]\n")
+    assert said.endswith("clients[0] null: must be a mapping of keys to values")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         ("a.b=1..3/3", (1, 2, 3)),
         ("a.b=0.5..1/2", (0.5, 1.0)),
         ("a.b=100kB/s..10MB/s/3", ("100kB/s", "1000kB/s", "10000kB/s")),
+        ("a.b=1000000B/s..20000000B/s/2", ("1000000B/s", "20000000B/s")),
+        ("a.b=0.00001s..0.00004s/2", ("0.00001s", "0.00004s")),
     ],
 )
 def test_values_are_read_as_a_document_has_them(text: str, values: tuple[Any, ...]) -> None:

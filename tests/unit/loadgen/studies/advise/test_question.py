@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loadgen.documents.reading import parse_document, read_document
 from loadgen.engine.link import RUN_ENDED
+from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.goal import Goal, Outcome, outcome_of
 from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.question import (
@@ -120,3 +121,8 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
     # Then
     assert found == Outcome(3, 1, 70.0, 3, 1, {"broker": 14.0}, {"TooManyRequests": 1})
     assert Goal().misses(found) == ["2 of 3 not recovered within 60 s", "33 % refused"]
+
+
+def test_a_goal_of_nothing_has_a_document_that_can_run() -> None:
+    asked = question(goal=Goal(refused_share=1.0))
+    parse_document(document_text(asked, asked.today), check_expectation=parse_expectation)
