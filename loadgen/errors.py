@@ -84,12 +84,12 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
         UsageError: It cannot be read, or is too long.
     """
     try:
-        if not file.is_file() and file.exists():
-            raise UsageError(f"{what} {file} is no file")
-        if file.stat().st_size > most_bytes:
-            raise UsageError(f"{what} {file} has more than {most_bytes >> 20} MiB")
-        return file.read_text(encoding="utf-8", errors=undecoded)
+        with file.open(encoding="utf-8", errors=undecoded) as opened:
+            text = opened.read(most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         reason = "no file has such a name" if "\0" in str(file) else reason
         raise UsageError(f"{what} {file} cannot be read: {reason}") from None
+    if len(text) > most_bytes:
+        raise UsageError(f"{what} {file} has more than {most_bytes >> 20} MiB")
+    return text
