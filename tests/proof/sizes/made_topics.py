@@ -46,7 +46,7 @@ def prove(options: ProofOptions) -> ProofResult:
         corpora = {
             place: _make(options, topics, place, out, result) for place, out in folders.items()
         }
-        same = corpora["spark"].manifest == corpora["process"].manifest
+        same = corpora["spark"].manifest == corpora["processes"].manifest
         result.check("same", same, "the manifests of both are the same, namespace by namespace")
         options.note("reading some back")
         _check_read_back(corpora["spark"], result)
