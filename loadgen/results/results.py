@@ -109,6 +109,7 @@ class Results:
         runs = [read_run(directory) for directory in directories]
         self.directory, self.run = directories[0], runs[0]
         self.columns: list[str] = []
+        self._answered: dict[tuple[object, ...], tuple[list[str], list[dict[str, Any]]]] = {}
         for directory, run in zip(directories, runs, strict=True):
             _require_parts(directory, len(run.get("tasks", ())))
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
@@ -176,8 +177,13 @@ class Results:
         return _document(self.run)
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped question about one run."""
-        return self.sql(QUERIES[name].sql, **parameters)
+        """Return the rows of a shipped question about one run; it is asked but once."""
+        key = name, *sorted(parameters.items())
+        if key not in self._answered:
+            rows = self.sql(QUERIES[name].sql, **parameters)
+            self._answered[key] = self.columns, rows
+        self.columns, rows = self._answered[key]
+        return rows
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a question in the form of ``queries.sql``."""

@@ -88,6 +88,13 @@ def test_every_question_has_an_answer_where_a_table_is_empty(tmp_path: Path) -> 
     assert {name for name, found in rows.items() if found} == {"again"}
 
 
+def test_a_question_is_asked_of_the_tables_once(tmp_path: Path) -> None:
+    with Results.open(record_run(tmp_path, [request()])) as results:
+        first = results.query("all")
+        results.connection.close()
+        assert results.query("all") == first
+
+
 def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
     rows = [request(client=n, response_seconds=n / 100) for n in range(98)]
     rows += [request(client=98, outcome="refused"), request(client=99, outcome="timeout")]
