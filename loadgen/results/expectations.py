@@ -243,7 +243,7 @@ def _judged(each: Expectation, results: Results) -> Judged:
     measure, wanted, subject = each.measure, each.value, each.subject
     value = _value_of(each, results)
     if value is None:
-        missing = "nothing of it was requested"
+        missing = "none of it was due while figures were taken"
         if subject in SERVERS:
             seen = results.sql("SELECT 1 FROM samples WHERE process = :name LIMIT 1", name=subject)
             missing = f"the {subject} does not tell it" if seen else _UNWATCHED.format(subject)
@@ -275,4 +275,13 @@ def _value_of(each: Expectation, results: Results) -> float | None:
         share = {"value": round(each.share * 1_000_000)}
         text = split("'all'", where, each.measure.sql, share, rows)
     found = results.sql(text, **parameters)
-    return float(found[0]["value"]) if found and found[0]["value"] is not None else None
+    value = found[0]["value"] if found else None
+    if rows == "measured" and value == 0:
+        # None of nothing is no 0: all of it was in the warm-up, or there is nothing of that name.
+        taken, due = (
+            results.value(f"SELECT count(*) FROM {table} r WHERE {where}", **parameters)
+            for table in ("measured", "requests")
+        )
+        if not taken and (due or set(dict(each.selectors)) - {"group"}):
+            return None
+    return None if value is None else float(value)

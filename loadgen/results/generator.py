@@ -40,11 +40,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
         if t["measured_seconds"] >= SHORTEST_CPU_SECONDS
     ]
     reasons = ", ".join(f"'{reason}'" for reason in _OWN_FAILURES)
-    counted = results.sql(
-        f"SELECT count(*) AS n, coalesce(count_if(reason IN ({reasons})), 0) AS own FROM requests"
-    )[0]
-    ended = any(t.get("interrupted") for t in tasks)
-    wanted = max(0 if ended else results.run.get("planned") or 0, counted["n"])
+    started = f"CASE WHEN reason IN ({reasons}) THEN 0E0 ELSE 1E0 END"
     worst = (
         "start_error_seconds", "client_start_error_seconds", "loop_lag_p99_seconds",
         "loop_lag_max_seconds", "descriptors",
@@ -53,7 +49,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
         **{name: max((t.get(name, 0) for t in tasks), default=None) for name in worst},
         "lag_p99_seconds": max(lags, default=None),
         "cpu_share": max(shares, default=None),
-        "started_share": (counted["n"] - counted["own"]) / wanted if wanted else None,
+        "started_share": results.value(f"SELECT avg({started}) FROM requests"),
     }
 
 
@@ -81,7 +77,7 @@ def generator_limits(found: Mapping[str, float | None]) -> list[str]:
     started, busy = found["started_share"], found["cpu_share"]
     if started is not None and started < STARTED_SHARE_LIMIT:
         limits.append(
-            f"only {started:.1%} of the planned requests could be started, of at least "
+            f"only {started:.1%} of the requests could be started, of at least "
             f"{STARTED_SHARE_LIMIT:.0%}"
         )
     if busy is not None and busy > CPU_SHARE_LIMIT:

@@ -265,6 +265,24 @@ def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(
     assert found.found == f"{rate:.4g}/s"
 
 
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("warm.list.failed.count == 0", False),  # All of them were in the warm-up.
+        ("list{namespace=t/typo}.failed.count == 0", False),
+        ("steady.list.failed.count == 0", True),
+        ("steady.deliver.answered.count == 0", True),
+    ],
+)
+def test_a_count_of_nothing_measured_is_no_0(text: str, holds: bool, tmp_path: Path) -> None:
+    rows = [request(group="warm", due=1.0), request(due=3.0)]
+    phases = {"phases": {"warm_up": 2.0, "measure": 2.0}}
+    with Results.open(record_run(tmp_path, rows, document=phases)) as results:
+        (judged,) = judge(parse_expectations([text]), results)
+    assert judged.holds is holds
+    assert judged.found.startswith("not measured: ") is not holds
+
+
 def test_every_measure_of_the_tables_can_be_judged(tmp_path: Path) -> None:
     texts = [
         f"{subject}.{measure.name.replace('pN', 'p99')} >= {WRITTEN[measure.unit]}"
