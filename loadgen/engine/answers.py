@@ -45,7 +45,7 @@ class AnswerVerdict(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What an answer says, before it is verified.
+    """The content of an answer, not yet verified.
 
     Attributes:
         topics_hash: As the server says; None where it says none.

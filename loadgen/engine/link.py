@@ -22,7 +22,7 @@ CLOSED = "the connection was closed after the handshake"
 
 
 class Answer(NamedTuple):
-    """How a request ended.
+    """The end of a request: an answer, or a failure.
 
     Attributes:
         value: What was answered; None if nothing was.

@@ -29,7 +29,7 @@ _STOP = b"stop"
 
 
 class _Report(BaseModel):
-    """What a datagram says: the totals of a task, and the agreed start once there is one."""
+    """The content of a datagram: a task's totals, and the agreed start once there is one."""
 
     task: int
     totals: Totals

@@ -43,7 +43,7 @@ _OF_THE_PROCESS = (
     "process_cpu_seconds_total",
     "process_open_fds",
 )
-"""What the kernel's books tell of a process."""
+"""Metrics that are read from /proc, not from the server's own page."""
 _KEPT = (
     "pulsar_broker_topic_list_",
     "pulsar_proxy_topic_list_",

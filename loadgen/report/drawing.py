@@ -25,7 +25,7 @@ _LETTER = 6.6
 _DIGIT = 8.0
 """Width of a digit or a sign of 12 pixels, at the most: a tick has few, without an average."""
 _BOLD = 1.2
-"""How much wider a letter of a title is."""
+"""Width of a title's letter by that of another."""
 _TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
 _MOST_LINES = 4
 _DASHES = ("", "7 3", "2 3", "8 3 2 3")

@@ -20,7 +20,7 @@ _NOUNS = {
     "rate": "of clients",
     "kinds": "answers",
 }
-"""What the numbers of a column count, where its name does not say it."""
+"""Nouns of columns whose name does not say what is counted."""
 _ITEMS_SHOWN = 5
 """A run has hundreds of namespaces; the first ones tell what they look like."""
 _MOST_ROWS = 100

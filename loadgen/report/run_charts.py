@@ -95,7 +95,7 @@ class _Line:
 
     @property
     def total(self) -> int:
-        """How many requests or clients it is of."""
+        """Number of requests or clients in the line."""
         return int(self.rows[0].get("total", 0))
 
     @property
@@ -128,7 +128,7 @@ def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[st
 
 
 def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """How many requests a second were due, by operation and what became of them."""
+    """Draw the requests due in each second, by operation and outcome."""
     width, alone = round_step(max(_end(runs) / _BUCKETS, 1e-3)), len(runs) == 1
     for operation, lines in _lines(runs, "requests", width=width).items():
         look: Look = "area" if alone else "step"
@@ -143,7 +143,7 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Each request as a dot, by when it was due and when it ended; of many the slowest of a time.
+    """Draw each request as a dot, by when it was due and when it ended; of many the slowest of a time.
 
     Answers are solid and all others rings, so that colour is not the only difference.
     """
@@ -164,7 +164,7 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Response seconds by percentile, of each operation: lines of its groups, or of the runs.
+    """Draw response seconds by percentile, of each operation: lines of its groups, or of the runs.
 
     Who got no answer waited for ever: there a line ends.
     """
@@ -188,7 +188,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def back(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """How many clients of each group were back by when; a line shows how many there are."""
+    """Draw the clients of each group that were back by each moment, below a line of all."""
     found = _lines(runs, "back").get("back", [])
     if len(found) > _MOST_LINES:
         found = [each for each in found if each.rows[0]["discovers"]]
@@ -206,7 +206,7 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """What servers held over time, with their limits."""
+    """Draw the memory and other figures of servers over time, with their limits."""
     told = _lines(runs, "servers")
     told |= _lines(runs, "over-idle") if len(runs) > 1 else {}
     shown = {
@@ -226,7 +226,7 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """What became of the requests of each group, or of each run."""
+    """Draw the outcomes of the requests of each group, or of each run."""
     bars = []
     for run, label in zip(runs, labels_of(runs), strict=True):
         for row in run.query("by-group" if len(runs) == 1 else "all"):
@@ -240,7 +240,7 @@ def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Why requests got no answer, most frequent first."""
+    """Draw the reasons why requests got no answer, most frequent first."""
     bars = [
         Bar(
             f"{whose}{row['outcome']}, {(row['reason'] or 'no reason told')[:70]}",
@@ -256,7 +256,7 @@ def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def namespaces(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """The namespaces whose requests waited longest, where there are several."""
+    """Draw the namespaces whose requests waited longest, where there are several."""
     for run, whose in _whose(runs):
         rows = sorted(run.query("by-namespace"), key=lambda row: -row["p99"])
         bars = [
