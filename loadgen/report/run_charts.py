@@ -143,7 +143,7 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw each request as a dot, by when it was due and when it ended; of many the slowest of a time.
+    """Draw each request as a dot, by when it was due and when it ended; the slowest of many.
 
     Answers are solid and all others rings, so that colour is not the only difference.
     """
