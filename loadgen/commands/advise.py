@@ -143,6 +143,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
+    if not minutes > 0:
+        raise UsageError(f"--minutes {minutes:g}: must be above 0")
     begun, seconds = time.monotonic(), 60 * minutes
     groups, topics_of_scenario = _asked(target, settings or (), family or ())
     if admin_url:

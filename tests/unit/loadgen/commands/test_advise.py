@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,6 +69,8 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("accounted", "1MiB", "--accounted '1MiB' is not a size"),
         ("refused", "many", "--refused 'many' must be a share"),
         ("network", "wide", "--network 'wide' must be"),
+        ("minutes", -1.0, "--minutes -1: must be above 0"),
+        ("minutes", math.nan, "--minutes nan: must be above 0"),
         ("settings", ["clients.java-watch.read.rate=quick"], "read.rate 'quick': must be"),
     ],
 )
