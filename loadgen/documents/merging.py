@@ -74,6 +74,8 @@ def with_setting(tree: Written, setting: str) -> Written:
         if number == len(parts):
             return Written([*(rows or ()), value], value.place) if path.endswith("+") else value
         if rows is not None:
+            if parts[number + 1 :] == [_NAME]:
+                raise UsageError(f"{place}: a value of a list is known by its name, which stays")
             row = _number(rows, parts, number, place)
             inner = merged(rows[row], laid(rows[row], number + 1))
             return Written([*rows[:row], inner, *rows[row + 1 :]], base.place)

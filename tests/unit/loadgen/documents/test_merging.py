@@ -129,6 +129,7 @@ def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: An
         ("clients.cp.count=1", "--set clients.cp.count=1: clients has no cp; did you mean cpp?"),
         ("expect.1=b", "--set expect.1=b: expect has no 1; there are 0"),
         ("seed=[", "--set seed=[: this is not YAML: "),
+        ("clients.go.name=b", "--set clients.go.name=b: a value of a list is known by its name"),
     ],
 )
 def test_a_setting_that_cannot_be_laid_over_says_why(setting: str, sentence: str) -> None:
