@@ -108,6 +108,9 @@ class Results:
     def __init__(self, directories: Sequence[Path]) -> None:
         runs = [read_run(directory) for directory in directories]
         self.directory, self.run = directories[0], runs[0]
+        names = [run["run"] for run in runs]
+        if twice := next((each for each in names if names.count(each) > 1), None):
+            raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], tuple[list[str], list[dict[str, Any]]]] = {}
         for directory, run in zip(directories, runs, strict=True):

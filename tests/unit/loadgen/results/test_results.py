@@ -75,6 +75,12 @@ def test_the_part_of_the_driver_stands_for_no_task(tmp_path: Path) -> None:
         Results.open(run)
 
 
+def test_runs_of_one_name_are_not_opened_together(tmp_path: Path) -> None:
+    runs = [record_run(tmp_path / name, [request()]) for name in ("a", "b")]
+    with pytest.raises(RunDirectoryError, match="two of these runs are called r: "):
+        Results.open(*runs)
+
+
 def test_a_shock_is_no_client(tmp_path: Path) -> None:
     shock = event("shock", client=-1, group="", namespace="")
     run = record_run(tmp_path, [request()], [event("back", value=1.0), shock])
