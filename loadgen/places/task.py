@@ -183,7 +183,7 @@ class Task:
         connector.allow(self.plan.connections)
         await connector.resolve(self.plan.service_url)
         early = [each for each in self._clients if each.plan.start is not None]
-        await asyncio.gather(*(each.service.ready() for each in early))
+        await asyncio.gather(*(each.group.ready(each) for each in early))
         # What they connected for is no event of the run.
         self.context.rows.events.clear()
 

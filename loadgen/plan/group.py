@@ -141,6 +141,10 @@ class Group(Part):
         """True if its clients send as many as the schedule says, whatever becomes of them."""
         return False
 
+    async def ready(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
+        """Connect a client before the start, and do what would hold the loop in the run."""
+        await me.service.ready()
+
     async def client(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
         """Do what one client does, from its start to its end; cancelled when the run ends."""
         raise NotImplementedError
