@@ -22,7 +22,6 @@ from loadgen.results.tables import verify
 from loadgen.virtual.links.network import Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from loadgen.virtual.servers import service_url, virtual_servers
-from loadgen.virtual.service_times import SERVICE_TIMES
 from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
 from loadgen.virtual.stopwatches import stopped_watches
 from proto.version import FLOODGATE_VERSION
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
-    from loadgen.virtual.service_times import ServiceTimes
 
 MOST_TOPICS = 20_000_000
 LONGEST_INTERVAL_SECONDS = 4_096 * SAMPLE_SECONDS
@@ -105,7 +103,6 @@ def run_in_virtual_time(
     document: Document,
     *,
     run: str = "",
-    times: ServiceTimes | None = None,
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None] = lambda look: None,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
@@ -114,7 +111,6 @@ def run_in_virtual_time(
     Args:
         document: Its servers have the keys of an operator's files already, if there are such.
         run: The run's name.
-        times: What the servers' work takes; None is what the document says.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
         may_go_on: Asked now and then; when it says no, the run is cut.
 
@@ -124,7 +120,6 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
-    times = times or SERVICE_TIMES[document.servers.service_times]
     with (
         stopped_watches(),
         servers_silent(),
@@ -133,7 +128,7 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
-            return runner.run(_simulated(document, run, times, on_begun))
+            return runner.run(_simulated(document, run, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
 
@@ -141,7 +136,6 @@ def run_in_virtual_time(
 async def _simulated(
     document: Document,
     run: str,
-    times: ServiceTimes,
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None],
 ) -> VirtualRun:
     loop = asyncio.get_running_loop()
@@ -151,7 +145,7 @@ async def _simulated(
     names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
     url = service_url(document.servers)
     plan = TaskPlan.of(document, names, service_url=url, loopback=False, run=run)
-    async with virtual_servers(document.servers, topics, network, times) as services:
+    async with virtual_servers(document.servers, topics, network) as services:
         clock, connector = network.clock, VirtualConnector(network)
         task = Task(plan, agreed, connector=connector, time=moments, clock=clock)
         sampler = _Sampler(services, clock)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
-    from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
 _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}
@@ -45,7 +44,7 @@ _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 @asynccontextmanager
 async def virtual_servers(
-    wanted: Servers, topics: TopicPlan | None, network: Network, times: ServiceTimes
+    wanted: Servers, topics: TopicPlan | None, network: Network
 ) -> AsyncIterator[dict[str, Any]]:
     """Run a document's servers for a block; hand out broker, and proxy if there is one, by name.
 
@@ -53,9 +52,8 @@ async def virtual_servers(
         wanted: They.
         topics: Those of the broker; None for none.
         network: Where they listen.
-        times: What their work takes.
     """
-    loop, clock = network.loop, network.clock
+    loop, clock, times = network.loop, network.clock, wanted.service_times
     async with AsyncExitStack() as exits:
         processor = Processor(loop, times)
         listen = network.listening(processor)

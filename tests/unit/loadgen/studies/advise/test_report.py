@@ -9,6 +9,7 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from loadgen.documents.reading import read_document
+from loadgen.documents.service_times import PULSAR
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
 from loadgen.studies.advise.goal import Goal
@@ -89,7 +90,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     document = read_document(str(tmp_path / "advice.yaml"), (), parse_expectation)
     # Then
     assert document.servers.broker[KEYS["direct_mb"]] == "20"
-    assert document.servers.service_times == "pulsar"
+    assert document.servers.service_times == PULSAR
     assert document.topics.per_namespace == 40_000
     assert document.clients[0].count == 40
     assert document.expect == (

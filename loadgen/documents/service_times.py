@@ -7,11 +7,21 @@ small answers against 4.2.4 on the same two cores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+from pydantic_core.core_schema import no_info_before_validator_function
+
+from loadgen.plan.fields import Part
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+Seconds = Annotated[float, Field(ge=0, le=10)]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceTimes:
+class ServiceTimes(Part):
     """The times of one process. Units: seconds.
 
     Attributes:
@@ -27,15 +37,19 @@ class ServiceTimes:
             a broker has not taken since it started.
     """
 
-    accept: float
-    read: float
-    write: float
-    read_byte: float
-    write_byte: float
-    list_wait: float = 0.0
-    list_name: float = 0.0
-    match_name: float = 0.0
-    first_lookup: float = 0.0
+    accept: Seconds
+    read: Seconds
+    write: Seconds
+    read_byte: Seconds
+    write_byte: Seconds
+    list_wait: Seconds = 0.0
+    list_name: Seconds = 0.0
+    match_name: Seconds = 0.0
+    first_lookup: Seconds = 0.0
+
+    def scaled(self, factor: float) -> ServiceTimes:
+        """Return the times of a processor that takes so many times as long."""
+        return ServiceTimes(**{name: factor * seconds for name, seconds in self})
 
 
 FLOODGATE = ServiceTimes(
@@ -58,4 +72,30 @@ PULSAR = ServiceTimes(
     first_lookup=5e-3,
 )
 SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
-"""By the word of a cluster's ``service_times``."""
+"""By the word of a document's ``service_times``."""
+
+
+class _Word:
+    """Reads a word as the times that it stands for; in the schema for editors it may be one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
+        """Return how a field of this type is read."""
+        return no_info_before_validator_function(_named, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return the schema of a field of this type."""
+        return {"anyOf": [{"enum": sorted(SERVICE_TIMES)}, handler(core_schema)]}
+
+
+def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
+    if not isinstance(value, str):
+        return value
+    if value not in SERVICE_TIMES:
+        raise ValueError(f"must be {' or '.join(sorted(SERVICE_TIMES))}, or seconds by name")
+    return SERVICE_TIMES[value]
+
+
+StatedTimes = Annotated[ServiceTimes, _Word()]
+"""Times of a document: a word, or each of them."""
