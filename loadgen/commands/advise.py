@@ -27,6 +27,7 @@ from loadgen.documents.faults import fault_of
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
+from loadgen.documents.service_times import SERVICE_TIMES
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
@@ -42,6 +43,7 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
+from loadgen.studies.advise.findings import rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -50,7 +52,7 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_topics,
 )
 from loadgen.studies.advise.question import Question, listing_groups
-from loadgen.studies.advise.report import fragment, verdict, write
+from loadgen.studies.advise.report import sure, verdict, write
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
 from loadgen.topics.reading import OwnTopics, read_own_topics
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.demo import DemoResult
 
-_MESSAGE_KEY = "maxMessageSize"
+_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", "maxConcurrentLookupRequest"
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
 _NUMBER = re.compile(r"[\d.]{1,20}[kKmM]?")
@@ -163,6 +165,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         Setting(limits_of(broker, pause=pause), proxy),
         int(parsed("--network", network, Bytes)),
         known_keys("broker").check(broker).integer(_MESSAGE_KEY),
+        known_keys("broker").check(broker).integer(_LOOKUPS_KEY),
+        SERVICE_TIMES[profile],
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
@@ -194,13 +198,11 @@ def _megabytes(text: str) -> int:
 
 
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
-    print_sentences([verdict(advice)], [*advice.obstacles, *advice.warnings])
+    print_sentences([verdict(advice)], advice.obstacles)
     if advice.setting is not None:
-        for server in advice.setting.servers:
-            print_sentences([f"\n--- {server}.conf\n{fragment(advice, server)}"])
+        console().print(table_of(("key", "today", "advised", "why"), rows(advice)))
     files = ", ".join(each.name for each in paths[1:])
-    report = f"The report, with each key and one step away from it, is {paths[0]}"
-    print_sentences([f"{report}; beside it are {files}."])
+    print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
@@ -260,7 +262,8 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
         UsageError: It does not.
     """
     server = read_own_server(role, file)
-    keys = {k: v for k, v in server.keys.items() if k in (*KEYS.values(), _MESSAGE_KEY)}
+    decide = {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
+    keys = {key: value for key, value in server.keys.items() if key in decide}
     server.require(refusals(role, keys))
     return keys
 

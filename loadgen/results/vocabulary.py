@@ -22,6 +22,7 @@ _LIMITER = {
         ("timeout_total", "timeouts"),
     )
 }
+PROCESSOR_SECONDS = "floodgate_simulated_processor_seconds_total"
 FIGURES = {
     **_LIMITER,
     'floodgate_topic_list_memory_high_water_bytes{type="heap"}': "heap.high",
@@ -35,6 +36,7 @@ FIGURES = {
     "process_resident_memory_bytes": "resident",
     "process_resident_memory_high_water_bytes": "resident.high",
     "process_cpu_seconds_total": "cpu.seconds",
+    PROCESSOR_SECONDS: "cpu.seconds",
     "process_open_fds": "descriptors",
     "process_max_fds": "descriptors.limit",
 }

@@ -11,7 +11,6 @@ import json
 import math
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.behaviours.list import List
@@ -22,9 +21,10 @@ from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.summary import Summary
 from loadgen.studies.advise.advice import virtual_storms
-from loadgen.studies.advise.bounds import derived, guess, widest
+from loadgen.studies.advise.bounds import splits, start
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.margins import strains
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
 from loadgen.studies.advise.search import Tries
@@ -191,9 +191,12 @@ def _advised(storm: Storm, options: DemoOptions) -> list[str]:
     goal, against = question.goal, obstacles(question)
     if against:
         return [f"No limits bring all clients back in Pulsar (goal: {goal}).", *against]
-    tries = Tries(virtual_storms(question, math.inf), goal, derive=partial(derived, question))
-    setting = tries.climb(guess(question), widest(question))
-    told, storms = goal.told(tries.outcome(setting)), plural(len(tries.done), "simulated storm")
+    tries, (as_asked, *_) = Tries(virtual_storms(math.inf), goal), strains(question)
+    setting = tries.climb(start(question), splits(question)[0], [as_asked])
+    told, storms = (
+        goal.told(tries.outcome(question, setting)),
+        plural(len(tries.done), "simulated storm"),
+    )
     lines = [
         f"Limits for Pulsar, for clients that request once (goal: {goal}), computed, then checked "
         f"by {storms}: {told}. Not confirmed by a real storm: leave room above them."
@@ -201,7 +204,6 @@ def _advised(storm: Storm, options: DemoOptions) -> list[str]:
     for server, keys in setting.keys().items():
         lines.append(f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in LIMIT_KEYS)}")
     lines.append(
-        "`loadgen advise` finds all keys for your cluster, what each costs, and what a smaller "
-        "value would do."
+        "`loadgen advise` finds all keys for your cluster, with room for growth and slow servers."
     )
     return lines
