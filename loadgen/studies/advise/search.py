@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadgen.studies.advise.limits import capped, scaled
+from loadgen.studies.advise.limits import capped, memory_knobs, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,10 +71,16 @@ class Tries:
 
     def climb(self, start: Setting, most: Setting, strains: Sequence[Strain]) -> Setting:
         """Return limits that bear all strains: these, or larger ones in steps, or the most."""
-        for setting in self._steps(start, most):
-            if all(self.bears(each, setting, most) for each in strains):
-                return setting
-        return most
+
+        def all_borne(setting: Setting) -> bool:
+            return all(self.bears(each, setting, most) for each in strains)
+
+        found = next(filter(all_borne, self._steps(start, most)), most)
+        for knob in memory_knobs(found):  # It may have been one of them that was too small.
+            smaller = knob.set(found, knob.value(start))
+            if smaller != found and all_borne(smaller):
+                found = smaller
+        return found
 
     def edge(
         self, strains: Sequence[Strain], passing: Setting, least: Setting, most: Setting

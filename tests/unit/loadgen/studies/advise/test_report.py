@@ -96,7 +96,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     write(advice(proxy=False), tmp_path)
     document = read_document(str(tmp_path / "advice.yaml"), (), parse_expectation)
     # Then
-    assert document.servers.broker[KEYS["direct_mb"]] == "24"
+    assert document.servers.broker[KEYS["direct_mb"]] == "19"
     assert document.servers.service_times == PULSAR
     assert document.topics.per_namespace == 40_000
     assert document.clients[0].count == 40

@@ -46,6 +46,11 @@ def test_limits_grow_by_half_until_they_bear_every_strain(
     assert tries.climb(setting(6), setting(90), [AS_ASKED, HARD]) == setting(found)
 
 
+def test_only_the_limit_that_is_too_small_grows() -> None:
+    tries = Tries(needs(5, 20), GOAL)
+    assert tries.climb(setting(6, 6), setting(90), [AS_ASKED]) == setting(6, 21)
+
+
 def test_a_strain_that_all_memory_does_not_bear_asks_for_no_more() -> None:
     # A processor that is too slow is no reason for memory.
     tries = Tries(lambda asked, _: met(back=50 if asked is HARDER else 100), GOAL)
