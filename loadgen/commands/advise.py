@@ -153,7 +153,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     question = Question(
         groups,
-        _namespaces(topics, admin_url, namespace or (), topics_of_scenario),
+        namespaces_of(topics, admin_url, namespace or (), topics_of_scenario),
         Goal(
             parsed("--back-within", back_within, Duration),
             parsed("--refused", refused, Share),
@@ -225,21 +225,35 @@ def _asked(
             raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
         document = wanted(target, settings)
         return listing_groups(document), document.topics
+    return groups_of(families or ("java-watch=1000",), settings, "--family"), None
+
+
+def groups_of(families: Sequence[str], settings: Sequence[str], option: str) -> tuple[Group, ...]:
+    """Return the clients of families, each ``NAME=COUNT``, with settings of their groups.
+
+    Raises:
+        UsageError: They are none; it names the option.
+    """
     groups = []
-    for text in families or ("java-watch=1000",):
+    for text in families:
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
-    text = f"name: advise\nclients: [{', '.join(groups)}]\n"
+    text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(text, Path("--family"), settings, parse_expectation)
+        document = parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
-        raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
-    return listing_groups(document), None
+        raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
+    return listing_groups(document)
 
 
-def _namespaces(
-    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None
+def namespaces_of(
+    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None = None
 ) -> tuple[NamespaceShape, ...]:
+    """Return the namespaces of a file, of a cluster, or of a scenario.
+
+    Raises:
+        UsageError: Nobody says whose, or two do.
+    """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
     if admin_url:
@@ -249,7 +263,9 @@ def _namespaces(
     if names:
         raise UsageError("--namespace is of --topics or --admin-url: add one of them")
     if scenario is None:
-        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
+        raise UsageError(
+            "say whose topics: --topics PATH or --admin-url URL; advise takes a scenario, too"
+        )
     return shapes_of_topics(scenario)
 
 
