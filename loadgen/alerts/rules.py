@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
 SCRAPE_SECONDS = 5.0
 """As deploy/prometheus.yml has it, for scrapes and for rules."""
-QUIET_SECONDS = 900.0
-"""So long behind a run rules are asked whether they still fire, or fire only then."""
+QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0
+"""So long behind a run rules are asked whether they still fire, or fire only then; and so long
+upstream's quantiles know of a wait."""
 _MOST_PAGES = 2_000
 _PAGES = """WITH asked AS (
   SELECT process, seconds, metric, value, CAST(floor(seconds / :every) AS BIGINT) AS number
@@ -147,13 +148,19 @@ def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes,
         own = {NAME: metric, "job": row["process"], "instance": row["process"]}
         series = tuple(sorted({**dict(LABEL.findall(labels)), **own}.items()))
         pages[row["number"] - first].setdefault(metric, {})[series] = row["value"]
+    forgotten = {
+        metric: {series: v for series, v in found.items() if "quantile" not in dict(series)}
+        for metric, found in pages[-1].items()
+    }
+    pages += [pages[-1]] * round(QUANTILE_SECONDS / every)
+    pages += [forgotten] * round((QUIET_SECONDS - QUANTILE_SECONDS) / every)
     return Scrapes(every, pages), first
 
 
 def _true(rule: Rule, expression: Expression, scrapes: Scrapes, first: int) -> Iterator[Alert]:
     """Yield each time for which a rule was true."""
     since: dict[Labels, float] = {}
-    last = len(scrapes.pages) + round(QUIET_SECONDS / scrapes.every)
+    last = len(scrapes.pages)
     for number in range(last + 1):
         at = (first + number + 1) * scrapes.every
         true = expression.ask(scrapes, number) if number < last else {}
