@@ -35,6 +35,7 @@ from loadgen.places.options import Place, RunOptions
 from loadgen.plan.fields import Duration, Share
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
+from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Setting, limits_of
 from loadgen.studies.advise.question import Question
@@ -42,7 +43,6 @@ from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import MORE_KEYS, Event, Rehearsal, rehearsal_text
 from loadgen.studies.rehearsed import rehearsed
 from loadgen.studies.repeats import Side, run_sides
-from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,18 +176,16 @@ def _told(alerts: Alerts) -> dict[str, Any]:
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
-    within = format_seconds(rehearsal.back_within_seconds)
     print_sentences([f"Assumed: {'; '.join(rehearsal.assumed())}."])
     rows = [
         (
             str(row["group"]),
             f"{row['back']:,} of {row['clients']:,}",
-            format_seconds(row["half_seconds"]),
-            format_seconds(row["last_seconds"]),
+            *(in_words(Unit.SECONDS, row[f"{name}_seconds"]) for name in ("due", "half", "last")),
         )
         for row in found.back
     ]
-    _table(("clients", f"back within {within}", "half of them", "the last"), rows)
+    _table(("clients", "back", "due within", "half of them", "the last"), rows)
     reasons = [
         (f"{row['requests']:,}", row["outcome"], row["reason"] or "-")
         for row in found.reasons[:_REASONS_SHOWN]

@@ -32,7 +32,7 @@ MORE_KEYS: Mapping[str, tuple[str, ...]] = {
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
 """Rather more than a real broker needs for a listing: before the event nobody is to wait."""
-_IN_TIME, _LONGER = 0.8, 1.5
+_IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
 
@@ -88,16 +88,16 @@ class Rehearsal:
     def _apart(self) -> float:
         return self.away_seconds + self.question.goal.back_within_seconds
 
-    @property
-    def back_within_seconds(self) -> float:
-        """The time that all have from a moment on: the goal's, behind that of a server's absence.
+    def due_seconds(self, group: Group) -> float:
+        """Return the time that clients have: the goal's, behind that of a server's absence.
 
         Who polls learns of nothing before the next poll.
         """
-        polls = [float(getattr(each, "period", 0.0)) for each in self.share.groups]
-        away = self.away_seconds if self.brokers == 1 else 0.0
-        within = self.question.goal.back_within_seconds
-        return within if self.event == "deploy" else within + away + max(polls)
+        due = self.question.goal.back_within_seconds
+        if self.event != "deploy":
+            due += self.away_seconds if self.brokers == 1 else 0.0
+            due += 0.0 if group.family in WATCHING else getattr(group, "period", 0.0)
+        return due
 
     def assumed(self) -> Iterator[str]:
         """Yield a sentence for each thing that differs from the operator's cluster."""
@@ -171,8 +171,8 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
             rate = math.ceil(group["count"] / (_IN_TIME * warm_up))
             group["arrive"] = {"kind": "constant", "rate": rate}
         said["shocks"] = [*_shocks(rehearsal, [each["name"] for each in said["clients"]])]
-        last = rehearsal.moments[-1] - warm_up
-        hold = last + _LONGER * rehearsal.back_within_seconds
+        due = max(map(rehearsal.due_seconds, share.groups))
+        hold = max(rehearsal.moments) - warm_up + due
         said["phases"] = {"warm_up": warm_up, "measure": 1, "hold": hold, "drain": 5}
         said["expect"] = ["clients.back == 100%"]
     return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=100)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from loadgen.plan.group import Group
     from loadgen.results.results import Results
     from loadgen.studies.rehearsal import Rehearsal
 
@@ -25,9 +26,9 @@ _AGAIN = """SELECT r.group AS "group", r.client, coalesce(min(done) FILTER (outc
     AND operation = CASE WHEN family IN ('polite', 'java-watch') THEN 'watch' ELSE 'list' END
   ) - :since, CAST('Infinity' AS DOUBLE)) AS back_seconds
 FROM requests r GROUP BY ALL"""
-_BACK = """SELECT "group", count(*) AS clients, count_if(back_seconds <= :within) AS back,
+_BACK = """SELECT count(*) AS clients, count_if(back_seconds <= :due) AS back,
   quantile_disc(back_seconds, 0.5) AS half_seconds, max(back_seconds) AS last_seconds
-FROM ({clients}) GROUP BY ALL ORDER BY "group\""""
+FROM ({clients}) WHERE "group" = :name"""
 _ASKED = """SELECT count(*) AS asked, count_if(outcome IN ('refused', 'timeout', 'wrong')
     AND NOT coalesce(reason, '') LIKE 'ServiceNotReady%') AS refused
 FROM measured WHERE operation IN ('list', 'watch')"""
@@ -38,7 +39,7 @@ class Rehearsed:
     """The answer of a rehearsal.
 
     Attributes:
-        back: A row for each group: of several events the one that took longest.
+        back: A row for each group of clients: of several events the one that took longest.
         reasons: Requests without an answer, by reason.
         seen: What servers held, and the most of it that a scrape sees.
         missed: Where it falls short of the goal; empty: it does not.
@@ -57,13 +58,13 @@ def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
     Raises:
         UsageError: The rules cannot be read.
     """
-    back, within = _back(rehearsal, run), rehearsal.back_within_seconds
+    back = [_back(rehearsal, run, each) for each in rehearsal.share.groups]
     share, missed = rehearsal.question.goal.refused_share, []
     for row in back:
         late = row["clients"] - row["back"]
         if late > row["clients"] * share + 1e-6:
             told = f"{late:,} of {row['clients']:,} {row['group']} not back"
-            missed.append(f"{told} within {format_seconds(within)}")
+            missed.append(f"{told} within {format_seconds(row['due_seconds'])}")
     (asked,) = run.sql(_ASKED)
     if asked["refused"] > asked["asked"] * share + 1e-6:
         told = f"{asked['refused']:,} of {asked['asked']:,} lists and watches refused"
@@ -72,15 +73,13 @@ def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
     return Rehearsed(back, run.query("reasons"), seen, alerts_of(run, rules), tuple(missed))
 
 
-def _back(rehearsal: Rehearsal, run: Results) -> list[dict[str, Any]]:
-    within = rehearsal.back_within_seconds
+def _back(rehearsal: Rehearsal, run: Results, group: Group) -> dict[str, Any]:
+    due = rehearsal.due_seconds(group)
+    asked = {"name": group.name, "due": due}
     if rehearsal.event == "deploy":
-        return run.sql(_BACK.replace("{clients}", QUERIES["clients"].sql), within=within)
-    worst: dict[str, dict[str, Any]] = {}
-    for since, until in pairwise((*rehearsal.moments, math.inf)):
-        text = _BACK.replace("{clients}", _AGAIN)
-        for row in run.sql(text, within=within, since=since, until=until):
-            before = worst.setdefault(row["group"], row)
-            if (row["back"], -row["last_seconds"]) < (before["back"], -before["last_seconds"]):
-                worst[row["group"]] = row
-    return [*worst.values()]
+        rows = run.sql(_BACK.replace("{clients}", QUERIES["clients"].sql), **asked)
+    else:
+        text, moments = _BACK.replace("{clients}", _AGAIN), (*rehearsal.moments, math.inf)
+        rows = [run.sql(text, since=a, until=b, **asked)[0] for a, b in pairwise(moments)]
+    worst = min(rows, key=lambda row: (row["back"], -(row["last_seconds"] or 0.0)))
+    return {"group": group.name, "due_seconds": due, **worst}
