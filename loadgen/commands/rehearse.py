@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,9 +46,8 @@ from loadgen.studies.rehearsed import rehearsed
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from loadgen.alerts.rules import Alerts
     from loadgen.places.launcher import ServerFiles
     from loadgen.studies.rehearsed import Rehearsed
 
@@ -70,7 +70,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     refused: str = "0.1%",
     profile: Profile = "pulsar",
     place: Place = "virtual",
-    alerts: Path = SHIPPED_RULES,
+    alerts: Path | None = None,
     write_document: Path | None = None,
     out: Path = Path("out/rehearse"),
     as_json: AsJson = False,
@@ -133,7 +133,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     more = _more(own_files(broker_conf, proxy_conf))
     rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), more)
     if write_document is None:
-        _play(rehearsal, RunOptions(out=out, place=place), alerts, as_json=as_json)
+        _play(rehearsal, RunOptions(out=out, place=place), alerts or SHIPPED_RULES, as_json=as_json)
         return
     write_text(write_document, rehearsal_text(rehearsal))
     print_sentences([f"Play it with: loadgen run {write_document} --place {place}"])
@@ -159,8 +159,10 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     with Results.open(finished.directory) as results:
         found = rehearsed(rehearsal, results, rules)
     if as_json:
-        told = {**vars(found), "alerts": _told(found.alerts), "directory": str(finished.directory)}
-        print_object(1, {"assumed": [*rehearsal.assumed()], **told})
+        alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
+        told = {**vars(found), "back": [*map(_finite, found.back)], "alerts": alerts}
+        where = {"directory": str(finished.directory), "assumed": [*rehearsal.assumed()]}
+        print_object(1, {**where, **told})
     else:
         _show(rehearsal, found)
         print_sentences([f"Page, tables and document are in {finished.directory}"])
@@ -170,9 +172,9 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
         raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
 
 
-def _told(alerts: Alerts) -> dict[str, Any]:
-    found = [each._asdict() for each in alerts.found]
-    return {"rules": alerts.rules, "found": found, "not_evaluated": dict(alerts.not_evaluated)}
+def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as JSON has it: what never happened is null."""
+    return {name: None if value == math.inf else value for name, value in row.items()}
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
