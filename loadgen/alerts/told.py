@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import QUIET_SECONDS, SCRAPE_SECONDS
-from loadgen.units import format_bytes, format_count, format_seconds, plural
+from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +21,15 @@ def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     for row in seen:
         if not row["most"]:
             continue
-        write = format_bytes if row["figure"].endswith("used") else format_count
+        write = format_bytes if row["figure"].endswith("used") else _requests
         limit = "" if row["limit"] is None else format_bytes(row["limit"])
-        timeouts = "" if limit or row["timeouts"] is None else format_count(row["timeouts"])
+        timeouts = "" if limit or row["timeouts"] is None else _requests(row["timeouts"])
         saw = "-" if row["seen"] is None else write(row["seen"])
         yield f"{row['process']} {row['figure']}", write(row["most"]), saw, limit, timeouts
+
+
+def _requests(count: float) -> str:
+    return plural(round(count), "request")
 
 
 def alert_rows(alerts: Alerts) -> Iterator[tuple[str, ...]]:

@@ -19,7 +19,6 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     complete_target,
-    own_files,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
@@ -53,7 +52,6 @@ from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import fragment, verdict, write
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
-from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
@@ -284,14 +282,10 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
 # -- demo -----------------------------------------------------------------------------------------
 
 
-def demo(  # noqa: PLR0913 (each parameter is an option of the command)
+def demo(
     *,
     topics: str = "1M",
-    broker_conf: BrokerConf = None,
-    proxy_conf: ProxyConf = None,
-    namespace: list[str] | None = None,
     namespaces: int | None = None,
-    skip_invalid: bool = False,
     clients: int = 1000,
     read_rate: str = "100kB/s",
     place: Place = "processes",
@@ -304,10 +298,9 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     in Pulsar and with Floodgate, one client requests many lists and reads none.
     Prints tables, writes report.html, demo.svg and summary.json.
 
-    With your own topics or configuration it is a rehearsal of your cluster: the
-    same three storms with your keys, your limits in the second and third. Keys
-    that tie your files to your cluster (addresses, ports, metadata store, TLS,
-    authentication) are ignored and listed.
+    It assumes more than `loadgen rehearse`, which plays your own topics, clients
+    and files: each client lists once, reads slowly, comes through a proxy and
+    never tries again.
 
     Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
 
@@ -316,30 +309,20 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
 
       loadgen demo --topics 50000 --clients 100 --out out/small
 
-      loadgen demo --topics topics.txt --broker-conf broker.conf \
-        --proxy-conf proxy.conf --out out/mine
-
     Options:
-        topics (NUMBER|FILE): Number of topics to make (50000, 1M), or a file of your own: one
-            full name a line, or Parquet.
-        namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
-            the largest.
+        topics (NUMBER): Number of topics to make (50000, 1M).
         namespaces: Namespaces of the made topics; without it one for 10,000 topics.
-        skip_invalid: Skip invalid topics of your file.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
     """
-    found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
-    own = None
-    if broker_conf or proxy_conf or isinstance(found, OwnTopics):
-        own = own_files(broker_conf, proxy_conf)
+    number = _topics_of_demo(topics, namespaces)
     if place == "spark":
         require(SPARK)
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
     run = RunOptions(place=place)
-    options = DemoOptions(found, namespaces, tuple(namespace or ()), clients, rate, out, run, own)
+    options = DemoOptions(number, namespaces, clients, rate, out, run)
     with termination_interrupts():
         result = run_demo(options, say)
     _show_demo(result, out)
@@ -375,31 +358,20 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
         console().print(table_of(["", "", *labels_of(runs)], rows))
 
 
-def _topics_of_demo(
-    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
-) -> int | OwnTopics:
-    """Return what ``--topics`` says: so many, or what a file holds.
+def _topics_of_demo(topics: str, namespaces: int | None) -> int:
+    """Return how many ``--topics`` says.
 
     Raises:
-        UsageError: It is neither a number nor a file, or another option does not go with it.
+        UsageError: It says none, or fewer than there are namespaces.
     """
-    if _NUMBER.fullmatch(topics):
-        number = parse_size("--topics", topics)
-        if number < 1 or number % 1:
-            raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
-        if number < (namespaces or 1):
-            raise UsageError(f"--topics {topics}: one a namespace at least")
-        if listed or skip_invalid:
-            option = "--namespace" if listed else "--skip-invalid"
-            raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
-        return int(number)
-    if not Path(topics).exists():
+    if not _NUMBER.fullmatch(topics):
         raise UsageError(
-            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "
-            "with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+            f"--topics {topics[:200]} is no number (50000, 1M); your own topics are for: loadgen "
+            "rehearse --topics FILE"
         )
-    if namespaces is not None:
-        raise UsageError("--namespaces needs a number of topics (--topics 1M), not a file")
-    own = read_own_topics(Path(topics), skip_invalid=skip_invalid)
-    own.chosen(listed)
-    return own
+    number = parse_size("--topics", topics)
+    if number < 1 or number % 1:
+        raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
+    if number < (namespaces or 1):
+        raise UsageError(f"--topics {topics}: one a namespace at least")
+    return int(number)

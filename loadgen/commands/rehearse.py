@@ -130,8 +130,9 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         Setting(limits_of(broker, pause=pause), proxy),
         max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
     )
-    more = _more(own_files(broker_conf, proxy_conf))
-    rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), more)
+    files = own_files(broker_conf, proxy_conf)
+    more, notes = _more(files), tuple(files.notes())
+    rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), more, notes)
     if write_document is None:
         _play(rehearsal, RunOptions(out=out, place=place), alerts or SHIPPED_RULES, as_json=as_json)
         return

@@ -46,6 +46,7 @@ class Rehearsal:
         brokers: How many share namespaces and clients.
         away_seconds: From the end of a server until it is there again.
         more: Further keys of the servers, by role.
+        notes: Sentences on what differs from the operator's cluster.
     """
 
     question: Question
@@ -53,6 +54,7 @@ class Rehearsal:
     brokers: int = 1
     away_seconds: float = 30.0
     more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.event == "rolling" and self.brokers < 2:
@@ -123,6 +125,8 @@ class Rehearsal:
             yield f"the proxy is away for {format_seconds(self.away_seconds)}"
         if self.event != "deploy":
             yield f"all were back before, over {format_seconds(self.warm_up_seconds)}"
+        yield "of the files limits, water marks, maxMessageSize and concurrent lookups count"
+        yield from (each.rstrip(".") for each in self.notes)
 
 
 def fullest(question: Question, brokers: int) -> Question:
