@@ -161,18 +161,9 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> None:
     # Given
-    slow = {"rate": "100B/s", "buffer": 4096}  # No drain would end it in time.
-    clients = [
-        {"name": "java", "do": "discover", "library": "java-watch", "count": 5},
-        {"name": "slow", "do": "list", "count": 1, "after": 1, "read": slow, "timeout": "60s"},
-    ]
+    clients = [{"name": "java", "do": "discover", "library": "java-watch", "count": 5}]
     shock = {"at": 5, "restart": role, "for": 10}
-    topics = {"namespaces": 1, "per_namespace": 1_000}
-    values: dict[str, Any] = {
-        "topics": topics,
-        "servers": {"proxy": {}},
-        "phases": {"measure": 5, "hold": 30},
-    }
+    values: dict[str, Any] = {"servers": {"proxy": {}}, "phases": {"measure": 5, "hold": 30}}
     # When
     run = run_in_virtual_time(document(clients, shocks=[shock], **values))
     # Then
