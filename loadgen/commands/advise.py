@@ -19,7 +19,6 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     complete_target,
-    own_files,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
@@ -55,7 +54,6 @@ from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
-from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
@@ -155,7 +153,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     question = Question(
         groups,
-        _namespaces(topics, admin_url, namespace or (), topics_of_scenario),
+        namespaces_of(topics, admin_url, namespace or (), topics_of_scenario),
         Goal(
             parsed("--back-within", back_within, Duration),
             parsed("--refused", refused, Share),
@@ -227,21 +225,35 @@ def _asked(
             raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
         document = wanted(target, settings)
         return listing_groups(document), document.topics
+    return groups_of(families or ("java-watch=1000",), settings, "--family"), None
+
+
+def groups_of(families: Sequence[str], settings: Sequence[str], option: str) -> tuple[Group, ...]:
+    """Return the clients of families, each ``NAME=COUNT``, with settings of their groups.
+
+    Raises:
+        UsageError: They are none; it names the option.
+    """
     groups = []
-    for text in families or ("java-watch=1000",):
+    for text in families:
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
-    text = f"name: advise\nclients: [{', '.join(groups)}]\n"
+    text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(text, Path("--family"), settings, parse_expectation)
+        document = parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
-        raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
-    return listing_groups(document), None
+        raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
+    return listing_groups(document)
 
 
-def _namespaces(
-    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None
+def namespaces_of(
+    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None = None
 ) -> tuple[NamespaceShape, ...]:
+    """Return the namespaces of a file, of a cluster, or of a scenario.
+
+    Raises:
+        UsageError: Nobody says whose, or two do.
+    """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
     if admin_url:
@@ -251,7 +263,9 @@ def _namespaces(
     if names:
         raise UsageError("--namespace is of --topics or --admin-url: add one of them")
     if scenario is None:
-        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
+        raise UsageError(
+            "say whose topics: --topics PATH or --admin-url URL; advise takes a scenario, too"
+        )
     return shapes_of_topics(scenario)
 
 
@@ -271,14 +285,10 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
 # -- demo -----------------------------------------------------------------------------------------
 
 
-def demo(  # noqa: PLR0913 (each parameter is an option of the command)
+def demo(
     *,
     topics: str = "1M",
-    broker_conf: BrokerConf = None,
-    proxy_conf: ProxyConf = None,
-    namespace: list[str] | None = None,
     namespaces: int | None = None,
-    skip_invalid: bool = False,
     clients: int = 1000,
     read_rate: str = "100kB/s",
     place: Place = "processes",
@@ -291,10 +301,9 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     in Pulsar and with Floodgate, one client requests many lists and reads none.
     Prints tables, writes report.html, demo.svg and summary.json.
 
-    With your own topics or configuration it is a rehearsal of your cluster: the
-    same three storms with your keys, your limits in the second and third. Keys
-    that tie your files to your cluster (addresses, ports, metadata store, TLS,
-    authentication) are ignored and listed.
+    It assumes more than `loadgen rehearse`, which plays your own topics, clients
+    and files: each client lists once, reads slowly, comes through a proxy and
+    never tries again.
 
     Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
 
@@ -303,30 +312,20 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
 
       loadgen demo --topics 50000 --clients 100 --out out/small
 
-      loadgen demo --topics topics.txt --broker-conf broker.conf \
-        --proxy-conf proxy.conf --out out/mine
-
     Options:
-        topics (NUMBER|FILE): Number of topics to make (50000, 1M), or a file of your own: one
-            full name a line, or Parquet.
-        namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
-            the largest.
+        topics (NUMBER): Number of topics to make (50000, 1M).
         namespaces: Namespaces of the made topics; without it one for 10,000 topics.
-        skip_invalid: Skip invalid topics of your file.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
     """
-    found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
-    own = None
-    if broker_conf or proxy_conf or isinstance(found, OwnTopics):
-        own = own_files(broker_conf, proxy_conf)
+    number = _topics_of_demo(topics, namespaces)
     if place == "spark":
         require(SPARK)
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
     run = RunOptions(place=place)
-    options = DemoOptions(found, namespaces, tuple(namespace or ()), clients, rate, out, run, own)
+    options = DemoOptions(number, namespaces, clients, rate, out, run)
     with termination_interrupts():
         result = run_demo(options, say)
     _show_demo(result, out)
@@ -362,31 +361,20 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
         console().print(table_of(["", "", *labels_of(runs)], rows))
 
 
-def _topics_of_demo(
-    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
-) -> int | OwnTopics:
-    """Return what ``--topics`` says: so many, or what a file holds.
+def _topics_of_demo(topics: str, namespaces: int | None) -> int:
+    """Return how many ``--topics`` says.
 
     Raises:
-        UsageError: It is neither a number nor a file, or another option does not go with it.
+        UsageError: It says none, or fewer than there are namespaces.
     """
-    if _NUMBER.fullmatch(topics):
-        number = parse_size("--topics", topics)
-        if number < 1 or number % 1:
-            raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
-        if number < (namespaces or 1):
-            raise UsageError(f"--topics {topics}: one a namespace at least")
-        if listed or skip_invalid:
-            option = "--namespace" if listed else "--skip-invalid"
-            raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
-        return int(number)
-    if not Path(topics).exists():
+    if not _NUMBER.fullmatch(topics):
         raise UsageError(
-            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "
-            "with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+            f"--topics {topics[:200]} is no number (50000, 1M); your own topics are for: loadgen "
+            "rehearse --topics FILE"
         )
-    if namespaces is not None:
-        raise UsageError("--namespaces needs a number of topics (--topics 1M), not a file")
-    own = read_own_topics(Path(topics), skip_invalid=skip_invalid)
-    own.chosen(listed)
-    return own
+    number = parse_size("--topics", topics)
+    if number < 1 or number % 1:
+        raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
+    if number < (namespaces or 1):
+        raise UsageError(f"--topics {topics}: one a namespace at least")
+    return int(number)

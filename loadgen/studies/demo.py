@@ -1,8 +1,7 @@
 """The demo: the same restart storm three times, and one client that reads nothing, twice.
 
 Each run is a shipped document with settings, with servers and topics of its own. At the end the
-storm is simulated for consumers that retry, and limits are advised for it. With an
-operator's own topics or configuration the same storms are a rehearsal of that cluster.
+storm is simulated for consumers that retry, and limits are advised for it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from loadgen.studies.demo_checks import (
     beside_silent,
     check_of,
     checks_between,
-    effect_visible,
 )
 from loadgen.studies.demo_storms import (
     CLIENT_TIMEOUT_SECONDS,
@@ -72,7 +70,7 @@ class DemoResult:
 
     Attributes:
         runs: Those that are judged, in their order.
-        notes: Sentences on what differs from an operator's cluster.
+        notes: Sentences on what a reader should know of its runs.
         last_words: Sentences on consumers that retry, and the advice.
     """
 
@@ -118,17 +116,12 @@ def run_demo(
         clients = sum(group.count for group in document.clients)
         say(f"{each.label}: {plural(clients, 'client')} {each.does}")
         ran[each.name] = _ran(each, document, how, run)
-    returning = ran.pop(RETURNING.name, None)
+    returning = ran.pop(RETURNING.name)
     checks = [check_of(each) for each in ran.values()]
-    asked_bytes, words = options.clients * storm.answer_bytes, list[str]()
-    notes = options.own.notes() if options.own else []
-    if returning is None:
-        hidden = effect_visible(ran["off"], asked_bytes)
-        notes += [] if hidden.passed else [hidden.sentence]
-    else:
-        checks += checks_between(ran, asked_bytes, measured=not options.virtual)
-        say("Computing the limits under which all recover")
-        words = [_returned(returning), *_advised(storm, options)]
+    asked_bytes, notes = options.clients * storm.answer_bytes, list[str]()
+    checks += checks_between(ran, asked_bytes, measured=not options.virtual)
+    say("Computing the limits under which all recover")
+    words = [_returned(returning), *_advised(storm, options)]
     result = DemoResult([*ran.values()], checks, notes, words)
     told = {
         "schema_version": SUMMARY_VERSION,

@@ -1,24 +1,19 @@
-"""The demo runs shipped documents in both profiles; a rehearsal takes what is an operator's."""
+"""The demo runs shipped documents in both profiles."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from loadgen.errors import ExitCode
-from loadgen.places.launcher import ServerFiles
-from loadgen.places.operator_files import OwnServer
-from loadgen.places.options import RunOptions
 from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
-from loadgen.topics.reading import read_own_topics
+from loadgen.studies.demo_storms import DemoOptions
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadgen.documents.model import Document
 
 LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
@@ -99,54 +94,9 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
 
 
 def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
-    run = FakeExperiment(lambda d: [request(group=d.clients[0].name, outcome="wrong")])
-    options = DemoOptions(30, clients=1, out=tmp_path, own=ServerFiles())
+    def wrong(document: Document) -> list[dict[str, Any]]:
+        beside = answers(document) if document.name == "stuck" else []
+        return [*beside, request(group=document.clients[0].name, outcome="wrong")]
+
+    run, options = FakeExperiment(wrong), DemoOptions(30, clients=1, out=tmp_path)
     assert run_demo(options, run=run).exit_code is ExitCode.CORRECTNESS
-
-
-@pytest.mark.parametrize(
-    ("listed", "groups"),
-    [((), [("all", (1, 2), 5)]), (("t/b", "t/a"), [("all-0", (1, 2), 3), ("all-1", (0, 1), 2)])],
-)
-def test_a_rehearsal_lists_the_operators_namespaces(
-    listed: tuple[str, ...], groups: list[Any], tmp_path: Path
-) -> None:
-    # Given
-    file = tmp_path / "topics.txt"
-    names = [f"persistent://t/a/{n}" for n in range(2)] + [
-        f"persistent://t/b/{n}" for n in range(3)
-    ]
-    file.write_text("\n".join(names))
-    run = FakeExperiment(answers)
-    options = DemoOptions(read_own_topics(file), listed=listed, clients=5, out=tmp_path / "out")
-    # When
-    found = run_demo(options, run=run)
-    # Then
-    assert [how.name for _, how in run.run] == ["off", "pulsar", "floodgate"]
-    assert {document.topics.corpus for document, _ in run.run} == {str(file)}
-    assert [(g.name, g.namespaces, g.count) for g in run.run[0][0].clients] == groups
-    assert "too small to show what limits do" in found.notes[-1]
-    assert len(found.runs) == 3
-
-
-def test_a_rehearsal_has_the_operators_limits_but_in_the_run_without(tmp_path: Path) -> None:
-    # Given
-    keys = {LIMITS[1]: "7", "maxMessageSize": "1000000", "floodgateProfile": "pulsar"}
-    own = ServerFiles(OwnServer("broker", Path("broker.conf"), keys))
-    run = FakeExperiment(answers)
-    # When
-    run_demo(DemoOptions(30, clients=1, out=tmp_path, own=own, run=RunOptions()), run=run)
-    # Then
-    limits = [[document.servers.broker[name] for name in LIMITS] for document, _ in run.run]
-    assert limits == [["0", "0"], ["100", "7"], ["100", "7"]]
-    assert [document.servers.profile for document, _ in run.run] == [
-        "pulsar",
-        "pulsar",
-        "floodgate",
-    ]
-    assert all(document.servers.proxy is None for document, _ in run.run)
-    assert all(d.servers.broker["maxMessageSize"] == "1000000" for d, _ in run.run)
-    for each in STORMS:
-        settings = files_of(each, own).settings("broker", run.run[0][0].servers, "", {})
-        assert settings["floodgateProfile"] == "pulsar"
-        assert (LIMITS[1] in settings) is (each.limit_mb == 0)
