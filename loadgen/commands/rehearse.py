@@ -30,6 +30,7 @@ from loadgen.commands.shown import (
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
+from loadgen.documents.service_times import SERVICE_TIMES
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import Place, RunOptions
@@ -129,6 +130,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         profile,
         Setting(limits_of(broker, pause=pause), proxy),
         max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
+        times=SERVICE_TIMES[profile],
     )
     files = own_files(broker_conf, proxy_conf)
     more, notes = _more(files), tuple(files.notes())

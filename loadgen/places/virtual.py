@@ -20,6 +20,7 @@ from loadgen.places.shocks import too_early
 from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
+from loadgen.results.vocabulary import PROCESSOR_SECONDS
 from loadgen.virtual.links.network import Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from loadgen.virtual.servers import VirtualServers, service_url
@@ -30,7 +31,7 @@ from server.errors import ConfigError, StartError
 from server.server_info import INFO_KEYS, server_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from limiter.clock import TimerHandle
     from loadgen.documents.model import Document, Shock
@@ -151,7 +152,7 @@ async def _simulated(
         clock, connector = network.clock, VirtualConnector(network)
         task = Task(plan, agreed, connector=connector, time=moments, clock=clock)
         told = {name: _facts_of(each) for name, each in servers.running.items()}
-        sampler = _Sampler(servers.running, clock)
+        sampler = _Sampler(servers, clock)
         sampler.start()
         totals = task.context.totals
         on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
@@ -266,9 +267,9 @@ class _Restarts:
 class _Sampler:
     """Asks the servers' registries four times a second of virtual time, later more seldom."""
 
-    def __init__(self, services: Mapping[str, Any], clock: VirtualClock) -> None:
-        self.samples = Samples(services)
-        self._services = services
+    def __init__(self, servers: VirtualServers, clock: VirtualClock) -> None:
+        self.samples = Samples(servers.running)
+        self._servers = servers
         self._clock = clock
         self._timer: TimerHandle | None = None
         self._interval = SAMPLE_SECONDS
@@ -287,11 +288,13 @@ class _Sampler:
         if self._timer is not None:
             self._timer.cancel()
         self._take()
-        self.samples.seen_at_the_end.update(self._services)
+        self.samples.seen_at_the_end.update(self._servers.running)
 
     def _take(self) -> None:
-        for process, service in self._services.items():
-            self.samples.add(process, self._clock.now(), dict(_told(service.registry)))
+        for process, service in self._servers.running.items():
+            told = dict(_told(service.registry))
+            told[PROCESSOR_SECONDS] = self._servers.processors[process].spent_seconds
+            self.samples.add(process, self._clock.now(), told)
 
 
 def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
-
-from loadgen.results.vocabulary import PROCESSOR_SECONDS
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator
 
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
@@ -32,24 +27,11 @@ _EVERYTHING = ".*"
 
 
 def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
-    """Let each listing of a broker take its stated times from now on, and tell of all it took."""
-    broker.registry.register(_ProcessorTime(processor))
+    """Let each listing of a broker take its stated times from now on."""
     if processor.times.list_wait:
         _let_patterns_cost(broker, loop, processor)
         _let_store_wait(broker, loop, processor)
         _let_first_lookups_cost(broker, processor)
-
-
-class _ProcessorTime(Collector):
-    """The processor time of a simulated process."""
-
-    def __init__(self, processor: Processor) -> None:
-        self._processor = processor
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield it."""
-        about = "Processor time of the simulated process."
-        yield CounterMetricFamily(PROCESSOR_SECONDS, about, self._processor.spent_seconds)
 
 
 def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:

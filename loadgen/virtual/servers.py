@@ -53,10 +53,12 @@ class VirtualServers:
 
     Attributes:
         running: Broker, and proxy if there is one, by name; one that is away is not there.
+        processors: What each of them runs on.
     """
 
     def __init__(self, wanted: Servers, topics: TopicPlan | None, network: Network) -> None:
         self.running: dict[str, Any] = {}
+        self.processors: dict[str, Processor] = {}
         self._wanted = wanted
         self._topics = topics
         self._network = network
@@ -95,7 +97,7 @@ class VirtualServers:
             network.dialing = processor
             service = ProxyService(config, network.clock, listen)
         await service.__aenter__()
-        self.running[role] = service
+        self.running[role], self.processors[role] = service, processor
         if isinstance(service, BrokerService):
             if self._topics is not None:
                 await fill(service, self._topics, loop.look)
