@@ -138,7 +138,7 @@ class _Plot:
 
 
 def _finite(series: Series, *, log: bool) -> Series:
-    """Leave out what has no place, but the gaps of a line, and points that nobody can tell apart."""
+    """Leave out what has no place, but the gaps of a line, and points nobody can tell apart."""
     parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     between = [each for each in series.between if all(map(math.isfinite, each))]

@@ -123,7 +123,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     lines = [
         f"# {_sign(verdict)} {title}: {verdict.word}",
         "",
-        f"{made_by(results)}. Exit code {int(verdict.exit_code)}.",
+        f"{made_by(results)}. Exit code of `loadgen run`: {int(verdict.exit_code)}.",
         "",
         f"## Checks: {verdict.count}",
         "",
