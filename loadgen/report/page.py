@@ -18,6 +18,7 @@ from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import labels_of, title_of
 from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
 from loadgen.results.files import made_by
+from loadgen.results.survival import survival
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
 
@@ -69,6 +70,7 @@ def run_page(run: Results, title: str | None = None) -> str:
     verdict = verdict_of(run)
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
+        *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
         _checks(verdict),
         _expectations(verdict),
         *sections([run]),

@@ -14,6 +14,7 @@ from loadgen.errors import LoadgenError
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
 from loadgen.results.summary import summary_of
+from loadgen.results.survival import survival
 from loadgen.results.verdict import verdict_of
 from loadgen.units import plural
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Finding, Verdict
 
 _NOT_XML = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SERVER_FIGURES = ("heap.used", "direct.used", "resident", "unread", "cpu.seconds")
+_SERVER_FIGURES = (
+    *("heap.used", "direct.used", "jvm.heap.used", "jvm.direct.used"),
+    *("resident", "unread", "cpu.seconds"),
+)
 _MOST_ROWS = 40
 
 
@@ -125,6 +129,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         "",
         f"{made_by(results)}. Exit code of `loadgen run`: {int(verdict.exit_code)}.",
         "",
+        *(f"{plain(line)}\n" for line in (survival(results),) if line),
         f"## Checks: {verdict.count}",
         "",
         *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),

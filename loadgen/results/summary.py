@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from loadgen.results.generator import generator_figures
+from loadgen.results.survival import jvm_peaks
 from loadgen.results.verdict import Finding, Level
 
 if TYPE_CHECKING:
@@ -113,6 +114,15 @@ class Server(BaseModel):
     figures: dict[str, ServerFigure] = {}
 
 
+class JvmMemory(BaseModel):
+    """The most that a server's JVM had of one memory, and what its options allow; in bytes."""
+
+    process: str
+    memory: Literal["heap", "direct"]
+    peak: Figure
+    limit: Figure
+
+
 class Shock(BaseModel):
     """Something that happened; ``again_seconds`` later every client had an answer again."""
 
@@ -159,6 +169,7 @@ class Summary(BaseModel):
     answers: list[Answers]
     back: list[Back]
     servers: dict[str, Server]
+    jvm: list[JvmMemory] = Field(default=[], description="Of servers in Java, as far as seen.")
     shocks: list[Shock]
     generator: dict[str, Figure]
     expectations: list[Expected]
@@ -183,6 +194,7 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
         "answers": results.query("answers")[:_MOST_PARTS],
         "back": [{**row, "back_seconds": row} for row in back],
         "servers": _servers(results),
+        "jvm": [each._asdict() for each in jvm_peaks(results)],
         "shocks": [
             {**shock, **results.query("again", at=shock["at"])[0]}
             for shock in run.get("shocks") or ()
