@@ -17,8 +17,7 @@ from loadgen.report.html import folded, table
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import labels_of, title_of
 from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
-from loadgen.results.files import made_by
-from loadgen.results.survival import survival
+from loadgen.results.files import made_by, survival
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
 

@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from loadgen.errors import LoadgenError
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
-from loadgen.results.summary import summary_of
-from loadgen.results.survival import survival
+from loadgen.results.summary import jvm_of, summary_of
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.units import plural
 
@@ -151,6 +151,22 @@ def made_by(results: Results) -> str:
     more = f" ({early:,} more in the warm-up)" if early else ""
     made = f"{plural(clients, 'client')} made {plural(count, 'request')}"
     return f"{made}{more} in {results.ended:,.1f} s"
+
+
+def survival(results: Results) -> str:
+    """Say what was answered beside what it took of each JVM; empty: none was watched.
+
+    A broker that refuses nobody and runs out of memory has not passed.
+    """
+    memories, total = jvm_of(results), next(iter(results.query("all")), None)
+    if not memories or total is None:
+        return ""
+    answered = in_words(Unit.SHARE, total["answered"] / total["requests"])
+    of_each = (
+        f"the {name}'s JVM had {', '.join(each.words for each in memories if each.process == name)}"
+        for name in dict.fromkeys(each.process for each in memories)
+    )
+    return f"{answered} of the requests were answered, and meanwhile {'; '.join(of_each)}."
 
 
 def _sign(found: Finding | Verdict) -> str:

@@ -56,11 +56,14 @@ class LimiterHistory:
         self._clock = clock
         self._timer: TimerHandle | None = None
 
+    def now(self) -> Moment:
+        """Return how it stands."""
+        seen = budgets_now(self._limiter, self._tally)
+        return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
+
     def start(self) -> None:
         """Look now, and again and again."""
-        seen = budgets_now(self._limiter, self._tally)
-        budgets = {one.limit_type: moment_of(one) for one in seen}
-        self.moments.append(Moment(self._clock.wall_ms(), budgets))
+        self.moments.append(self.now())
         self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
 
     def stop(self) -> None:

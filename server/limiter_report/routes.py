@@ -2,7 +2,7 @@
 
 ``limit`` is how many holders of each budget are listed, and how many namespaces that wait (100),
 ``recent`` how many events of the ledger (none), and ``format=table`` is for people.
-``GET /admin/v2/floodgate/limiter/history`` has ten minutes, a list for each figure.
+``GET /admin/v2/floodgate/limiter/history`` has ten minutes up to now, a list for each figure.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _waiting(line: NamespaceWaiters) -> dict[str, object]:
 
 
 def _history(history: LimiterHistory) -> dict[str, object]:
-    moments = list(history.moments)
+    moments = [*history.moments, history.now()]
     budgets = {
         one.value: {
             name: [getattr(moment.budgets[one], field) for moment in moments]

@@ -9,10 +9,9 @@ import pytest
 
 from loadgen.places.sampling import kept_samples
 from loadgen.report.page import run_page
-from loadgen.results.files import write_files
+from loadgen.results.files import survival, write_files
 from loadgen.results.results import Results
 from loadgen.results.summary import Summary
-from loadgen.results.survival import survival
 from loadgen.results.vocabulary import figure_of
 from tests.support.runs.recorded_run import record_run, request, sample
 
