@@ -130,7 +130,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         f"{made_by(results)}. Exit code of `loadgen run`: {int(verdict.exit_code)}.",
         "",
         *(f"{plain(line)}\n" for line in (survival(results),) if line),
-        f"## Checks: {verdict.count}",
+        f"## {verdict.count[0].upper()}{verdict.count[1:]}",
         "",
         *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),
         "",

@@ -109,7 +109,7 @@ class Verdict:
 def failures(fine: Sequence[bool]) -> str:
     """Say how many checks failed."""
     bad, of = fine.count(False), len(fine)
-    return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {of} hold"
+    return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {plural(of, 'check')} hold"
 
 
 def verdict_of(results: Results) -> Verdict:

@@ -87,7 +87,7 @@ def test_the_headline_is_the_verdict_and_what_failed_stands_apart(tmp_path: Path
 
 def test_where_all_holds_nothing_stands_apart(tmp_path: Path) -> None:
     text = made(tmp_path / "a", document={"expect": ["steady.list.answered == 100%"]})
-    assert '<h1 class="good">✓ Passed: all 5 hold</h1>' in text
+    assert '<h1 class="good">✓ Passed: all 5 checks hold</h1>' in text
     assert 'class="failed"' not in text
     assert "<details open><summary>What holds: 5 checks</summary>" in text
 
