@@ -107,7 +107,7 @@ def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path)
     assert [note.partition(":")[0] for note in found.notes] == [
         f"“{each.label}”" for each in (*STORMS, *STUCK)
     ]
-    assert "once its event loop was 3.0 s late" in found.notes[0]
+    assert "once its event loop was 3.00 s late" in found.notes[0]
     assert found.notes[0].endswith("the exit code is theirs, and not 98.")
 
 
