@@ -214,11 +214,14 @@ def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> N
 def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     for name in ("a", "b"):
-        record_run(tmp_path / name, rows, title=f"run {name}")
+        expect = {"expect": ["steady.list.response.p99 < 1ms", "list.answered == 100%"]}
+        record_run(tmp_path / name, rows, title=f"run {name}", document=expect)
     with Results.open(tmp_path / "a") as a, Results.open(tmp_path / "b") as b:
         text = comparison_page([a, b])
     assert '<th scope="col" class="text">run a</th><th scope="col" class="text">run b</th>' in text
     assert "<h1>run a beside run b</h1>" in text
+    signs = re.findall(r'class="sign (good|bad)"', text)
+    assert signs == ["bad", *["good"] * 5] * 2
 
 
 def test_a_page_that_cannot_be_written_is_a_sentence(
