@@ -339,8 +339,9 @@ def _show_demo(result: DemoResult, out: Path) -> None:
     with ExitStack() as stack:
         runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
         storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
-        told = [*(each.sentence for each in result.checks), *words]
-        write_page(out / "report.html", comparison_page(runs, "Floodgate demo", told))
+        told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
+        page = comparison_page(runs, "Floodgate demo", told, result)
+        write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
         write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))

@@ -54,7 +54,8 @@ _KEPT = (
     "pulsar_broker_lookup_pending_requests",
     "floodgate_",
     "jvm_memory_bytes_used",
-    "jvm_memory_direct_bytes_used",
+    "jvm_memory_bytes_max",
+    "jvm_memory_direct_bytes_",
     "process_max_fds",
     *_OF_THE_PROCESS,
 )

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
 _FIGURES = ("requests", "answered", *SELDOM, "p50", "p90", "p99", "p999", "max")
-_COMPARED = ("resident", "heap.used", "direct.used", "unread")
+_COMPARED = (
+    *("resident", "heap.used", "direct.used", "unread"),
+    *("jvm.heap.used", "jvm.direct.used"),
+)
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576

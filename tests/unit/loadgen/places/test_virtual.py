@@ -6,6 +6,7 @@ import gc
 import signal
 import weakref
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -199,7 +200,8 @@ def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     clock = ManualClock()
     looks: list[float] = []
     monkeypatch.setattr(virtual._Sampler, "_take", lambda _: looks.append(clock.now()))
-    virtual._Sampler({}, clock).start()
+    servers: Any = SimpleNamespace(running={})
+    virtual._Sampler(servers, clock).start()
     clock.advance(100 * virtual.LONGEST_INTERVAL_SECONDS)
     pauses = [after - before for before, after in pairwise(looks)]
     assert pauses == sorted(pauses)

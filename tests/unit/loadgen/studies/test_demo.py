@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode
+from loadgen.results.results import Results
 from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import DemoOptions
-from tests.support.runs.recorded_run import request
+from loadgen.studies.demo_checks import grown_bytes
+from loadgen.studies.demo_storms import STORMS, STUCK, DemoOptions
+from tests.support.runs.recorded_run import TASK, record_run, request, sample
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
 if TYPE_CHECKING:
@@ -91,6 +93,27 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     beside = {name: summary["runs"][f"stuck-{name}"]["beside"] for name in ("pulsar", "floodgate")}
     assert [beside[name]["refused"] for name in beside] == [10, 0]
     assert [beside[name]["due"] for name in beside] == [10, 10]
+
+
+def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path) -> None:
+    run = FakeExperiment(answers, tasks=[{**TASK, "loop_lag_max_seconds": 3.0}])
+    found = run_demo(DemoOptions(30, clients=3, out=tmp_path), run=run)
+    assert (found.word, found.count) == ("failed", "5 of 8 checks failed")
+    assert [note.partition(":")[0] for note in found.notes] == [
+        f"“{each.label}”" for each in (*STORMS, *STUCK)
+    ]
+    assert "once its event loop was 3.00 s late" in found.notes[0]
+    assert found.notes[0].endswith("the exit code is theirs, and not 98.")
+
+
+def test_the_peak_of_two_servers_is_of_one_moment(tmp_path: Path) -> None:
+    told = [
+        sample("resident", at, value, process)
+        for process, values in {"broker": (1e6, 9e6, 1e6), "proxy": (2e6, 2e6, 5e6)}.items()
+        for at, value in enumerate(values)
+    ]
+    with Results.open(record_run(tmp_path, samples=told)) as results:
+        assert grown_bytes(results) == 8e6
 
 
 def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
