@@ -50,6 +50,7 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_file,
     shapes_of_topics,
 )
+from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
 from loadgen.studies.demo import run_demo
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from loadgen.studies.demo import DemoResult
 
 _MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", "maxConcurrentLookupRequest"
+_BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
 _NUMBER = re.compile(r"[\d.]{1,20}[kKmM]?")
@@ -92,7 +94,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     network: str = "128KiB",
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
-    back_within: str = "60s",
+    back_within: str = "",
     refused: str = "0.1%",
     accounted: str = "512MB",
     profile: Profile = "pulsar",
@@ -135,7 +137,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         family (NAME=COUNT): Clients of a family; may be repeated. Without it 1,000 java-watch.
         network (SIZE): Bytes of an answer that socket buffers and network hold, outside the
             server's memory: the more, the less memory slow readers cost.
-        back_within (TIME): Goal: all clients recover within this time.
+        back_within (TIME): Goal: all clients recover within this time. Without it 60 s, or 100 s
+            where clients are polite.
         refused (SHARE): Goal: at most this share of requests is refused.
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
@@ -155,7 +158,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         groups,
         namespaces_of(topics, admin_url, namespace or (), topics_of_scenario),
         Goal(
-            parsed("--back-within", back_within, Duration),
+            _back_within(back_within, groups),
             parsed("--refused", refused, Share),
             _megabytes(accounted),
         ),
@@ -186,6 +189,14 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)
+
+
+def _back_within(text: str, groups: Sequence[Group]) -> float:
+    if text:
+        seconds: float = parsed("--back-within", text, Duration)
+        return seconds
+    latest = latest_polite_seconds(groups)
+    return latest + _BEHIND_POLITE if latest else Goal().back_within_seconds
 
 
 def _megabytes(text: str) -> int:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STORMS = 3
 MOST_LATE = 1.5
-"""By this factor the predicted time of the last client may be off."""
+"""By this factor, or by a second, the predicted time of the last client may be off."""
 MOST_REFUSED = 0.05
 """By so much of all requests the predicted refusals may be outside of those seen."""
 _ADVICE = "advice.json"
@@ -159,7 +159,7 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
 
 def _alike(predicted: Outcome, seen: Outcome) -> bool:
     times = sorted((predicted.slowest_seconds or 0.0, seen.slowest_seconds or 0.0))
-    near = times[1] <= MOST_LATE * times[0]
+    near = times[1] <= max(MOST_LATE * times[0], times[0] + 1)
     return near and abs(predicted.refused_share - seen.refused_share) <= MOST_REFUSED
 
 

@@ -27,7 +27,8 @@ NETWORK_BYTES, LOOPBACK_BYTES = 98_304, 4_194_304
 SMALL_BUFFER_BYTES, USUAL_BUFFER_BYTES = 65_536, 4_194_304
 """The most that a send buffer may have in the proof's own network (net.ipv4.tcp_wmem)."""
 SEARCH_SECONDS = 240.0
-GOAL, SHIPPED = Goal(), Limits()
+GOAL, POLITE_GOAL, SHIPPED = Goal(), Goal(back_within_seconds=100.0), Limits()
+"""Polite clients ask for their watch up to 90 s behind their list, whatever the limits."""
 _LARGEST_ANSWER_BYTES = 4_500_000
 """Below the frame limit of 5 MB, above which no limit helps."""
 _TIGHT_MB = (2, 3, 5, 8)
@@ -134,6 +135,7 @@ def cluster(seed: int) -> ProvenCluster:
         families,
         Limits(heap_mb=tight, direct_mb=tight),
         draw.choice(_RATES) if slow else 0.0,
+        POLITE_GOAL if "polite" in kinds else GOAL,
     )
 
 
