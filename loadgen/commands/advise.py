@@ -53,6 +53,7 @@ from loadgen.studies.advise.namespaces import (
 from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
+from loadgen.studies.advise.sentences import said
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
 from loadgen.units import parse_size
@@ -99,6 +100,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     accounted: str = "512MB",
     profile: Profile = "pulsar",
     no_confirm: bool = False,
+    confirm_at: str = "",
     minutes: float = 5.0,
     out: Path = Path("out/advice"),
     as_json: AsJson = False,
@@ -143,6 +145,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         no_confirm: Try them in no real storm on this machine.
+        confirm_at (URL): Storm your own cluster instead, pulsar://host:port: its namespaces must
+            be these, and its limits those that you want confirmed.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
@@ -150,8 +154,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     begun, seconds = time.monotonic(), 60 * minutes
     groups, topics_of_scenario = _asked(target, settings or (), family or ())
-    if admin_url:
-        require_own_cluster(admin_url, confirmed=is_own)
+    for url in filter(None, (admin_url, confirm_at)):
+        require_own_cluster(url, confirmed=is_own)
     broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     question = Question(
@@ -178,7 +182,11 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
             question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
         )
         if not no_confirm and advice.setting is not None:
-            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
+            urls = {"broker": admin_url} if admin_url and confirm_at else {}
+            at = RunOptions(service_url=confirm_at, admin_urls=urls)
+            if confirm_at:
+                note(_storms_a_cluster(question, confirm_at))
+            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note, at=at)
     paths = write(advice, out)
     if as_json:
         sys.stdout.write((out / "advice.json").read_text(encoding="utf-8"))
@@ -189,6 +197,13 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)
+
+
+def _storms_a_cluster(question: Question, url: str) -> str:
+    listed, seconds = len(question.listed), question.storm_seconds
+    return said(
+        "storms-a-cluster", url=url, clients=question.clients, listed=listed, seconds=seconds
+    )
 
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:
