@@ -27,6 +27,7 @@ from loadgen.documents.faults import fault_of
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
+from loadgen.documents.service_times import ServiceTimes
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
@@ -60,8 +61,7 @@ from loadgen.virtual.servers import refusals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.documents.model import Topics
-    from loadgen.plan.group import Group
+    from loadgen.documents.model import Document, Topics
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.demo import DemoResult
@@ -146,14 +146,16 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     if not minutes > 0:
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     begun, seconds = time.monotonic(), 60 * minutes
-    groups, topics_of_scenario = _asked(target, settings or (), family or ())
+    asked = _asked(target, settings or (), family or ())
+    times = asked.servers.service_times
     if admin_url:
         require_own_cluster(admin_url, confirmed=is_own)
     broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    scenario_topics = None if target is None else asked.topics
     question = Question(
-        groups,
-        _namespaces(topics, admin_url, namespace or (), topics_of_scenario),
+        listing_groups(asked),
+        _namespaces(topics, admin_url, namespace or (), scenario_topics),
         Goal(
             parsed("--back-within", back_within, Duration),
             parsed("--refused", refused, Share),
@@ -164,6 +166,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         int(parsed("--network", network, Bytes)),
         known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
+        times=times if isinstance(times, ServiceTimes) else None,
     )
     note = (lambda sentence: None) if as_json else say
     told = question.goal.told
@@ -216,25 +219,21 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
         raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
 
 
-def _asked(
-    target: str | None, settings: Sequence[str], families: Sequence[str]
-) -> tuple[tuple[Group, ...], Topics | None]:
-    """Return the clients that are asked about, and the topics of their scenario if there is one."""
+def _asked(target: str | None, settings: Sequence[str], families: Sequence[str]) -> Document:
+    """Return the document whose clients are asked about: a scenario, or one of families."""
     if target is not None:
         if families:
             raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-        document = wanted(target, settings)
-        return listing_groups(document), document.topics
+        return wanted(target, settings)
     groups = []
     for text in families or ("java-watch=1000",):
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
     text = f"name: advise\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(text, Path("--family"), settings, parse_expectation)
+        return parse_document(text, Path("--family"), settings, parse_expectation)
     except UsageError as error:
         raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
-    return listing_groups(document), None
 
 
 def _namespaces(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import yaml
 from pydantic import (
     BeforeValidator,
+    Discriminator,
     Field,
     PrivateAttr,
+    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -18,6 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.service_times import ServiceTimes
 from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
 from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
 from loadgen.plan.phases import Phases
@@ -125,13 +128,18 @@ class Servers(Part):
         broker: Configuration keys of the broker, as in broker.conf.
         proxy: Configuration keys of the proxy; None for no proxy.
         service_times: In virtual time, whose processes the servers stand for: what their work
-            takes. Floodgate's, as over sockets, or a real Pulsar's. Elsewhere it says nothing.
+            takes. Floodgate's, as over sockets, or a real Pulsar's, or times of its own: a file
+            of ``loadgen measure`` has them. Elsewhere it says nothing.
     """
 
     profile: Profile = "floodgate"
     broker: Keys = Field(default_factory=dict)
     proxy: Keys | None = None
-    service_times: Literal["floodgate", "pulsar"] = "floodgate"
+    service_times: Annotated[
+        Annotated[Literal["floodgate", "pulsar"], Tag("(word)")]
+        | Annotated[ServiceTimes, Tag("(times)")],
+        Discriminator(lambda value: "(word)" if isinstance(value, str) else "(times)"),
+    ] = "floodgate"
 
     @property
     def roles(self) -> tuple[Role, ...]:

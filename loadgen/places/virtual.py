@@ -22,7 +22,7 @@ from loadgen.results.tables import verify
 from loadgen.virtual.links.network import Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from loadgen.virtual.servers import service_url, virtual_servers
-from loadgen.virtual.service_times import SERVICE_TIMES
+from loadgen.virtual.service_times import stated_times
 from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
 from loadgen.virtual.stopwatches import stopped_watches
 from proto.version import FLOODGATE_VERSION
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from limiter.clock import TimerHandle
     from loadgen.documents.model import Document
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
-    from loadgen.virtual.service_times import ServiceTimes
 
 MOST_TOPICS = 20_000_000
 LONGEST_INTERVAL_SECONDS = 4_096 * SAMPLE_SECONDS
@@ -124,7 +124,7 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
-    times = times or SERVICE_TIMES[document.servers.service_times]
+    times = times or stated_times(document.servers.service_times)
     with (
         stopped_watches(),
         servers_silent(),

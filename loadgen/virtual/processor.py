@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.service_times import ServiceTimes
 
 
 class Processor:

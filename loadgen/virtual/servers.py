@@ -23,9 +23,9 @@ from server.imports import NO_IMPORTS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
-    from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
 _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}

@@ -7,36 +7,7 @@ small answers against 4.2.4 on the same two cores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceTimes:
-    """The times of one process. Units: seconds.
-
-    Attributes:
-        accept: A connection, from the kernel's queue to the protocol.
-        read: A frame or piece that was read.
-        write: A write that the kernel was given.
-        read_byte, write_byte: Each byte that goes through the kernel.
-        list_wait: A listing's wait for the metadata store, in which others come; 0: its topics
-            are in memory.
-        list_name: Each name of a listing that is not.
-        match_name: Each name that a pattern is evaluated on, of the same.
-        first_lookup: The first of a namespace beside all that: the ownership of its bundle, which
-            a broker has not taken since it started.
-    """
-
-    accept: float
-    read: float
-    write: float
-    read_byte: float
-    write_byte: float
-    list_wait: float = 0.0
-    list_name: float = 0.0
-    match_name: float = 0.0
-    first_lookup: float = 0.0
-
+from loadgen.documents.service_times import ServiceTimes
 
 FLOODGATE = ServiceTimes(
     accept=90e-6, read=40e-6, write=12e-6, read_byte=0.15e-9, write_byte=0.25e-9
@@ -57,5 +28,9 @@ PULSAR = ServiceTimes(
     match_name=2.6e-6,
     first_lookup=5e-3,
 )
-SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
-"""By the word of a cluster's ``service_times``."""
+_BY_WORD = {"floodgate": FLOODGATE, "pulsar": PULSAR}
+
+
+def stated_times(said: str | ServiceTimes) -> ServiceTimes:
+    """Return the times that a document's ``service_times`` means: of a word, or its own."""
+    return said if isinstance(said, ServiceTimes) else _BY_WORD[said]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document, Profile
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.plan.group import Group, Reader
     from loadgen.studies.advise.goal import Goal
     from loadgen.studies.advise.limits import Setting
@@ -73,6 +74,7 @@ class Question:
         max_message_bytes: ``maxMessageSize``.
         seed: Of all that is left to chance.
         seconds: How long the search may take.
+        times: What a server's work takes, where it was measured; None: as the profile's.
     """
 
     groups: tuple[Group, ...]
@@ -84,6 +86,7 @@ class Question:
     max_message_bytes: int = 5 * 1024 * 1024
     seed: int = 1
     seconds: float = 120.0
+    times: ServiceTimes | None = None
 
     @property
     def proxy(self) -> bool:
@@ -193,13 +196,14 @@ def document_text(question: Question, setting: Setting) -> str:
         "maxMessageSize": question.max_message_bytes,
     }
     servers = {role: {**keys, **more} for role, keys in setting.keys().items()}
+    times = question.profile if question.times is None else question.times.model_dump()
     document = {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "seed": question.seed,
         "topics": _topics(question),
         # As shipped, a real Pulsar is advised.
-        "servers": {"profile": question.profile, "service_times": question.profile, **servers},
+        "servers": {"profile": question.profile, "service_times": times, **servers},
         "clients": [_storming(group, receive) for group in question.groups],
         "phases": {"measure": question.storm_seconds, "drain": 0},
         "expect": [

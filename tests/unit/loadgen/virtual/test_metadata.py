@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from loadgen.documents.model import Document
@@ -41,11 +39,14 @@ def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says
 def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Given: two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
+    slow = PULSAR.model_copy(update={"first_lookup": 1.0})
+    topics = {"namespaces": 5, "per_namespace": 10}
+    servers = {"service_times": slow.model_dump()}
     document = Document.model_validate(
-        {"name": "x", "topics": {"namespaces": 5, "per_namespace": 10}, "clients": [group]}
+        {"name": "x", "topics": topics, "servers": servers, "clients": [group]}
     )
     # When
-    run = run_in_virtual_time(document, times=replace(PULSAR, first_lookup=1.0))
+    run = run_in_virtual_time(document)
     # Then
     lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
     assert 5.0 < max(lookups) < 5.1
