@@ -14,7 +14,11 @@ from loadgen.studies.advise.question import NamespaceShape
     "said",
     [{"service_url": "pulsar://10.0.0.1:6650"}, {"admin_url": "http://10.0.0.1:8080"}],
 )
-def test_a_cluster_elsewhere_needs_its_owners_word(said: dict[str, str]) -> None:
+def test_a_cluster_elsewhere_needs_its_owners_word(
+    said: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody is asked before.
+    monkeypatch.setattr(command, "own_namespaces", None)
     with pytest.raises(UsageError, match=r"10\.0\.0\.1.* add --yes-this-is-my-cluster"):
         measure(**said)
 
