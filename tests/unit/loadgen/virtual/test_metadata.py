@@ -63,7 +63,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(
         {
             "name": "x",
             "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"service_times": times.model_dump()},
+            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
             "clients": [group],
         }
     )
