@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from loadgen.plan.fields import Part
+from loadgen.documents.tree import parse_values
+from loadgen.errors import UsageError, read_text
+from loadgen.plan.fields import Moment, Part
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-Seconds = Annotated[float, Field(ge=0, le=10)]
+KEY = "service_times"
+_LARGEST_BYTES = 1 << 16
 
 
 class ServiceTimes(Part):
@@ -39,16 +44,16 @@ class ServiceTimes(Part):
             a broker has not taken since it started.
     """
 
-    accept: Seconds
-    read: Seconds
-    write: Seconds
-    read_byte: Seconds
-    write_byte: Seconds
-    list_wait: Seconds = 0.0
-    list_name: Seconds = 0.0
-    match_name: Seconds = 0.0
+    accept: Moment
+    read: Moment
+    write: Moment
+    read_byte: Moment
+    write_byte: Moment
+    list_wait: Moment = 0.0
+    list_name: Moment = 0.0
+    match_name: Moment = 0.0
     match_threads: Annotated[int, Field(ge=1, le=1_024)] = 1
-    first_lookup: Seconds = 0.0
+    first_lookup: Moment = 0.0
 
     def scaled(self, factor: float) -> ServiceTimes:
         """Return the times of a processor that takes so many times as long."""
@@ -100,9 +105,21 @@ def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     if not isinstance(value, str):
         return value
     if value not in SERVICE_TIMES:
-        raise ValueError(f"must be {' or '.join(sorted(SERVICE_TIMES))}, or seconds by name")
+        raise ValueError(f"must be {', '.join(sorted(SERVICE_TIMES))}, a file, or seconds by name")
     return SERVICE_TIMES[value]
 
 
 StatedTimes = Annotated[ServiceTimes, _Word()]
 """Times of a document: a word, or each of them."""
+
+
+def read_service_times(file: Path) -> Any:  # noqa: ANN401 - not checked yet
+    """Return the times that ``loadgen measure`` wrote into a file.
+
+    Raises:
+        UsageError: It cannot be read, or has none.
+    """
+    times = parse_values(read_text("the service times", file, _LARGEST_BYTES), file).at(KEY)
+    if times is None or not isinstance(times.value, dict):
+        raise UsageError(f"{file} has no {KEY}: name a file that loadgen measure has written")
+    return times.plain()

@@ -28,9 +28,12 @@ _EVERYTHING = ".*"
 
 def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
-    if processor.times.list_wait:
+    times = processor.times
+    if times.match_name:
         _let_patterns_cost(broker, loop, processor)
+    if times.list_wait or times.list_name:
         _let_store_wait(broker, loop, processor)
+    if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
 
