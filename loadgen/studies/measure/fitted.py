@@ -57,6 +57,10 @@ class Figure:
         cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
         return cls(median(kept), cuts[0], cuts[-1], len(kept))
 
+    def times(self, factor: float) -> Figure:
+        """Return so many times the figure."""
+        return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
+
     def over(self, *others: Figure) -> Figure:
         """Return the same value, with a range in which all of those of others lie too."""
         low = min(self.low, *(each.low for each in others))
@@ -104,6 +108,8 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         windows = told[probe].windows
         return [(w["seconds"] - request * w["requests"]) / w["names"] for w in windows]
 
+    windows = told["pattern-64"].windows
+    per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
     # What a small list took may be the generator's time: then names took more than this.
     listed, matching = Figure.of(names("lists-64")), names("pattern-64")
     others = Figure.of(names("lists-8")), Figure.of(names("lists-64", small)), list_alone
@@ -112,7 +118,10 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
             [each["small"] - list_alone.value * each["least"] - later.value for each in warm]
         ),
         "list_name": listed.over(*others),
-        "match_name": Figure.of([each - listed.value for each in matching]).over(matched_alone),
+        "match_name": Figure.of([each - listed.value for each in matching])
+        .times(PULSAR.match_threads)
+        .over(matched_alone)
+        .times(per_100_bytes),
     }
     if fresh:
         times["first_lookup"] = Figure.of([each - later.value for each in first])

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loadgen.virtual.service_times import PULSAR
 
 from loadgen.documents.reading import parse_document
+from loadgen.documents.service_times import PULSAR
 from loadgen.errors import LoadgenError
 from loadgen.places.options import RunOptions
 from loadgen.studies.measure import measured as module
@@ -51,7 +51,7 @@ def at_once(name: float, sizes: list[int]) -> Iterator[dict[str, Any]]:
     done = 0.0
     for client, size in zip(range(60), 60 // len(sizes) * sizes, strict=True):
         done += REQUEST + size * name
-        yield took(done, 0.0, client=client, topics=size)
+        yield took(done, 0.0, client=client, topics=size, bytes=50 * size)
 
 
 def took(seconds: float, at: float, **said: Any) -> dict[str, Any]:
@@ -86,13 +86,15 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
     assert times.list_name == pytest.approx(NAME_OF_MANY, rel=1e-3)
-    assert times.match_name == pytest.approx(MATCH_OF_MANY, rel=1e-3)
+    # Names of 50 bytes, by as many threads as virtual time has for them
+    assert times.match_name == pytest.approx(2 * 2 * MATCH_OF_MANY, rel=1e-3)
     assert times.first_lookup == pytest.approx(FIRST - LOOKUP, rel=1e-3)
-    assert found.kept == ("accept", "read", "write", "read_byte", "write_byte")
+    kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
+    assert found.kept == kept
     assert times.accept == PULSAR.accept
     # and what was seen one at a time lies in the ranges
     assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
-    assert found.fitted.times["match_name"].high >= 0.999 * MATCH_ALONE
+    assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
 
 
 def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
