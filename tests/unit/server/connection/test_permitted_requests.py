@@ -102,10 +102,13 @@ async def test_a_request_whose_connection_is_lost_before_it_begins_takes_no_perm
     # Given
     one = Requests()
     one.requests.begin(REQUEST, wait)
+    counted = one.served.totals.response_bytes
     # When
     one.served.peer.breaks()
+    left = one.served.totals.response_bytes
     await settle()
     # Then
+    assert (counted > 0, left) == (True, 0)
     assert one.lookups.pending_requests == 0
     assert not one.requests.tasks
 
