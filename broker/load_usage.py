@@ -12,14 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prometheus_client.registry import Collector
-
-from server.metrics.connections import gauge
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from prometheus_client.core import Metric
+    from collections.abc import Callable
 
     from limiter.clock import Clock
     from limiter.flow.outbound_buffer import OutboundTotals
@@ -30,23 +24,20 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 _RESIDENT = Path("/proc/self/statm")
 
 
-class LoadUsage(Collector):
+class LoadUsage:
     """The share of processors, memory and outbound room that a broker uses.
 
     Args:
-        labels: Those of upstream's load report.
         outbound: What waits for clients, and its bound (floodgateMaxPendingOutboundMB).
         processor_seconds: Reads the processor time that this process has had.
     """
 
     def __init__(
         self,
-        labels: dict[str, str],
         outbound: OutboundTotals,
         clock: Clock,
         processor_seconds: Callable[[], float] = time.process_time,
     ) -> None:
-        self._labels = labels
         self._outbound = outbound
         self._clock = clock
         self._processor_seconds = processor_seconds
@@ -54,18 +45,16 @@ class LoadUsage(Collector):
         self._began = clock.now(), processor_seconds()
         self._processor_percent = 0.0
 
-    def collect(self) -> Iterator[Metric]:
-        """Return the gauges; those of which nobody knows the whole are left out."""
-        found = {"cpu": ("Processor time", self._processor_share())}
+    def percent(self) -> dict[str, float]:
+        """Return the shares by what is used; those of which nobody knows the whole are left out."""
+        shares = {"cpu": self._processor_share()}
         whole = memory_limit_bytes()
-        if whole:
-            found["memory"] = ("Resident memory", 100 * resident_bytes() / whole)
-        if self._outbound.max_unpaid_bytes > 0:
-            share = 100 * self._outbound.unpaid_bytes / self._outbound.max_unpaid_bytes
-            found["directMemory"] = ("Bytes queued for clients", share)
-        for what, (documentation, percent) in found.items():
-            name, text = f"pulsar_lb_{what}_usage", f"{documentation}, in percent of what may be"
-            yield gauge(name, text, self._labels, percent)
+        if whole > 0:
+            shares["memory"] = 100 * resident_bytes() / whole
+        most = self._outbound.max_unpaid_bytes
+        if most > 0:
+            shares["directMemory"] = 100 * self._outbound.unpaid_bytes / most
+        return shares
 
     def _processor_share(self) -> float:
         now, used = self._clock.now(), self._processor_seconds()

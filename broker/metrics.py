@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from broker.load_usage import LoadUsage
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.ownership.shared import SharedOwnership
     from broker.patterns.cache import ListingCache
@@ -47,6 +48,12 @@ _LOAD_QUANTILES = {
     "99_99_percentile": 0.9999,
 }
 """By the words in the names of gauges that say the same as the summary's quantiles."""
+_SHARES = {
+    "cpu": "Processor time of the last minute, in percent of all processors",
+    "memory": "Resident memory, in percent of the container's or machine's",
+    "directMemory": "Bytes queued for clients that no permit of a listing pays for, in percent of "
+    "floodgateMaxPendingOutboundMB",
+}
 
 
 class Families(Collector):
@@ -131,6 +138,17 @@ def topic_load_metrics(cluster: str, address: str, topics: LoadedTopics) -> Fami
             yield gauge(f"pulsar_topic_load_time_{which}_ms", took, labels, value)
         failed = "Topics that could not be loaded"
         yield gauge("pulsar_topic_load_failed_count", failed, labels, topics.failed_loads)
+
+    return Families(read)
+
+
+def load_metrics(cluster: str, address: str, usage: LoadUsage) -> Families:
+    """Return the shares of its machine that a broker uses, in percent."""
+    labels = {"cluster": cluster, "broker": address, "metric": "loadBalancing"}
+
+    def read() -> Iterator[Metric]:
+        for what, percent in usage.percent().items():
+            yield gauge(f"pulsar_lb_{what}_usage", _SHARES[what], labels, percent)
 
     return Families(read)
 

@@ -64,8 +64,6 @@ from server.service import ServerService
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prometheus_client.registry import Collector
-
     from broker.configuration.config import BrokerConfig
     from broker.ownership.ownership import Ownership
     from broker.ownership.shared import SharedOwnership
@@ -303,7 +301,7 @@ class BrokerService(ServerService["ServerCnx"]):
             return None
         return RequestAuthorization(self.authorization.service, lambda: self.urls.web_address)
 
-    def _metrics(self) -> Iterator[Collector]:
+    def _metrics(self) -> Iterator[metrics.Families]:
         cluster, address = self.config.cluster_name, self.config.advertised_address
         yield metrics.broker_metrics(
             cluster,
@@ -316,8 +314,8 @@ class BrokerService(ServerService["ServerCnx"]):
         yield metrics.lookup_metrics(cluster, self.lookup_outcomes)
         yield metrics.topic_load_metrics(cluster, address, self.messaging.loaded_topics)
         yield metrics.version_metrics(cluster)
-        labels = {"cluster": cluster, "broker": address, "metric": "loadBalancing"}
-        yield LoadUsage(labels, self.flow.totals.outbound, self._clock)
+        usage = LoadUsage(self.flow.totals.outbound, self._clock)
+        yield metrics.load_metrics(cluster, address, usage)
         yield metrics.listing_cache_metrics(cluster, self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)

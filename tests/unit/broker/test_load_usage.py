@@ -8,23 +8,17 @@ from broker.load_usage import LoadUsage, memory_limit_bytes, resident_bytes
 from limiter.flow.outbound_buffer import OutboundTotals
 from tests.support.clocks.manual_clock import ManualClock
 
-LABELS = {"cluster": "c1", "broker": "b", "metric": "loadBalancing"}
-
-
-def values(usage: LoadUsage) -> dict[str, float]:
-    return {family.name: family.samples[0].value for family in usage.collect()}
-
 
 def test_processor_time_is_the_share_of_all_processors_in_the_last_minute_whoever_asks() -> None:
     # Given
     clock, used = ManualClock(), [5.0]
-    usage = LoadUsage(LABELS, OutboundTotals(), clock, lambda: used[0])
+    usage = LoadUsage(OutboundTotals(), clock, lambda: used[0])
     share = []
     # When: a minute with half a processor, then one without any, asked twice in each
     for more in (15.0, 15.0, 0.0, 0.0):
         clock.advance(30)
         used[0] += more
-        share.append(values(usage)["pulsar_lb_cpu_usage"] * (os.cpu_count() or 1))
+        share.append(usage.percent()["cpu"] * (os.cpu_count() or 1))
     # Then
     assert share == [0, 50, 50, 0]
 
@@ -35,15 +29,15 @@ def test_outbound_bytes_are_the_share_of_their_bound_and_left_out_without_one() 
     for one in (bounded, unbounded):
         one.change(400, paid_bytes=150)
     # When
-    shown = [values(LoadUsage(LABELS, one, ManualClock())) for one in (bounded, unbounded)]
+    shown = [LoadUsage(one, ManualClock()).percent() for one in (bounded, unbounded)]
     # Then
-    assert shown[0]["pulsar_lb_directMemory_usage"] == 25
-    assert "pulsar_lb_directMemory_usage" not in shown[1]
+    assert shown[0]["directMemory"] == 25
+    assert "directMemory" not in shown[1]
 
 
 def test_memory_is_the_share_of_what_this_process_may_have() -> None:
     # When
-    share = values(LoadUsage(LABELS, OutboundTotals(), ManualClock()))["pulsar_lb_memory_usage"]
+    share = LoadUsage(OutboundTotals(), ManualClock()).percent()["memory"]
     # Then
     assert 0 < share < 100
     assert 0 < resident_bytes() < memory_limit_bytes()
