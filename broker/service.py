@@ -109,6 +109,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
+        self.lookup_handler: LookupHandler
         self.messaging: Messaging
         self._followers: list[Callable[[BrokerConfig], object]] = []
         self.ownership: Ownership
@@ -330,6 +331,7 @@ class BrokerService(ServerService["ServerCnx"]):
         config, messaging = self.config, self.messaging
         listing = self._listing_parts()
         watches = self.watches = self._topic_list_service(listing)
+        self.lookup_handler = self._lookup_handler()
         watches.start()
         self._exits.callback(watches.stop)
         return BrokerParts(
@@ -338,7 +340,7 @@ class BrokerService(ServerService["ServerCnx"]):
             flow=self.flow,
             permits=PermitRules(self.lookups, self.unanswered),
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
-            lookup_handler=self._lookup_handler(),
+            lookup_handler=self.lookup_handler,
             topics_handler=self._topics_handler(listing),
             policies=self.policies,
             watches=watches,
