@@ -98,7 +98,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
 async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
     # Given
     clock, registry = ManualClock(), CollectorRegistry()
-    outcomes = LookupOutcomes(clock)
+    outcomes = LookupOutcomes(clock, clock.now)
     registry.register(lookup_metrics("c1", outcomes))
 
     async def here() -> Owner:

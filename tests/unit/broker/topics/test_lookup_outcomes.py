@@ -31,7 +31,7 @@ async def test_a_lookup_is_an_answer_a_redirect_or_a_failure_and_has_its_time(
 ) -> None:
     # Given
     clock = ManualClock()
-    outcomes = LookupOutcomes(clock)
+    outcomes = LookupOutcomes(clock, clock.now)
 
     async def finding() -> Owner:
         clock.advance(0.0025)
