@@ -88,7 +88,7 @@ def _end(pid: int) -> None:
 
 
 async def _make_topics(cluster: ProvenCluster, admin_url: str) -> None:
-    topics = (TopicToCreate(topic, cluster.partitions) for topic in cluster.topics())
+    topics = (TopicToCreate(topic, size) for topic, size in cluster.topics())
     async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
         await TopicLoader(admin, _CALLS_AT_ONCE).load(topics, lambda _: None)
 
@@ -111,7 +111,7 @@ def storm(
         sizes = {
             row[key] for row in results.query("answers") for key in ("least_topics", "most_topics")
         }
-    if wrong or sizes - {cluster.partitions}:
+    if wrong or sizes - {*cluster.sizes}:
         raise ProofError(f"of {name} {wrong} answers are wrong; lists of {sorted(sizes)} topics")
     return outcome_of(cluster.goal, directory)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from loadgen.documents.model import Document
+from loadgen.documents.service_times import PULSAR
 from loadgen.places.virtual import run_in_virtual_time
-from loadgen.virtual.service_times import PULSAR
 
 
 @pytest.mark.parametrize(("service_times", "stall"), [("pulsar", True), ("floodgate", False)])
@@ -59,10 +57,15 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Given: two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
     document = Document.model_validate(
-        {"name": "x", "topics": {"namespaces": 5, "per_namespace": 10}, "clients": [group]}
+        {
+            "name": "x",
+            "servers": {"service_times": {**dict(PULSAR), "first_lookup": 1.0}},
+            "topics": {"namespaces": 5, "per_namespace": 10},
+            "clients": [group],
+        }
     )
     # When
-    run = run_in_virtual_time(document, times=replace(PULSAR, first_lookup=1.0))
+    run = run_in_virtual_time(document)
     # Then
     lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
     assert 5.0 < max(lookups) < 5.1
