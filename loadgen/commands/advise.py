@@ -26,7 +26,8 @@ from loadgen.documents.faults import fault_of
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
-from loadgen.documents.service_times import SERVICE_TIMES
+from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
+from loadgen.documents.service_times import SERVICE_TIMES, ServiceTimes
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
@@ -53,15 +54,16 @@ from loadgen.studies.advise.namespaces import (
 from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
+from loadgen.studies.advise.sentences import said
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
 from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from loadgen.documents.model import Topics
+    from loadgen.documents.model import Document, Topics
     from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
@@ -99,6 +101,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     accounted: str = "512MB",
     profile: Profile = "pulsar",
     no_confirm: bool = False,
+    confirm_at: str = "",
     minutes: float = 5.0,
     out: Path = Path("out/advice"),
     as_json: AsJson = False,
@@ -143,15 +146,18 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         no_confirm: Try them in no real storm on this machine.
+        confirm_at (URL): Storm your own cluster instead, pulsar://host:port: its namespaces must
+            be these, and its limits those that you want confirmed.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
     if not minutes > 0:
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     begun, seconds = time.monotonic(), 60 * minutes
-    groups, topics_of_scenario = _asked(target, settings or (), family or ())
-    if admin_url:
-        require_own_cluster(admin_url, confirmed=is_own)
+    asked = _asked(target, settings or (), family or ())
+    groups, topics_of_scenario = listing_groups(asked), asked.topics if target else None
+    for url in filter(None, (admin_url, confirm_at)):
+        require_own_cluster(url, confirmed=is_own)
     broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     question = Question(
@@ -167,7 +173,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         int(parsed("--network", network, Bytes)),
         known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         known_keys("broker").check(broker).integer(_LOOKUPS_KEY),
-        SERVICE_TIMES[profile],
+        times_of(asked, profile),
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
@@ -178,7 +184,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
             question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
         )
         if not no_confirm and advice.setting is not None:
-            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
+            at = _place(question, confirm_at, admin_url, note)
+            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note, at=at)
     paths = write(advice, out)
     if as_json:
         sys.stdout.write((out / "advice.json").read_text(encoding="utf-8"))
@@ -189,6 +196,19 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)
+
+
+def _place(
+    question: Question, confirm_at: str, admin_url: str, note: Callable[[str], None]
+) -> RunOptions:
+    """Return where a real storm takes place; that of a cluster is announced."""
+    if not confirm_at:
+        return RunOptions()
+    figures = {"clients": question.clients, "listed": len(question.listed)}
+    seconds = question.storm_seconds
+    note(said("storms-a-cluster", url=confirm_at, seconds=seconds, **figures))
+    urls = {"broker": admin_url} if admin_url else {}
+    return RunOptions(service_url=confirm_at, admin_urls=urls)
 
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:
@@ -227,20 +247,17 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
         raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
 
 
-def _asked(
-    target: str | None, settings: Sequence[str], families: Sequence[str]
-) -> tuple[tuple[Group, ...], Topics | None]:
-    """Return the clients that are asked about, and the topics of their scenario if there is one."""
-    if target is not None:
-        if families:
-            raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-        document = wanted(target, settings)
-        return listing_groups(document), document.topics
-    return groups_of(families or ("java-watch=1000",), settings, "--family"), None
+def _asked(target: str | None, settings: Sequence[str], families: Sequence[str]) -> Document:
+    """Return the scenario whose clients are asked about, or one of the families."""
+    if target is None:
+        return families_document(families or ("java-watch=1000",), settings, "--family")
+    if families:
+        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+    return wanted(target, settings)
 
 
-def groups_of(families: Sequence[str], settings: Sequence[str], option: str) -> tuple[Group, ...]:
-    """Return the clients of families, each ``NAME=COUNT``, with settings of their groups.
+def families_document(families: Sequence[str], settings: Sequence[str], option: str) -> Document:
+    """Return a document with clients of families, each ``NAME=COUNT``, and settings laid over it.
 
     Raises:
         UsageError: They are none; it names the option.
@@ -251,10 +268,15 @@ def groups_of(families: Sequence[str], settings: Sequence[str], option: str) -> 
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
     text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(text, Path(option), settings, parse_expectation)
+        return parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
         raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
-    return listing_groups(document)
+
+
+def times_of(document: Document, profile: Profile) -> ServiceTimes:
+    """Return the service times that a document names, or those of a profile."""
+    named = SERVICE_TIMES_KEY in document.servers.model_fields_set
+    return document.servers.service_times if named else SERVICE_TIMES[profile]
 
 
 def namespaces_of(

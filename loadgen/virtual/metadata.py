@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
+    from broker.topic_lists.block import Totals
     from broker.topic_lists.listing import TopicListing
     from broker.watches.registry import Watch
     from loadgen.virtual.loop import VirtualLoop
@@ -29,9 +30,12 @@ _EVERYTHING = ".*"
 
 def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
-    if processor.times.list_wait:
+    times = processor.times
+    if times.match_name:
         _let_patterns_cost(broker, loop, processor)
+    if times.list_wait or times.list_name:
         _let_store_wait(broker, loop, processor)
+    if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
 
@@ -42,10 +46,10 @@ def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Proc
     times = processor.times
     free_at = [0.0] * times.match_threads
 
-    async def match(pattern: str, names: int) -> None:
+    async def match(pattern: str, names: Totals) -> None:
         if pattern.rpartition("://")[2] == _EVERYTHING:
             return
-        cost = times.match_name * names
+        cost = times.match_name * names.joined_bytes / 100
         # The thread that is free first.
         free_at[0] = max(free_at[0], processor.done_at) + cost
         processor.spent_seconds += cost
@@ -56,15 +60,15 @@ def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Proc
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
-        await match(pattern, listing.totals.count)
+        await match(pattern, listing.totals)
         return kept
 
     async def set_found(watch: Watch) -> None:
         await find_set(watch)
         # Watches of one pattern share a set here; a real Pulsar matches all names for each of them.
-        if watches._profile.lists_for_each_request:
-            found = await store(watch.namespace.namespace)
-            await match(watch.pattern, 0 if found is None else found.persistent.totals.count)
+        matches = watches._profile.lists_for_each_request
+        if matches and (found := await store(watch.namespace.namespace)) is not None:
+            await match(watch.pattern, found.persistent.totals)
 
     pattern_filter.filter = matched  # type: ignore[method-assign]
     watches._find_set = set_found  # type: ignore[method-assign]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadgen.documents.model import Topics
 from loadgen.documents.reading import parse_document
 from loadgen.errors import UsageError
 from loadgen.places.experiment import experiment
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 MOST_CLIENTS = 20_000
 """Sockets of a storm that fits one machine beside its servers."""
 _STORMS, _NAMED = 3, 3
+HERE = RunOptions()
 MOST_ROOM = 2.5
 """Slow servers may need so many times the memory of the edge; what needs more is told."""
 _AROUND_SECONDS = 15.0
@@ -70,6 +72,7 @@ class Advice:
         complete: False if time ran out before every strain was tried.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
+        stormed: The address of the cluster that had them; empty: servers of this machine.
     """
 
     question: Question
@@ -85,6 +88,7 @@ class Advice:
     complete: bool = True
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
+    stormed: str = ""
 
     @property
     def met(self) -> bool:
@@ -110,8 +114,12 @@ def run_storm(
         KeyboardInterrupt: There was a Ctrl-C.
     """
     text = document_text(question, setting)
+    document = parse_document(text)
+    if options.service_url:  # There its namespaces are, under their own names.
+        topics = Topics(of=tuple(each.name for each in question.listed))
+        document = document.model_copy(update={"topics": topics})
     try:
-        directory = run(parse_document(text), replace(options, written=text))
+        directory = run(document, replace(options, written=text))
     except CutError:
         raise OutOfTimeError from None
     if read_run(directory).get("interrupted"):
@@ -238,10 +246,12 @@ def confirm(
     seconds: float,
     note: Callable[[str], None] = lambda text: None,
     run: Experiment = experiment,
+    at: RunOptions = HERE,
 ) -> Advice:
     """Run the advised limits over sockets; where they miss the goal, those one step above.
 
-    The servers are Floodgate's own, in the profile that was asked for; nothing is scaled.
+    The servers are Floodgate's own, in the profile that was asked for, or a cluster with limits of
+    its own, which has one storm; nothing is scaled.
 
     Args:
         advice: Its setting is run.
@@ -249,6 +259,7 @@ def confirm(
         seconds: How long all of it may take.
         note: Told of what is going on.
         run: Runs a document.
+        at: The addresses of a cluster, if it is to be stormed.
 
     Raises:
         LoadgenError: The servers did not start, or the storm could not be run.
@@ -264,13 +275,14 @@ def confirm(
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
         note(name.replace("-", " "))
-        options = RunOptions(out=out, name=name, place="processes", say=note)
+        options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
-        if storms[-1].met:
+        if storms[-1].met or at.service_url:
             break
         setting = scaled(setting, STEP, setting)
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)
-    return replace(advice, confirmations=tuple(storms), setting=storms[-1].setting)
+    setting, where = storms[-1].setting, at.service_url
+    return replace(advice, confirmations=tuple(storms), setting=setting, stormed=where)

@@ -143,8 +143,9 @@ def sure(advice: Advice) -> list[str]:
         return [*found, said("not-confirmed", why=advice.not_confirmed)]
     *before, last = advice.confirmations
     outcome, profile = last.outcome, question.profile
+    where = advice.stormed or said("confirmed-by-floodgate", profile=profile)
     figures = {"told": goal.told(outcome), "share": outcome.refused_share}
-    found.append(said("confirmed", outcome=outcome, profile=profile, **figures))
+    found.append(said("confirmed", outcome=outcome, where=where, **figures))
     return [
         *found,
         *([said("missed-before", storms=plural(len(before), "storm"))] if before else []),

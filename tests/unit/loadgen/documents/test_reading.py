@@ -345,7 +345,7 @@ def test_service_times_are_a_word_or_seconds() -> None:
     assert read("pulsar") == PULSAR
     assert read(PULSAR.scaled(2).model_dump_json()).accept == 2 * PULSAR.accept
     (told,) = sentences(f"{SMALL}servers: {{service_times: slow}}")
-    assert told.endswith("'slow': must be floodgate or pulsar, or seconds by name")
+    assert told.endswith("'slow': must be floodgate, pulsar, a file, or seconds by name")
 
 
 def test_words_stay_words() -> None:

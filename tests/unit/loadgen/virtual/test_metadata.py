@@ -69,3 +69,24 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Then
     lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
     assert 5.0 < max(lookups) < 5.1
+
+
+@pytest.mark.parametrize(("pattern", "seconds"), [(None, 1.0), ("x.*", 3.0)])
+def test_names_take_their_times_where_the_store_is_not_waited_for(
+    pattern: str | None, seconds: float
+) -> None:
+    # Given: a broker at which no wait was measured, and 10 names of 100 ms, matched in 200
+    times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
+    group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
+            "clients": [group],
+        }
+    )
+    # When
+    (row,) = run_in_virtual_time(document).rows.requests
+    # Then
+    assert row.done == pytest.approx(seconds, rel=0.02)

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from loadgen.commands import advise as command
 from loadgen.studies.advise import sentences as module
 from loadgen.studies.advise.sentences import said, sentences
 
-CODE = "".join(
-    file.read_text(encoding="utf-8") for file in Path(module.__file__).parent.glob("*.py")
-)
+FILES = [*Path(module.__file__).parent.glob("*.py"), Path(command.__file__)]
+CODE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 
 
 @pytest.mark.parametrize("name", sentences())
