@@ -36,6 +36,23 @@ def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says
     assert ("refused" in outcomes) is stall
 
 
+def test_a_lookup_takes_no_longer_where_there_are_many_topics() -> None:
+    # Given
+    group = {"name": "all", "do": "lookup", "count": 1, "every": "100ms"}
+    servers = {"service_times": {**dict(PULSAR), "first_lookup": 0}}
+    slowest = []
+    # When
+    for topics in (10, 20_000):
+        named = {"namespaces": 1, "per_namespace": topics}
+        of_document = {"name": "x", "topics": named, "clients": [group], "servers": servers}
+        document = Document.model_validate({**of_document, "phases": {"measure": 1}})
+        run = run_in_virtual_time(document)
+        slowest.append(max((row.done or 0.0) - (row.sent or 0.0) for row in run.rows.requests))
+    # Then
+    assert slowest[0] == pytest.approx(slowest[1])
+    assert slowest[1] < 0.001
+
+
 def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Given: two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
