@@ -197,7 +197,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     found = replace(found, setting=setting)
     try:
         if _may_be_kept(question) and all(tries.bears(e, question.today, most) for e in tried[:2]):
-            setting = larger_of(setting, question.today)
+            setting = _switched(larger_of(setting, question.today), question)
             found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)
@@ -220,6 +220,12 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     except OutOfTimeError:
         found = replace(found, complete=False)
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
+
+
+def _switched(setting: Setting, question: Question) -> Setting:
+    """Return a setting with the switch of PIP-434 as its profile can bear it."""
+    pause = question.profile == "floodgate"
+    return replace(setting, broker=replace(setting.broker, pause=pause))
 
 
 def _may_be_kept(question: Question) -> bool:

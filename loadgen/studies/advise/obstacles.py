@@ -120,15 +120,14 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Say where the switch of PIP-434 stops a broker that has these limits.
+    """Say what the switch of PIP-434, where it is on, does to a broker that has these limits.
 
     Floodgate's own profile ends peers that do not read.
     """
-    if question.profile == "floodgate":
+    if question.profile == "floodgate" or not question.today.broker.pause:
         return
     switch, answer, direct_mb = KEYS["pause"], question.largest.answer_bytes, limits.direct_mb
-    if question.today.broker.pause:
-        yield said("switch-is-on", key=switch)
+    yield said("switch-is-on", key=switch)
     if direct_mb > 0:
         unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
         figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}
