@@ -106,7 +106,7 @@ def stored(name: str) -> Storm:
     """Read a stored storm."""
     told = yaml.safe_load((STORMS / f"{name}.yaml").read_text(encoding="utf-8"))
     series = {
-        target: {each: _values(text) for each, text in named.items()}
+        target: {each: unpacked(text) for each, text in named.items()}
         for target, named in told["series"].items()
     }
     firing = [
@@ -123,7 +123,8 @@ def all_stored() -> list[Storm]:
     return [stored(path.stem) for path in sorted(STORMS.glob("*.yaml"))]
 
 
-def _values(text: str) -> list[float | None]:
+def unpacked(text: str) -> list[float | None]:
+    """Read what :func:`packed` wrote."""
     values: list[float | None] = []
     for word in text.split():
         found = _REPEAT.match(word)
@@ -133,7 +134,7 @@ def _values(text: str) -> list[float | None]:
     return values
 
 
-def _words(values: Iterable[float | None]) -> str:
+def packed(values: Iterable[float | None]) -> str:
     """Write values shortly; ``7x12`` is twelve sevens."""
     return " ".join(
         f"{word}x{number}" if number > _FEW else " ".join([word] * number)
@@ -180,7 +181,7 @@ def record(targets: dict[str, str], seconds: float) -> dict[str, dict[str, str]]
     for target in targets:
         names = sorted({name for scrape in scrapes for name in scrape[target]})
         told[target] = {
-            name: _words([scrape[target].get(name) for scrape in scrapes]) for name in names
+            name: packed([scrape[target].get(name) for scrape in scrapes]) for name in names
         }
     return told
 

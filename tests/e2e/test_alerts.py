@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tools.storm_pictures import IMAGES, PICTURES, drawn
-from tools.storms import DEPLOY, STORMS, all_stored, kept, promtool_document, rules, stored
+from tools.storms import (
+    DEPLOY,
+    STORMS,
+    all_stored,
+    kept,
+    packed,
+    promtool_document,
+    rules,
+    stored,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +88,16 @@ def test_pictures_are_those_that_are_drawn_of_the_stored_storms(name: str) -> No
     assert (IMAGES / name).read_text(encoding="utf-8") == drawn(name), (
         "python tools/storm_pictures.py draws them"
     )
+
+
+def test_values_are_stored_shortly_and_read_back() -> None:
+    # Given
+    values = [None, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 7.5, None, None, None, None]
+    # When
+    text = packed(values)
+    # Then
+    assert text == "_ 1 1 0x4 7.5 _x4"
+    assert unpacked(text) == values
 
 
 def test_a_scrape_keeps_what_alerts_need_and_adds_groups_up() -> None:
