@@ -33,7 +33,7 @@ EVERY_SECONDS = 5
 ROLES = ("broker", "proxy")
 KEPT = re.compile(
     r"(?:pulsar_(?:broker|proxy)_topic_list_\w+(?<!_created)"
-    r"|floodgate_topic_list_(?:oldest_waiter_seconds|requests_total)"
+    r"|floodgate_topic_list_oldest_waiter_seconds"
     r"|loadgen_(?:requests|client_events)_total)$"
 )
 DROPPED_LABELS = ("cluster", "run", "scenario", "group")
