@@ -15,7 +15,7 @@ if __name__ == "__main__":
 
 from loadgen.report.charts import Chart, Series, colour_of, peak_words  # noqa: E402 - the path
 from loadgen.report.drawing import picture  # noqa: E402
-from loadgen.results.units import Unit, in_words  # noqa: E402
+from loadgen.results.units import Unit  # noqa: E402
 from tools.storms import EVERY_SECONDS, Firing, Storm, stored  # noqa: E402
 
 if TYPE_CHECKING:
@@ -25,38 +25,45 @@ if TYPE_CHECKING:
 
 IMAGES = ROOT / "docs" / "images"
 PICTURES = {
-    "storm-restart.svg": (("A real 4.2.4", "restart-real"), ("Floodgate", "restart-ours")),
-    "storm-stuck.svg": (("A real 4.2.4", "stuck-real"), ("Floodgate", "stuck-ours")),
+    "storm-restart.svg": (
+        ("A real 4.2.4", "restart-real", "broker"),
+        ("Floodgate's proxy, readers of 40 kB/s", "slow-ours", "proxy"),
+    ),
+    "storm-stuck.svg": (
+        ("A real 4.2.4", "stuck-real", "broker"),
+        ("Floodgate's proxy", "stuck-ours", "proxy"),
+    ),
 }
-"""By file: the storms that stand beside each other, each with what it is called."""
+"""By file: what stands beside each other: its title, a stored storm, and whose view of it."""
 KINDS = ("heap", "direct")
-_LIST = "pulsar_broker_topic_list_"
+HIGH = 0.8
+"""The share of its limit from which memory is high: that of the alert."""
 _OLDEST = 'floodgate_topic_list_oldest_waiter_seconds{{type="{}"}}'
 
 
 def drawn(name: str) -> str:
     """Return a picture: a column a storm, a row a panel."""
-    columns = [[*panels(label, stored(storm))] for label, storm in PICTURES[name]]
+    columns = [[*panels(label, stored(storm), role)] for label, storm, role in PICTURES[name]]
     return picture([chart for row in zip(*columns, strict=True) for chart in row], len(columns))
 
 
-def panels(label: str, storm: Storm) -> Iterator[Chart]:
-    """Yield the panels of a storm, as a dashboard has them, and when its alerts fire."""
+def panels(label: str, storm: Storm, role: str) -> Iterator[Chart]:
+    """Yield the panels of a server in a storm, as a dashboard has them, and its alerts."""
     shown: list[tuple[str, str, Unit, list[tuple[str, Sequence[Point]]]]] = [
         ("lists that clients asked for", "requests", Unit.COUNT, _outcomes(storm)),
-        ("memory of topic lists", "memory", Unit.BYTES, _both(storm, "memory_used_bytes")),
-        ("lists that wait", "topic lists", Unit.COUNT, _both(storm, "queue_size")),
-        ("how long lists waited", "wait", Unit.SECONDS, _waits(storm)),
-        ("timeouts so far", "timeouts", Unit.COUNT, _both(storm, "timeout_total")),
+        ("memory of topic lists", "share of its limit", Unit.SHARE, _shares(storm, role)),
+        ("lists that wait", "topic lists", Unit.COUNT, _both(storm, role, "queue_size")),
+        ("how long lists waited", "wait", Unit.SECONDS, _waits(storm, role)),
+        ("timeouts so far", "timeouts", Unit.COUNT, _both(storm, role, "timeout_total")),
     ]
     for title, noun, unit, lines in shown:
-        limits = _limits(storm) if unit is Unit.BYTES else ()
+        limits = [(HIGH, "high")] if unit is Unit.SHARE else []
         series = [
             Series(name, points, "step", colour_of(n), peak_words(points, unit), n)
             for n, (name, points) in enumerate(lines)
         ]
         yield _chart(storm, f"{label}: {title}", series, unit, noun, limits)
-    firing = sorted((e for e in storm.firing if e.role == "broker"), key=lambda e: e.first)
+    firing = sorted((e for e in storm.firing if e.role == role), key=lambda e: e.first)
     alerts = [line for n, each in enumerate(firing, 1) for line in _firing(n, each)]
     yield _chart(storm, f"{label}: alerts that fire", alerts, Unit.COUNT, "by their number")
 
@@ -91,16 +98,26 @@ def _firing(number: int, firing: Firing) -> Iterator[Series]:
         name = ""
 
 
-def _both(storm: Storm, figure: str) -> list[tuple[str, Sequence[Point]]]:
-    return [(kind, storm.points("broker", f"{_LIST}{kind}_{figure}")) for kind in KINDS]
+def _both(storm: Storm, role: str, figure: str) -> list[tuple[str, Sequence[Point]]]:
+    """Return a figure of heap and of direct memory."""
+    return [
+        (kind, storm.points(role, f"pulsar_{role}_topic_list_{kind}_{figure}")) for kind in KINDS
+    ]
 
 
-def _waits(storm: Storm) -> list[tuple[str, Sequence[Point]]]:
+def _shares(storm: Storm, role: str) -> list[tuple[str, Sequence[Point]]]:
+    limits = dict(_both(storm, role, "memory_limit_bytes"))
+    return [
+        (kind, [(at, used / limits[kind][-1][1]) for at, used in points])
+        for kind, points in _both(storm, role, "memory_used_bytes")
+    ]
+
+
+def _waits(storm: Storm, role: str) -> list[tuple[str, Sequence[Point]]]:
     found: list[tuple[str, Sequence[Point]]] = []
-    for kind in KINDS:
-        waits = storm.points("broker", f'{_LIST}{kind}_wait_time_ms{{quantile="0.99"}}')
+    for kind, waits in _both(storm, role, 'wait_time_ms{quantile="0.99"}'):
         found.append((f"{kind}, p99 of those that ended", [(x, y / 1000) for x, y in waits]))
-        if oldest := storm.points("broker", _OLDEST.format(kind)):
+        if oldest := storm.points(role, _OLDEST.format(kind)):
             found.append((f"{kind}, the oldest that waits", oldest))
     return found
 
@@ -115,15 +132,6 @@ def _outcomes(storm: Storm) -> list[tuple[str, Sequence[Point]]]:
             for at, value in storm.points("loadgen", name):
                 sums[at] = sums.get(at, 0.0) + value
     return [(outcome, [*totals[outcome].items()]) for outcome in sorted(totals)]
-
-
-def _limits(storm: Storm) -> list[tuple[float, str]]:
-    found = []
-    for kind in KINDS:
-        if points := storm.points("broker", f"{_LIST}{kind}_memory_limit_bytes"):
-            limit = points[-1][1]
-            found.append((limit, f"limit of {kind} {in_words(Unit.BYTES, limit)}"))
-    return found
 
 
 def main() -> None:
