@@ -143,11 +143,15 @@ def packed(values: Iterable[float | None]) -> str:
 
 
 def _notation(values: Iterable[float | None]) -> str:
-    """Write values as promtool reads them: ``7x11`` is twelve sevens there, and NaN has no such."""
-    return " ".join(
-        f"{word}x{number - 1}" if word[0].isdigit() else " ".join([word] * number)
-        for word, number in _runs(values)
-    )
+    """Write values as promtool reads them: ``7x11`` is twelve sevens there, and NaN has no such.
+
+    A scrape that failed ends a series for Prometheus, until the next one.
+    """
+    told: list[str] = []
+    for word, number in _runs(values):
+        one = "stale" if told and word == _MISSING else word
+        told += [f"{one}x{number - 1}"] if one[0].isdigit() else [one] * number
+    return " ".join(told)
 
 
 def _runs(values: Iterable[float | None]) -> Iterator[tuple[str, int]]:
