@@ -14,9 +14,9 @@ from loadgen.studies.advise.sentences import said
 from loadgen.units import MB_BYTES, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from loadgen.plan.group import Reader
+    from loadgen.plan.group import Group, Reader
     from loadgen.studies.advise.limits import Limits
     from loadgen.studies.advise.question import Question
 
@@ -56,9 +56,14 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
         yield said("above-goal", goal=goal, least=least, largest=question.largest)
 
 
+def latest_polite_seconds(groups: Sequence[Group]) -> float:
+    """Return how long the last polite client takes by design; 0: there is none."""
+    found = [each for each in groups if isinstance(each, Discover)]
+    return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
+
+
 def _too_polite(question: Question) -> Iterator[str]:
-    found = [each for each in question.groups if isinstance(each, Discover)]
-    latest = _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
+    latest = latest_polite_seconds(question.groups)
     if question.goal.back_within_seconds < latest:
         yield said("too-polite", latest=latest, enough=math.ceil(latest) + 10)
 
