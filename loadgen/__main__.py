@@ -51,8 +51,18 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """Exchange the entry of the overview for the command itself."""
+        if args and args[0] not in SUBCOMMANDS:
+            _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name else None, rest
+
+
+def _refuse_scenario(ctx: Any, word: str) -> None:  # noqa: ANN401
+    """Say how a scenario is run to who typed its name as a command."""
+    from loadgen.documents.reading import is_file_name, shipped
+
+    if is_file_name(word) or word in shipped():
+        ctx.fail(f"'{word}' is a scenario, not a command. Run it: loadgen run {word}")
 
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
