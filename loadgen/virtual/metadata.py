@@ -43,7 +43,7 @@ def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Proc
     # The one that listings and watches share.
     pattern_filter, watches = broker.watches._context.pattern_filter, broker.watches
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
-    times = processor.times
+    times, each_alone = processor.times, watches._profile.lists_for_each_request
     free_at = [0.0] * times.match_threads
 
     async def match(pattern: str, names: Totals) -> None:
@@ -60,14 +60,15 @@ def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Proc
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
-        await match(pattern, listing.totals)
+        of_watches = "://" not in pattern
+        if not (of_watches and each_alone):
+            await match(pattern, listing.totals)
         return kept
 
     async def set_found(watch: Watch) -> None:
         await find_set(watch)
         # Watches of one pattern share a set here; a real Pulsar matches all names for each of them.
-        matches = watches._profile.lists_for_each_request
-        if matches and (found := await store(watch.namespace.namespace)) is not None:
+        if each_alone and (found := await store(watch.namespace.namespace)) is not None:
             await match(watch.pattern, found.persistent.totals)
 
     pattern_filter.filter = matched  # type: ignore[method-assign]

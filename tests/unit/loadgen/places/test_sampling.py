@@ -203,3 +203,16 @@ def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
 def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
     with pytest.raises(UsageError, match="has ended"):
         process(tmp_path, "Name:\tzombie\n").samples()
+
+
+@pytest.mark.parametrize(("took", "pause"), [(0.001, sampling.SAMPLE_SECONDS), (0.4, 8.0)])
+def test_a_page_costs_a_server_a_twentieth_of_its_time_at_most(
+    took: float, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServerWatch, "_scrape", lambda *_: took)
+    paused: list[float] = []
+    watch = ServerWatch([Target("broker", "http://127.0.0.1:1")])
+    monkeypatch.setattr(watch._over, "wait", lambda seconds: not paused.append(seconds))
+    with watch:
+        pass
+    assert paused[0] == pytest.approx(pause)

@@ -90,3 +90,27 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(
     (row,) = run_in_virtual_time(document).rows.requests
     # Then
     assert row.done == pytest.approx(seconds, rel=0.02)
+
+
+@pytest.mark.parametrize(("profile", "seconds"), [("pulsar", 2.0), ("floodgate", 1.0)])
+def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
+    profile: str, seconds: float
+) -> None:
+    # Given: four watches of 10 names, each matched in 100 ms, by two threads
+    times = PULSAR.model_copy(update={"match_name": 0.1, "match_threads": 2})
+    group = {"name": "all", "do": "watch", "count": 4}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": profile, "service_times": times.model_dump()},
+            "clients": [group],
+            "phases": {"measure": 5},
+        }
+    )
+    # When
+    rows = run_in_virtual_time(document).rows.requests
+    # Then
+    assert max(row.done or 0.0 for row in rows if row.operation == "watch") == pytest.approx(
+        seconds, rel=0.05
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,3 +135,32 @@ def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles(
     asked = question(times=slow)
     storm = parse_document(document_text(asked, asked.today))
     assert storm.servers.service_times == slow
+
+
+@pytest.mark.parametrize(
+    ("waiting", "direct", "busy", "stalled"),
+    [
+        (300, 0, 0.1, 7),
+        (30, 0, 0.1, 0),  # Few wait.
+        (300, 5, 0.1, 0),  # Readers hold direct memory.
+        (300, 0, 1.0, 0),  # The processor is what they wait for.
+    ],
+)
+def test_a_stall_is_hundreds_that_wait_while_nobody_is_answered_and_nothing_is_done(
+    waiting: int, direct: int, busy: float, stalled: int, tmp_path: Path
+) -> None:
+    # Given: a hundred answers in the first second and in the last of ten, none between
+    requests = [request(done=moment) for moment in (0.5, 9.5) for _ in range(100)]
+    samples = [
+        row
+        for second in range(11)
+        for row in (
+            sample("heap.waiting", second, waiting if 1 <= second <= 8 else 0),
+            sample("direct.waiting", second, direct),
+            sample("cpu.seconds", second, busy * second),
+        )
+    ]
+    # When
+    found = outcome_of(Goal(), record_run(tmp_path / "r", requests, samples=samples))
+    # Then
+    assert found.stalled_seconds == stalled
