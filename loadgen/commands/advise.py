@@ -30,6 +30,7 @@ from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
 from loadgen.documents.service_times import SERVICE_TIMES, ServiceTimes
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
+from loadgen.jvm_options import parse_jvm_options
 from loadgen.loopback import require_own_cluster
 from loadgen.places.operator_files import read_own_server
 from loadgen.places.options import Place, RunOptions
@@ -98,6 +99,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     proxy_conf: ProxyConf = None,
     back_within: str = "",
     refused: str = "0.1%",
+    pulsar_mem: str = "",
     accounted: str = "512MB",
     profile: Profile = "pulsar",
     no_confirm: bool = False,
@@ -143,6 +145,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         back_within (TIME): Goal: all clients recover within this time. Without it 60 s, or 100 s
             where clients are polite.
         refused (SHARE): Goal: at most this share of requests is refused.
+        pulsar_mem (OPTIONS): PULSAR_MEM of the broker, to say what the limits leave of it:
+            "-Xmx2g -XX:MaxDirectMemorySize=4g".
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         no_confirm: Try them in no real storm on this machine.
@@ -174,6 +178,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         known_keys("broker").check(broker).integer(_LOOKUPS_KEY),
         times_of(asked, profile),
+        parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document, Profile
+    from loadgen.jvm_options import JvmOptions
     from loadgen.plan.group import Group, Reader
     from loadgen.studies.advise.goal import Goal
     from loadgen.studies.advise.limits import Setting
@@ -74,6 +75,7 @@ class Question:
         max_message_bytes: ``maxMessageSize``.
         lookups: ``maxConcurrentLookupRequest``: so many lists and watches may be under way.
         times: What a server's work takes.
+        jvm: What the broker's JVM may take, where its options are known.
         seed: Of all that is left to chance.
         seconds: How long the search may take.
     """
@@ -87,6 +89,7 @@ class Question:
     max_message_bytes: int = 5 * 1024 * 1024
     lookups: int = 50_000
     times: ServiceTimes = PULSAR
+    jvm: JvmOptions | None = None
     seed: int = 1
     seconds: float = 120.0
 

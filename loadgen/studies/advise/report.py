@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import writing
+from loadgen.jvm_options import left_of
 from loadgen.studies.advise.findings import findings, rows
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.limits import FLOW_KEYS
@@ -135,6 +136,9 @@ def sure(advice: Advice) -> list[str]:
     ]
     if advice.edge is not None:
         found.append(said("edge", edge=advice.edge.of(advice.edge.servers[0])))
+    if question.jvm is not None:
+        limits = advice.setting.broker
+        found += left_of("broker", question.jvm, limits.heap_mb, limits.direct_mb)
     if not advice.complete:
         found.append(said("cut", advice=advice))
     storms = plural(advice.tries, "storm")

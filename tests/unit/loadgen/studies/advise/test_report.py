@@ -10,6 +10,7 @@ import pytest
 from broker.configuration.config import BrokerConfig
 from loadgen.documents.reading import read_document
 from loadgen.documents.service_times import PULSAR
+from loadgen.jvm_options import JvmOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
 from loadgen.studies.advise.findings import TITLES, rows
@@ -78,6 +79,13 @@ def test_an_advice_is_read_in_a_minute() -> None:
     lines = [verdict(given), *(" ".join(row) for row in rows(given)), *sure(given)]
     # Then
     assert sum(-(-len(line) // 80) for line in lines) <= 25
+
+
+def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
+    tight = Setting(Limits(heap_mb=5, direct_mb=5))
+    asked = question(goal=Goal(65), today=tight, jvm=JvmOptions(heap=64 * 2**20))
+    told = " ".join(sure(advise(asked, needs(5, 5))))
+    assert "The broker's heap limit leaves" in told
 
 
 def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path) -> None:
