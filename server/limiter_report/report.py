@@ -18,7 +18,6 @@ from proto.transport.connection import Connection
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from limiter.admission.rules import AdmissionPolicy
     from limiter.clock import Clock
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
     from limiter.permits.holder_lines import HolderLine
@@ -60,7 +59,7 @@ class BudgetReport:
 
     statistics: SemaphoreStatistics
     timeout_seconds: float
-    policy: AdmissionPolicy
+    policy: str
     oldest_waiter: OldestWaiter | None
     ledger: LedgerStatistics | None
     recent: tuple[LedgerEntry, ...]
@@ -115,7 +114,7 @@ class LimiterReporter:
         return BudgetReport(
             statistics=statistics,
             timeout_seconds=semaphore.timeout_seconds,
-            policy=semaphore.policy,
+            policy=semaphore.policy_name,
             oldest_waiter=oldest_waiter,
             ledger=ledger_statistics,
             recent=events,

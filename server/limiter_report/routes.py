@@ -66,7 +66,7 @@ def _budget(report: BudgetReport) -> dict[str, object]:
     return {
         **_figures(report.statistics),
         "timeoutSeconds": report.timeout_seconds,
-        "policy": report.policy.value,
+        "policy": report.policy,
         "oldestWaiter": None if report.oldest_waiter is None else _waiter(report.oldest_waiter),
         "ledger": _ledger(report),
         "holdersTotal": report.holders_total,

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from broker.configuration.config import BrokerConfig, RegexImplementation, TopicType, known_keys
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.common import Profile, ResponseBuffers, TopicListLimits
