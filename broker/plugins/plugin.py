@@ -169,8 +169,9 @@ def _loaded(name: str) -> PulsarResourcesExtended:
         raise StartError(f"{CLASS_KEY}={name}: {error}") from error.__cause__
 
 
-def _made(found: type[Any]) -> Any:  # noqa: ANN401 - a class need not inherit from ours
+def _made(found: type[Any]) -> PulsarResourcesExtended:
     try:
-        return found()
+        made: PulsarResourcesExtended = found()  # A class need not inherit from it.
     except (Exception, SystemExit) as error:
         raise UnusableClassError(f"{found.__name__}() failed: {told(error)}") from error
+    return made

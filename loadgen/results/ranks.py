@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,15 +18,21 @@ FEWEST_REPEATS = 5
 def rank_test(first: Sequence[float], second: Sequence[float]) -> float:
     """Return the two-sided probability that equal sides differ by so much (Mann and Whitney)."""
     pooled = sorted([*first, *second])
-    ranks, place = {}, 1
-    for value, count in Counter(pooled).items():  # Equal ones share the middle of their ranks.
-        ranks[value] = 2 * place + count - 1
-        place += count
+    ranks = _doubled_ranks(pooled)
     found = sum(ranks[value] for value in first)
     even = len(first) * (len(pooled) + 1)
     ways = _ways([ranks[value] for value in pooled], len(first))
     as_far = sum(count for total, count in ways.items() if abs(total - even) >= abs(found - even))
     return as_far / math.comb(len(pooled), len(first))
+
+
+def _doubled_ranks(ordered: Sequence[float]) -> dict[float, int]:
+    """Return twice the rank of each value; equal ones share the middle of theirs."""
+    ranks, place = {}, 1
+    for value, count in Counter(ordered).items():
+        ranks[value] = 2 * place + count - 1
+        place += count
+    return ranks
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
@@ -53,6 +59,44 @@ def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
         left_out += 1
     apart = sorted(0.0 if b == a else b - a for a, b in product(first, second))
     return apart[left_out - 1], apart[-left_out]
+
+
+def signed_rank_test(differences: Sequence[float]) -> float:
+    """Return the probability that pairs which do not differ look so different (Wilcoxon)."""
+    apart = sorted(abs(one) for one in differences if one)
+    ranks = _doubled_ranks(apart)
+    everything, up = (
+        sum(map(ranks.__getitem__, apart)),
+        sum(ranks[one] for one in differences if one > 0),
+    )
+    ways = _sums([ranks[one] for one in apart])
+    far = abs(2 * up - everything)
+    as_far = sum(count for total, count in ways.items() if abs(2 * total - everything) >= far)
+    return float(as_far / 2 ** len(apart))
+
+
+def middle_interval(differences: Sequence[float]) -> tuple[float, float] | None:
+    """Return where the middle of pairs' differences lies, 90 %; None of fewer than five pairs.
+
+    As of :func:`shift_interval`, of the means of every two differences and of each with itself.
+    """
+    if len(differences) < FEWEST_REPEATS:
+        return None
+    ways = _sums(range(1, len(differences) + 1))
+    allowed, left_out = LEVEL * 2 ** len(differences), 0
+    while (allowed := allowed - ways[left_out]) >= 0:
+        left_out += 1
+    every_two = combinations_with_replacement(differences, 2)
+    means = sorted(0.0 if a == -b else (a + b) / 2 for a, b in every_two)
+    return means[left_out - 1], means[-left_out]
+
+
+def _sums(ranks: Iterable[int]) -> Counter[int]:
+    """Count the ways to choose any of the ranks, by their sum."""
+    ways = Counter({0: 1})
+    for rank in ranks:
+        ways.update({total + rank: count for total, count in ways.items()})
+    return ways
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,13 @@ from loadgen.results.comparing import (
     finished_run,
     markdown_of,
 )
-from loadgen.results.ranks import adjusted, rank_test, shift_interval
+from loadgen.results.ranks import (
+    adjusted,
+    middle_interval,
+    rank_test,
+    shift_interval,
+    signed_rank_test,
+)
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:
@@ -135,6 +142,80 @@ def test_the_tables_of_a_run_are_compared_whatever_its_summary_says(tmp_path: Pa
     (tmp_path / "summary.json").write_text("{}")
     found = finished_run(directory)
     assert (found.label, found.doubt, found.summary["total"]["answered"]) == ("scenario", None, 1)
+
+
+def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[FinishedRun]:
+    """Return runs in virtual time, one of each seed."""
+    made = []
+    for p50, seed in zip(times, seeds, strict=True):
+        one = run(title, p50)
+        document = {"name": title, "clients": [], "seed": seed}
+        place = f"{title}-{seed}"
+        made.append(replace(one, place=place, run={"document": document, "place": "virtual"}))
+    return made
+
+
+def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
+    # Given: seeds matter much, what was changed a little, but always in one direction
+    seeds = range(1, 9)
+    first = [1.0 * seed for seed in seeds]
+    second = [value * 1.2 for value in first]
+    # When
+    paired = compare([*seeded("x", first, seeds), *reversed(seeded("y", second, seeds))])
+    unpaired = compare(sides(first, second))
+    # Then
+    words = [
+        next(row for row in found.rows if row.figure == "a.list response p50").differences[1].word
+        for found in (paired, unpaired)
+    ]
+    assert words == [Word.DIFFER, Word.OPEN]
+    assert paired.paired
+    assert not unpaired.paired
+    assert "Paired by seed (1, 2, 3, 4, 5, 6, 7, 8)" in markdown_of(paired)
+
+
+def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> None:
+    # Given
+    first = [*seeded("x", [1.0, 2.0], [1, 2]), *seeded("x", [1.0], [1])]
+    first[-1] = replace(first[-1], place="again")
+    # When
+    found = compare([*first, *seeded("y", [1.0, 2.0, 3.0], [1, 2, 3])])
+    # Then
+    assert [[each.place for each in runs] for runs in found.groups.values()] == [
+        ["x-1", "x-2"],
+        ["y-1", "y-2"],
+    ]
+    assert found.doubts == [
+        "again: the same run as x-1, seed 1 in virtual time",
+        "y-3: there is not a run of seed 3 with each label",
+    ]
+
+
+def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
+    runs = [*seeded("x", NEAR, range(5)), *seeded("y", NEAR, range(5))]
+    runs[0] = replace(runs[0], run={**runs[0].run, "place": "processes"})
+    assert not compare(runs).paired
+
+
+@given(st.lists(st.integers(-4, 4), max_size=7))
+def test_the_signed_rank_test_counts_every_way_in_which_signs_could_have_fallen(
+    differences: list[int],
+) -> None:
+    apart = [abs(one) for one in differences if one]
+    rank = {value: sorted(apart).index(value) * 2 + apart.count(value) + 1 for value in apart}
+    far = abs(sum(rank[abs(one)] * (1 if one > 0 else -1) for one in differences if one))
+    ways = [
+        sum(sign * rank[one] for sign, one in zip(signs, apart, strict=True))
+        for signs in product((-1, 1), repeat=len(apart))
+    ]
+    expected = sum(abs(way) >= far for way in ways) / len(ways)
+    assert signed_rank_test([float(one) for one in differences]) == pytest.approx(expected)
+
+
+def test_the_interval_of_pairs_is_that_of_their_differences() -> None:
+    assert middle_interval([1.0] * 4) is None
+    assert middle_interval([0.0, 1.0, 2.0, 3.0, 4.0]) == (0.0, 4.0)
+    assert middle_interval([math.inf, -math.inf, 0.0, 0.0, 0.0]) == (-math.inf, math.inf)
 
 
 @given(
