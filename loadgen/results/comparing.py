@@ -14,6 +14,7 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
@@ -361,10 +362,10 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    labels = [plain(label) for label in comparison.groups]
+    shared, labels = _heads([*comparison.groups])
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
-    lines = [f"# {' beside '.join(labels)}", ""]
+    lines = [f"# {shared}{' beside '.join(labels)}", ""]
     if comparison.enough:
         lines.append(
             f"They agree in {agree} of {plural(of, 'figure')}: shown to lie within {SHARE:.0%}, "
@@ -381,6 +382,12 @@ def markdown_of(comparison: Comparison) -> str:
     if comparison.unlike:
         lines.append(f"They were not asked alike: {', '.join(comparison.unlike)} differ.")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _heads(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what labels of a sweep begin with in common, up to a value, and what is left."""
+    end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
+    return plain(labels[0][:end]), [plain(label[end:]) for label in labels]
 
 
 def _line(row: Row) -> str:
