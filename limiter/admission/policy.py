@@ -46,13 +46,13 @@ class Admission:
 
     def wait_seconds(self, waiter: Waiter) -> float:
         """Return how long a request that begins to wait may do so until it times out."""
-        return self.view.timeout_seconds
+        return self.view.queue.timeout_seconds
 
     # -- who is next ----------------------------------------------------------------------------
 
     def turn(self) -> Waiter | None:
         """Return the request that is next; None when none waits for permits of others."""
-        return next(iter(self.view.waiting), None)
+        return next(iter(self.view.queue.requests), None)
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
         """Return the request that is granted from ``available`` permits; None when none fits.

@@ -64,7 +64,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
 
     Runs with the same title and document are repeats of each other. With five
     repeats it also says which figures agree. Runs in virtual time are paired by
-    their seeds: of each pair the difference counts, and six show one.
+    their seeds, and the differences of pairs are tested.
 
     Examples:
       loadgen compare out/runs/off-* out/runs/floodgate-* --baseline "Limits off"

@@ -23,10 +23,10 @@ from loadgen.results.ranks import (
     FEWEST_REPEATS,
     LEVEL,
     adjusted,
-    middle_interval,
+    mean_interval,
+    paired_test,
     rank_test,
     shift_interval,
-    signed_rank_test,
 )
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
@@ -283,7 +283,7 @@ def _rows(groups: Sequence[Sequence[FinishedRun]], *, paired: bool) -> list[Row]
         differences = []
         for each in others:
             apart = (
-                middle_interval(_apart(first.values, each.values))
+                mean_interval(_apart(first.values, each.values))
                 if paired
                 else shift_interval(first.values, each.values)
             )
@@ -299,7 +299,7 @@ def _apart(first: Sequence[float], second: Sequence[float]) -> list[float]:
 
 
 def _paired_test(first: Sequence[float], second: Sequence[float]) -> float:
-    return signed_rank_test(_apart(first, second))
+    return paired_test(_apart(first, second))
 
 
 def _difference(
