@@ -6,10 +6,13 @@ gauges with the labels of upstream's BrokerOperabilityMetrics.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
+from limiter.metrics.prometheus import wait_summary
+from proto.version import FLOODGATE_VERSION
 from server.metrics.connections import counter, gauge, unanswered_metric
 from server.metrics.flow import flow_metrics, throttled_connections
 
@@ -19,17 +22,38 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from broker.load_usage import LoadUsage
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.ownership.shared import SharedOwnership
     from broker.patterns.cache import ListingCache
     from broker.plugins.calls import ResourceCalls
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
+    from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.watches.service import TopicListService
     from limiter.flow.totals import FlowTotals
     from server.connection.counters import ConnectionCounters
 
     _Rows: TypeAlias = tuple[tuple[str, str, float], ...]
     """Name behind the prefix, documentation and value of families of one sample."""
+
+
+_LOOKUP_QUANTILES = (0.5, 0.99, 0.999, 1.0)
+_LOAD_QUANTILES = {
+    "median": 0.5,
+    "75percentile": 0.75,
+    "95percentile": 0.95,
+    "99_percentile": 0.99,
+    "99_9_percentile": 0.999,
+    "99_99_percentile": 0.9999,
+}
+"""By the words in the names of gauges that say the same as the summary's quantiles."""
+_SHARES = {
+    "cpu": "Processor time of the last minute, in percent of all processors",
+    "memory": "Resident memory, in percent of the container's or machine's",
+    "directMemory": "Bytes queued for clients that no permit of a listing pays for, in percent of "
+    "floodgateMaxPendingOutboundMB",
+}
 
 
 class Families(Collector):
@@ -80,6 +104,59 @@ def broker_metrics(
         yield throttled_connections(cluster, flow)
 
     return Families(read)
+
+
+def lookup_metrics(cluster: str, outcomes: LookupOutcomes) -> Families:
+    """Return the metrics of lookups: what they took, and how they ended."""
+    labels = {"cluster": cluster}
+
+    def read() -> Iterator[Metric]:
+        name, took = "pulsar_broker_lookup", "Milliseconds until lookups were answered"
+        yield wait_summary(name, took, labels, outcomes.times, _LOOKUP_QUANTILES)
+        for ended, documentation, total in (
+            ("answers", "Lookups that named the topic's broker", outcomes.answers),
+            ("redirects", "Lookups that sent the client to ask another one", outcomes.redirects),
+            ("failures", "Lookups that could name no broker", outcomes.failures),
+        ):
+            yield counter(f"{name}_{ended}", documentation, labels, total, outcomes.since)
+
+    return Families(read)
+
+
+def topic_load_metrics(cluster: str, address: str, topics: LoadedTopics) -> Families:
+    """Return the metrics of topics that were loaded: what that took, twice, as recorded."""
+    name = "pulsar_topic_load_times"
+    labels = {"cluster": cluster, "broker": address, "metric": name}
+
+    def read() -> Iterator[Metric]:
+        times, quantiles = topics.load_times, tuple(_LOAD_QUANTILES.values())
+        took, since = "Milliseconds until topics were loaded", topics.opened_at / 1000
+        yield wait_summary(name, took, {"cluster": cluster}, times, quantiles, since)
+        millis = dict(zip(_LOAD_QUANTILES, times.quantiles(quantiles), strict=True))
+        millis["mean"] = times.sum_millis / times.count if times.count else math.nan
+        for which, value in millis.items():
+            yield gauge(f"pulsar_topic_load_time_{which}_ms", took, labels, value)
+        failed = "Topics that could not be loaded"
+        yield gauge("pulsar_topic_load_failed_count", failed, labels, topics.failed_loads)
+
+    return Families(read)
+
+
+def load_metrics(cluster: str, address: str, usage: LoadUsage) -> Families:
+    """Return the shares of its machine that a broker uses, in percent."""
+    labels = {"cluster": cluster, "broker": address, "metric": "loadBalancing"}
+
+    def read() -> Iterator[Metric]:
+        for what, percent in usage.percent().items():
+            yield gauge(f"pulsar_lb_{what}_usage", _SHARES[what], labels, percent)
+
+    return Families(read)
+
+
+def version_metrics(cluster: str) -> Families:
+    """Return the version, where dashboards of a real broker look for it."""
+    labels = {"cluster": cluster, "version": FLOODGATE_VERSION, "commit": ""}
+    return Families(lambda: iter([gauge("pulsar_version_info", "The version", labels, 1)]))
 
 
 def plugin_metrics(cluster: str, calls: ResourceCalls) -> Families:

@@ -27,6 +27,7 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
+from broker.load_usage import LoadUsage
 from broker.messaging import Messaging, MessagingContext, messaging_of
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
@@ -40,6 +41,7 @@ from broker.schemas.rules import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
+from broker.topics.lookup_outcomes import LookupOutcomes
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
@@ -97,6 +99,7 @@ class BrokerService(ServerService["ServerCnx"]):
         )
         self.config = config
         self._imports = imports
+        self.lookup_outcomes = LookupOutcomes(self._clock)
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self._admin_listings = ListingResponses(self._clock)
         self.listing_cache = ListingCache(config.listing_cache_max_bytes)
@@ -106,6 +109,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
+        self.lookup_handler: LookupHandler
         self.messaging: Messaging
         self._followers: list[Callable[[BrokerConfig], object]] = []
         self.ownership: Ownership
@@ -283,6 +287,7 @@ class BrokerService(ServerService["ServerCnx"]):
             dynamic=self.dynamic,
             listings=self._admin_listings,
             ownership=self.ownership,
+            lookups=self.lookup_outcomes,
             urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
             tenants_changed=self._tenants_changed,
@@ -298,15 +303,20 @@ class BrokerService(ServerService["ServerCnx"]):
         return RequestAuthorization(self.authorization.service, lambda: self.urls.web_address)
 
     def _metrics(self) -> Iterator[metrics.Families]:
-        cluster = self.config.cluster_name
+        cluster, address = self.config.cluster_name, self.config.advertised_address
         yield metrics.broker_metrics(
             cluster,
-            self.config.advertised_address,
+            address,
             self.connection_counters,
             lambda: self.lookups.pending_requests,
             lambda: self.unanswered.total,
             self.flow.totals,
         )
+        yield metrics.lookup_metrics(cluster, self.lookup_outcomes)
+        yield metrics.topic_load_metrics(cluster, address, self.messaging.loaded_topics)
+        yield metrics.version_metrics(cluster)
+        usage = LoadUsage(self.flow.totals.outbound, self._clock)
+        yield metrics.load_metrics(cluster, address, usage)
         yield metrics.listing_cache_metrics(cluster, self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
@@ -321,6 +331,7 @@ class BrokerService(ServerService["ServerCnx"]):
         config, messaging = self.config, self.messaging
         listing = self._listing_parts()
         watches = self.watches = self._topic_list_service(listing)
+        self.lookup_handler = self._lookup_handler()
         watches.start()
         self._exits.callback(watches.stop)
         return BrokerParts(
@@ -329,7 +340,7 @@ class BrokerService(ServerService["ServerCnx"]):
             flow=self.flow,
             permits=PermitRules(self.lookups, self.unanswered),
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
-            lookup_handler=self._lookup_handler(),
+            lookup_handler=self.lookup_handler,
             topics_handler=self._topics_handler(listing),
             policies=self.policies,
             watches=watches,
@@ -402,6 +413,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self.store,
             self.ownership,
             self.topics,
+            self.lookup_outcomes,
             pulsar_compatible=self._pulsar_compatible,
         )
 

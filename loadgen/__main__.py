@@ -24,10 +24,12 @@ from server.module_names import module_name
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 SUBCOMMANDS = {
-    "demo": ("advise.demo", "Show a restart storm and a silent client, with and without limits."),
+    "demo": ("advise.demo", "Show a restart storm, with and without limits."),
     "run": ("run.run", "Run the clients of a scenario."),
     "scenarios": ("scenarios.scenarios", "List the ready-made scenarios, show or check one."),
+    "rehearse": ("rehearse.rehearse", "Play a restart of your cluster: who is back when, alerts."),
     "advise": ("advise.advise", "Find the limits that your topics and clients need."),
+    "measure": ("measure.measure", "Measure what your own broker's work takes."),
     "topics": ("topics.topics", "Make topic names by the million, as Parquet files."),
     "snapshot": ("topics.snapshot", "Save the topic names of a running cluster."),
     "load": ("topics.load", "Create topics in a running server."),
@@ -41,7 +43,7 @@ SUBCOMMANDS = {
     "spark": ("spark.spark", "Pack loadgen for a Spark cluster."),
 }
 """Where each sub-command is in ``loadgen/commands/``, and its line in the overview."""
-_PANELS = (*("Start here",) * 4, *("Topics",) * 3, *("Finished runs",) * 4, *("More",) * 4)
+_PANELS = (*("Start here",) * 6, *("Topics",) * 3, *("Finished runs",) * 4, *("More",) * 4)
 
 
 class LazyGroup(TyperGroup):
@@ -49,8 +51,18 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """Exchange the entry of the overview for the command itself."""
+        if args and args[0] not in SUBCOMMANDS:
+            _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name else None, rest
+
+
+def _refuse_scenario(ctx: Any, word: str) -> None:  # noqa: ANN401
+    """Say how a scenario is run to who typed its name as a command."""
+    from loadgen.documents.reading import is_file_name, shipped
+
+    if is_file_name(word) or word in shipped():
+        ctx.fail(f"'{word}' is a scenario, not a command. Run it: loadgen run {word}")
 
 
 def imported_command(name: str) -> Any:  # noqa: ANN401

@@ -79,6 +79,7 @@ def lay_out(root: Path, target: Path) -> None:
         for file in sorted((root / package).rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:
                 _copy(file, target / WHEEL / file.relative_to(root), packages)
+    _copy(root / "deploy" / "alerts.yml", target / WHEEL / "deploy" / "alerts.yml", packages)
     for name in ("README.md", "LICENSE"):
         shutil.copy(root / name, target / name)
     shutil.copy(root / "packaging" / f"{PLUGIN}.py", target)

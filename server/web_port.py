@@ -17,6 +17,7 @@ from server.faults.metrics import FaultMetrics
 from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import MAX_REQUEST_BYTES, HttpPort, application, serve_http
+from server.limiter_report.history import LimiterHistory
 from server.limiter_report.report import LimiterReporter, StoredMessages
 from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
@@ -103,7 +104,6 @@ class WebPort(ServerParts[CnxT]):
             registry.register(RefusedMetrics(config.cluster_name, self.refused))
         if self.faults is not None:
             registry.register(FaultMetrics(config.cluster_name, self.faults))
-        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )
@@ -121,7 +121,7 @@ class WebPort(ServerParts[CnxT]):
                 status_route(self._readiness, config.status_file_path),
                 *routes,
                 *dispatches,
-                *limiter_routes(reporter),
+                *self._limiter_routes(tally, messages),
                 *fault_routes(
                     self.faults,
                     serves_topics=prefix == "pulsar_broker",
@@ -139,6 +139,16 @@ class WebPort(ServerParts[CnxT]):
             max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),
         )
         await self._open_http(app, limits)
+
+    def _limiter_routes(
+        self, tally: OutcomeCounts, messages: Callable[[], StoredMessages] | None
+    ) -> list[web.AbstractRouteDef]:
+        """Return what shows the limiter, of which ten minutes are kept from now on."""
+        history = LimiterHistory(self.limiter, tally, self._clock)
+        history.start()
+        self._exits.callback(history.stop)
+        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, tally, messages)
+        return limiter_routes(reporter, history)
 
     async def _open_http(self, app: web.Application, limits: HttpLimits) -> None:
         config, plain, tls = self._server_config, [], []

@@ -62,6 +62,9 @@ bounds them. Names that begin with `floodgate` are ours, all others a real broke
 |---|---|---|---|---|
 """
 
+_NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
+"""The families of a real broker that have no meaning here."""
+
 
 class Row(NamedTuple):
     """A family as the page shows it."""
@@ -106,7 +109,7 @@ async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str
     families = _of_families(refused.collect())
     shown["broker"] |= families
     shown["proxy"] |= families
-    return _HEAD + "".join(_lines(shown))
+    return _HEAD + "".join(_lines(shown)) + _NOT_HERE.read_text(encoding="utf-8")
 
 
 def _some_fault() -> FaultRegistry:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
+    from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
     from proto.names import NamespaceName
@@ -86,6 +87,7 @@ class AdminContext:
     dynamic: DynamicConfiguration
     listings: ListingResponses
     ownership: Ownership
+    lookups: LookupOutcomes
     urls: Callable[[], ServerUrls]
     rules: AdminRules
     tenants_changed: Callable[[], None]

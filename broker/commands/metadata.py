@@ -24,7 +24,7 @@ PARTITIONS_ERRORS = ErrorForm(partitions_failed, TOO_MANY_LOOKUPS)
 def lookup(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a LOOKUP."""
     asked = with_body(command, "lookupTopic").lookupTopic
-    cnx.requests.start(Request(asked.request_id, LOOKUP_ERRORS), partial(_lookup, cnx, asked))
+    cnx.requests.begin(Request(asked.request_id, LOOKUP_ERRORS), partial(_lookup, cnx, asked))
 
 
 async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic) -> None:
@@ -37,7 +37,7 @@ def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a PARTITIONED_METADATA."""
     asked = with_body(command, "partitionMetadata").partitionMetadata
     request = Request(asked.request_id, PARTITIONS_ERRORS, asked.topic)
-    cnx.requests.start(request, partial(_partitions, cnx, asked))
+    cnx.requests.begin(request, partial(_partitions, cnx, asked))
 
 
 async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata) -> None:

@@ -47,7 +47,7 @@ def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
             raise RemoteProtocolError(error.message) from None
         cnx.requests.refuse(request, error)
         return
-    cnx.requests.start(request, partial(_get_schema, cnx, asked, version), expected_bytes=None)
+    cnx.requests.begin(request, partial(_get_schema, cnx, asked, version), expected_bytes=None)
 
 
 def _version(asked: pb.CommandGetSchema) -> int | None:
@@ -98,7 +98,7 @@ def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
             raise RemoteProtocolError(str(error)) from None
         cnx.requests.refuse(request, RequestError(pb.InvalidTopicName, str(error)))
         return
-    cnx.requests.start(request, partial(_get_or_create, cnx, asked, topic))
+    cnx.requests.begin(request, partial(_get_or_create, cnx, asked, topic))
 
 
 async def _get_or_create(

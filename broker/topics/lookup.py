@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from broker.ownership.ownership import Owner, Ownership
     from broker.stores.store import MetadataStore, NamespaceSnapshot
+    from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.topics.service import TopicService
 
     _Error = Callable[[str], RequestError | UnansweredRequestError]
@@ -31,6 +32,7 @@ class LookupHandler:
         store: The topics.
         ownership: Knows which broker serves a topic, or makes it this one.
         topics: Makes a topic that is missing, where that is allowed.
+        outcomes: Counts lookups.
         pulsar_compatible: Profile pulsar: of a name that is but ``-partition-0``, lookups are
             refused with another code, and partition queries are never answered.
     """
@@ -40,12 +42,14 @@ class LookupHandler:
         store: MetadataStore,
         ownership: Ownership,
         topics: TopicService,
+        outcomes: LookupOutcomes,
         *,
         pulsar_compatible: bool = False,
     ) -> None:
         self._store = store
         self._ownership = ownership
         self._topics = topics
+        self._outcomes = outcomes
         code = pb.ServiceNotReady if pulsar_compatible else pb.InvalidTopicName
         self._nameless_lookup: _Error = partial(RequestError, code)
         self._nameless_partitions: _Error = (
@@ -65,10 +69,8 @@ class LookupHandler:
             raise self._nameless_lookup(nameless)
         await self._namespace_of(topic)
         listener = request.advertised_listener_name.strip()
-        if listener:
-            text = f"the broker do not have {listener} listener"
-            raise RequestError(pb.ServiceNotReady, text)
-        owner = await self._owner(topic, authoritative=request.authoritative)
+        finding = self._owner(topic, listener, authoritative=request.authoritative)
+        owner = await self._outcomes.counted(finding)
         answers = pb.CommandLookupTopicResponse
         return pb.CommandLookupTopicResponse(
             request_id=request.request_id,
@@ -83,7 +85,10 @@ class LookupHandler:
             and _is_loopback(owner.urls.any_service),
         )
 
-    async def _owner(self, topic: TopicName, *, authoritative: bool) -> Owner:
+    async def _owner(self, topic: TopicName, listener: str, *, authoritative: bool) -> Owner:
+        if listener:
+            text = f"the broker do not have {listener} listener"
+            raise RequestError(pb.ServiceNotReady, text)
         try:
             return await self._ownership.acquire(topic, authoritative=authoritative)
         except StoreError as error:

@@ -55,6 +55,11 @@ class ResponseBudget:
         self._max_bytes = 0
         self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
 
+    def release_all(self) -> None:
+        """Give every reservation back: the connection is gone."""
+        for reservation in list(self._sizes):
+            reservation.release()
+
     def give_back(self, reservation: ResponseReservation) -> None:
         """An answer is queued, or will not be made; the reservation's to call."""
         self._change(-self._sizes.pop(reservation))

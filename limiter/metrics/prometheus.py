@@ -23,14 +23,34 @@ from limiter.metrics.instruments import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from limiter.metrics.instruments import BudgetSnapshot, HasStatistics, Instrument
     from limiter.metrics.outcome_counts import OutcomeCounts
+    from limiter.metrics.wait_times import WaitTimes
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
 
 MetricPrefix = Literal["pulsar_broker", "pulsar_proxy"]
+
+
+def wait_summary(
+    name: str,
+    documentation: str,
+    labels: dict[str, str],
+    waits: WaitTimes,
+    quantiles: Sequence[float] = QUANTILES,
+    created_seconds: float | None = None,
+) -> Metric:
+    """Return waits as a summary in milliseconds, and since when they count, if given."""
+    family = Metric(name, documentation, "summary")
+    for quantile, millis in zip(quantiles, waits.quantiles(quantiles), strict=True):
+        family.add_sample(name, {**labels, "quantile": str(quantile)}, millis)
+    family.add_sample(f"{name}_count", labels, waits.count)
+    family.add_sample(f"{name}_sum", labels, waits.sum_millis)
+    if created_seconds is not None:
+        family.add_sample(f"{name}_created", labels, created_seconds)
+    return family
 
 
 class TopicListMetrics(Collector):
@@ -79,15 +99,8 @@ class TopicListMetrics(Collector):
         return gauge
 
     def _wait_summary(self, name: str, documentation: str, budget: BudgetSnapshot) -> Metric:
-        waits = budget.tally.waits
-        labels = {"cluster": self._cluster}
-        family = Metric(name, documentation, "summary")
-        for quantile, millis in zip(QUANTILES, waits.quantiles(QUANTILES), strict=True):
-            family.add_sample(name, {**labels, "quantile": str(quantile)}, millis)
-        family.add_sample(f"{name}_count", labels, waits.count)
-        family.add_sample(f"{name}_sum", labels, waits.sum_millis)
-        family.add_sample(f"{name}_created", labels, self._created_seconds)
-        return family
+        labels, waits = {"cluster": self._cluster}, budget.tally.waits
+        return wait_summary(name, documentation, labels, waits, QUANTILES, self._created_seconds)
 
     def _own_family(self, instrument: Instrument, budgets: tuple[BudgetSnapshot, ...]) -> Metric:
         counts = instrument.kind is InstrumentKind.COUNTER

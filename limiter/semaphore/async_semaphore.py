@@ -287,6 +287,10 @@ class AsyncSemaphore:
         """Return the request that has waited for longest; None when nobody waits."""
         return self._waiting.oldest()
 
+    def waiters(self) -> Iterator[Waiter]:
+        """Yield the requests that wait, the oldest first; a view, not to be kept."""
+        yield from self._waiting.requests
+
     def accounts(self) -> Iterator[Account]:
         """Yield the accounts that hold or wait for something; a view, not to be kept."""
         yield from self._books.accounts

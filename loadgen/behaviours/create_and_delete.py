@@ -52,7 +52,7 @@ class CreateAndDelete(Group):
     async def ready(self, me: LoadClient) -> None:
         """Load the REST client too: its import takes longer than a task may be late."""
         await super().ready(me)
-        import client.admin.pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
+        from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
 
     async def client(self, me: LoadClient) -> None:
         """Create on the beat; what is there when the run ends goes when its time is up."""

@@ -19,7 +19,6 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     complete_target,
-    own_files,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
@@ -27,6 +26,8 @@ from loadgen.documents.faults import fault_of
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
+from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
+from loadgen.documents.service_times import SERVICE_TIMES, ServiceTimes
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
@@ -42,6 +43,7 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
+from loadgen.studies.advise.findings import rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -49,24 +51,26 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_file,
     shapes_of_topics,
 )
+from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import Question, listing_groups
-from loadgen.studies.advise.report import fragment, verdict, write
+from loadgen.studies.advise.report import sure, verdict, write
+from loadgen.studies.advise.sentences import said
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
-from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from loadgen.documents.model import Topics
+    from loadgen.documents.model import Document, Topics
     from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.demo import DemoResult
 
-_MESSAGE_KEY = "maxMessageSize"
+_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", "maxConcurrentLookupRequest"
+_BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
 _NUMBER = re.compile(r"[\d.]{1,20}[kKmM]?")
@@ -92,11 +96,12 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     network: str = "128KiB",
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
-    back_within: str = "60s",
+    back_within: str = "",
     refused: str = "0.1%",
     accounted: str = "512MB",
     profile: Profile = "pulsar",
     no_confirm: bool = False,
+    confirm_at: str = "",
     minutes: float = 5.0,
     out: Path = Path("out/advice"),
     as_json: AsJson = False,
@@ -135,27 +140,31 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         family (NAME=COUNT): Clients of a family; may be repeated. Without it 1,000 java-watch.
         network (SIZE): Bytes of an answer that socket buffers and network hold, outside the
             server's memory: the more, the less memory slow readers cost.
-        back_within (TIME): Goal: all clients recover within this time.
+        back_within (TIME): Goal: all clients recover within this time. Without it 60 s, or 100 s
+            where clients are polite.
         refused (SHARE): Goal: at most this share of requests is refused.
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         no_confirm: Try them in no real storm on this machine.
+        confirm_at (URL): Storm your own cluster instead, pulsar://host:port: its namespaces must
+            be these, and its limits those that you want confirmed.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
     if not minutes > 0:
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     begun, seconds = time.monotonic(), 60 * minutes
-    groups, topics_of_scenario = _asked(target, settings or (), family or ())
-    if admin_url:
-        require_own_cluster(admin_url, confirmed=is_own)
+    asked = _asked(target, settings or (), family or ())
+    groups, topics_of_scenario = listing_groups(asked), asked.topics if target else None
+    for url in filter(None, (admin_url, confirm_at)):
+        require_own_cluster(url, confirmed=is_own)
     broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     question = Question(
         groups,
-        _namespaces(topics, admin_url, namespace or (), topics_of_scenario),
+        namespaces_of(topics, admin_url, namespace or (), topics_of_scenario),
         Goal(
-            parsed("--back-within", back_within, Duration),
+            _back_within(back_within, groups),
             parsed("--refused", refused, Share),
             _megabytes(accounted),
         ),
@@ -163,6 +172,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         Setting(limits_of(broker, pause=pause), proxy),
         int(parsed("--network", network, Bytes)),
         known_keys("broker").check(broker).integer(_MESSAGE_KEY),
+        known_keys("broker").check(broker).integer(_LOOKUPS_KEY),
+        times_of(asked, profile),
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
@@ -173,7 +184,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
             question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
         )
         if not no_confirm and advice.setting is not None:
-            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
+            at = _place(question, confirm_at, admin_url, note)
+            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note, at=at)
     paths = write(advice, out)
     if as_json:
         sys.stdout.write((out / "advice.json").read_text(encoding="utf-8"))
@@ -186,6 +198,27 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         raise LoadgenError(why, ExitCode.THRESHOLDS)
 
 
+def _place(
+    question: Question, confirm_at: str, admin_url: str, note: Callable[[str], None]
+) -> RunOptions:
+    """Return where a real storm takes place; that of a cluster is announced."""
+    if not confirm_at:
+        return RunOptions()
+    figures = {"clients": question.clients, "listed": len(question.listed)}
+    seconds = question.storm_seconds
+    note(said("storms-a-cluster", url=confirm_at, seconds=seconds, **figures))
+    urls = {"broker": admin_url} if admin_url else {}
+    return RunOptions(service_url=confirm_at, admin_urls=urls)
+
+
+def _back_within(text: str, groups: Sequence[Group]) -> float:
+    if text:
+        seconds: float = parsed("--back-within", text, Duration)
+        return seconds
+    latest = latest_polite_seconds(groups)
+    return latest + _BEHIND_POLITE if latest else Goal().back_within_seconds
+
+
 def _megabytes(text: str) -> int:
     found = _MEGABYTES.fullmatch(text.strip())
     if found is None:
@@ -194,13 +227,11 @@ def _megabytes(text: str) -> int:
 
 
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
-    print_sentences([verdict(advice)], [*advice.obstacles, *advice.warnings])
+    print_sentences([verdict(advice)], advice.obstacles)
     if advice.setting is not None:
-        for server in advice.setting.servers:
-            print_sentences([f"\n--- {server}.conf\n{fragment(advice, server)}"])
+        console().print(table_of(("key", "today", "advised", "why"), rows(advice)))
     files = ", ".join(each.name for each in paths[1:])
-    report = f"The report, with each key and one step away from it, is {paths[0]}"
-    print_sentences([f"{report}; beside it are {files}."])
+    print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
@@ -216,30 +247,46 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
         raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
 
 
-def _asked(
-    target: str | None, settings: Sequence[str], families: Sequence[str]
-) -> tuple[tuple[Group, ...], Topics | None]:
-    """Return the clients that are asked about, and the topics of their scenario if there is one."""
-    if target is not None:
-        if families:
-            raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-        document = wanted(target, settings)
-        return listing_groups(document), document.topics
+def _asked(target: str | None, settings: Sequence[str], families: Sequence[str]) -> Document:
+    """Return the scenario whose clients are asked about, or one of the families."""
+    if target is None:
+        return families_document(families or ("java-watch=1000",), settings, "--family")
+    if families:
+        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+    return wanted(target, settings)
+
+
+def families_document(families: Sequence[str], settings: Sequence[str], option: str) -> Document:
+    """Return a document with clients of families, each ``NAME=COUNT``, and settings laid over it.
+
+    Raises:
+        UsageError: They are none; it names the option.
+    """
     groups = []
-    for text in families or ("java-watch=1000",):
+    for text in families:
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
-    text = f"name: advise\nclients: [{', '.join(groups)}]\n"
+    text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:
-        document = parse_document(text, Path("--family"), settings, parse_expectation)
+        return parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
-        raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
-    return listing_groups(document), None
+        raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
 
 
-def _namespaces(
-    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None
+def times_of(document: Document, profile: Profile) -> ServiceTimes:
+    """Return the service times that a document names, or those of a profile."""
+    named = SERVICE_TIMES_KEY in document.servers.model_fields_set
+    return document.servers.service_times if named else SERVICE_TIMES[profile]
+
+
+def namespaces_of(
+    file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None = None
 ) -> tuple[NamespaceShape, ...]:
+    """Return the namespaces of a file, of a cluster, or of a scenario.
+
+    Raises:
+        UsageError: Nobody says whose, or two do.
+    """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
     if admin_url:
@@ -249,7 +296,9 @@ def _namespaces(
     if names:
         raise UsageError("--namespace is of --topics or --admin-url: add one of them")
     if scenario is None:
-        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
+        raise UsageError(
+            "say whose topics: --topics PATH or --admin-url URL; advise takes a scenario, too"
+        )
     return shapes_of_topics(scenario)
 
 
@@ -260,7 +309,8 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
         UsageError: It does not.
     """
     server = read_own_server(role, file)
-    keys = {k: v for k, v in server.keys.items() if k in (*KEYS.values(), _MESSAGE_KEY)}
+    decide = {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
+    keys = {key: value for key, value in server.keys.items() if key in decide}
     server.require(refusals(role, keys))
     return keys
 
@@ -268,14 +318,10 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
 # -- demo -----------------------------------------------------------------------------------------
 
 
-def demo(  # noqa: PLR0913 (each parameter is an option of the command)
+def demo(
     *,
     topics: str = "1M",
-    broker_conf: BrokerConf = None,
-    proxy_conf: ProxyConf = None,
-    namespace: list[str] | None = None,
     namespaces: int | None = None,
-    skip_invalid: bool = False,
     clients: int = 1000,
     read_rate: str = "100kB/s",
     place: Place = "processes",
@@ -288,10 +334,9 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     in Pulsar and with Floodgate, one client requests many lists and reads none.
     Prints tables, writes report.html, demo.svg and summary.json.
 
-    With your own topics or configuration it is a rehearsal of your cluster: the
-    same three storms with your keys, your limits in the second and third. Keys
-    that tie your files to your cluster (addresses, ports, metadata store, TLS,
-    authentication) are ignored and listed.
+    It assumes more than `loadgen rehearse`, which plays your own topics, clients
+    and files: each client lists once, reads slowly, comes through a proxy and
+    never tries again.
 
     Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
 
@@ -300,30 +345,20 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
 
       loadgen demo --topics 50000 --clients 100 --out out/small
 
-      loadgen demo --topics topics.txt --broker-conf broker.conf \
-        --proxy-conf proxy.conf --out out/mine
-
     Options:
-        topics (NUMBER|FILE): Number of topics to make (50000, 1M), or a file of your own: one
-            full name a line, or Parquet.
-        namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
-            the largest.
+        topics (NUMBER): Number of topics to make (50000, 1M).
         namespaces: Namespaces of the made topics; without it one for 10,000 topics.
-        skip_invalid: Skip invalid topics of your file.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
     """
-    found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
-    own = None
-    if broker_conf or proxy_conf or isinstance(found, OwnTopics):
-        own = own_files(broker_conf, proxy_conf)
+    number = _topics_of_demo(topics, namespaces)
     if place == "spark":
         require(SPARK)
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
     run = RunOptions(place=place)
-    options = DemoOptions(found, namespaces, tuple(namespace or ()), clients, rate, out, run, own)
+    options = DemoOptions(number, namespaces, clients, rate, out, run)
     with termination_interrupts():
         result = run_demo(options, say)
     _show_demo(result, out)
@@ -337,8 +372,9 @@ def _show_demo(result: DemoResult, out: Path) -> None:
     with ExitStack() as stack:
         runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
         storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
-        told = [*(each.sentence for each in result.checks), *words]
-        write_page(out / "report.html", comparison_page(runs, "Floodgate demo", told))
+        told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
+        page = comparison_page(runs, "Floodgate demo", told, result)
+        write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
         write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
@@ -359,31 +395,20 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
         console().print(table_of(["", "", *labels_of(runs)], rows))
 
 
-def _topics_of_demo(
-    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
-) -> int | OwnTopics:
-    """Return what ``--topics`` says: so many, or what a file holds.
+def _topics_of_demo(topics: str, namespaces: int | None) -> int:
+    """Return how many ``--topics`` says.
 
     Raises:
-        UsageError: It is neither a number nor a file, or another option does not go with it.
+        UsageError: It says none, or fewer than there are namespaces.
     """
-    if _NUMBER.fullmatch(topics):
-        number = parse_size("--topics", topics)
-        if number < 1 or number % 1:
-            raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
-        if number < (namespaces or 1):
-            raise UsageError(f"--topics {topics}: one a namespace at least")
-        if listed or skip_invalid:
-            option = "--namespace" if listed else "--skip-invalid"
-            raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
-        return int(number)
-    if not Path(topics).exists():
+    if not _NUMBER.fullmatch(topics):
         raise UsageError(
-            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "
-            "with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+            f"--topics {topics[:200]} is no number (50000, 1M); your own topics are for: loadgen "
+            "rehearse --topics FILE"
         )
-    if namespaces is not None:
-        raise UsageError("--namespaces needs a number of topics (--topics 1M), not a file")
-    own = read_own_topics(Path(topics), skip_invalid=skip_invalid)
-    own.chosen(listed)
-    return own
+    number = parse_size("--topics", topics)
+    if number < 1 or number % 1:
+        raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
+    if number < (namespaces or 1):
+        raise UsageError(f"--topics {topics}: one a namespace at least")
+    return int(number)

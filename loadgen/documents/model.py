@@ -18,6 +18,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.service_times import FLOODGATE, StatedTimes
 from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
 from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
 from loadgen.plan.phases import Phases
@@ -34,6 +35,7 @@ MOST_NAMESPACES = 100_000
 MOST_REPEATS = 1_000
 LENGTH_KEY = "subscriptionPatternMaxLength"
 _PULSARS_LENGTH = 50
+_SHOCK_SECONDS = 3.0
 _SEND_NO_PATTERN = ("cpp", "go")
 """Libraries that ask for whole namespaces anyway."""
 _WIDTH = 100
@@ -125,13 +127,14 @@ class Servers(Part):
         broker: Configuration keys of the broker, as in broker.conf.
         proxy: Configuration keys of the proxy; None for no proxy.
         service_times: In virtual time, whose processes the servers stand for: what their work
-            takes. Floodgate's, as over sockets, or a real Pulsar's. Elsewhere it says nothing.
+            takes. Floodgate's, as over sockets, a real Pulsar's, or seconds of your own. Elsewhere
+            it says nothing.
     """
 
     profile: Profile = "floodgate"
     broker: Keys = Field(default_factory=dict)
     proxy: Keys | None = None
-    service_times: Literal["floodgate", "pulsar"] = "floodgate"
+    service_times: StatedTimes = FLOODGATE
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -145,7 +148,8 @@ class Shock(Part):
     Attributes:
         at: When, in seconds since the agreed start.
         kill: A server ends by SIGKILL and stays away.
-        restart: The same, and it is started again.
+        restart: The same, and it is started again ``for`` so long later; without ``for`` at once
+            over sockets, where a process needs its time, and after 3 s in virtual time.
         stop: A server is asked to end, and stays away.
         pause: A server stands still (SIGSTOP) ``for`` so long.
         cut: The ``link`` to the service URL lets nothing through ``for`` so long.
@@ -163,7 +167,7 @@ class Shock(Part):
     slow: Annotated[Speed, Field(gt=0)] | None = None
     set: Keys | None = None
     anew: Name | None = None
-    lasts: Annotated[Duration, Field(alias="for")] = 3.0
+    lasts: Annotated[Duration | None, Field(alias="for")] = None
     _kind: str = PrivateAttr("")
 
     @model_validator(mode="after")
@@ -180,6 +184,11 @@ class Shock(Part):
     def kind(self) -> str:
         """The word that says what happens."""
         return self._kind
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts, if it does."""
+        return _SHOCK_SECONDS if self.lasts is None else self.lasts
 
     @property
     def role(self) -> Role | None:

@@ -13,6 +13,8 @@ from loadgen.documents.faults import Fault, document_error, fault_of, located, m
 from loadgen.documents.merging import merged, with_setting
 from loadgen.documents.model import Document
 from loadgen.documents.server_keys import server_key_faults
+from loadgen.documents.service_times import KEY as SERVICE_TIMES
+from loadgen.documents.service_times import read_service_times
 from loadgen.documents.trace import read_trace
 from loadgen.documents.tree import parse_tree
 from loadgen.errors import UsageError, read_text
@@ -95,6 +97,7 @@ def parse_document(
         tree = with_setting(tree, setting)
     whole = {"name": file.stem, **tree.plain()}
     _read_traces(whole, tree)
+    _read_service_times(whole, tree)
     faults = [*_server_faults(whole), *_expectation_faults(whole, check_expectation)]
     try:
         document = Document.model_validate(whole).written_as(text)
@@ -140,6 +143,15 @@ def _read_traces(whole: dict[str, Any], tree: Written) -> None:
         if is_trace and "file" in arrive and "at" not in arrive:
             place, _ = located(tree, ("clients", number, "arrive", "file"))
             arrive["at"] = read_trace(place.folder / str(arrive.pop("file")))
+
+
+def _read_service_times(whole: dict[str, Any], tree: Written) -> None:
+    """Put times where servers name a file of them, relative to the document that names it."""
+    servers = whole.get("servers")
+    named = servers.get(SERVICE_TIMES) if isinstance(servers, dict) else None
+    if isinstance(servers, dict) and isinstance(named, str) and is_file_name(named):
+        place, _ = located(tree, ("servers", SERVICE_TIMES))
+        servers[SERVICE_TIMES] = read_service_times(place.folder / named)
 
 
 def _mappings(whole: dict[str, Any], key: str) -> list[tuple[int, dict[str, Any]]]:

@@ -141,7 +141,12 @@ def _in_virtual_time(
     write_rows(str(folder), options.name, 0, t0_epoch_seconds, run.rows)
     run.samples.write(str(folder), options.name, run.t0, t0_epoch_seconds)
     shocks = [
-        {"at": each.at, "what": each.words, "ready_seconds": each.at} for each in document.shocks
+        {
+            "at": each.at,
+            "what": each.words,
+            "ready_seconds": each.at + bool(each.restart) * each.seconds,
+        }
+        for each in document.shocks
     ]
     return _told([run.facts], run.servers, run.samples, FLOODGATE_VERSION, shocks)
 

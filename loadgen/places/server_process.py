@@ -231,8 +231,11 @@ class RestartableServer:
         # The kernel ends a server with the thread that started it: that outlives a restart.
         self._threads.submit(self._start).result()
 
-    def restart(self) -> None:
+    def restart(self, away: Callable[[], object] = lambda: None) -> None:
         """Kill it, start it on the same ports, and return once it is ready.
+
+        Args:
+            away: Called between, and returns when it is to be started.
 
         Raises:
             ServerStartError: It did not come up again.
@@ -243,6 +246,7 @@ class RestartableServer:
         }
         with self._one_at_a_time:
             self._end(signal.SIGKILL)
+            away()
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
             self.start()
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -84,10 +85,7 @@ class Shocks:
         told = [each.result() for each in self._performed]
         for shock, found in zip_longest(self._shocks, told):
             if found is None and not interrupted:
-                raise LoadgenError(
-                    f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make "
-                    "it longer, or the shock earlier"
-                )
+                raise LoadgenError(too_early(shock))
         return [each for each in told if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
@@ -96,7 +94,7 @@ class Shocks:
             return None
         begun = time.time()
         if (undo := self._act(shock)) is not None:
-            self._over.wait(shock.lasts)
+            self._over.wait(shock.seconds)
             undo()
         return {
             "at": begun - t0_epoch_seconds,
@@ -116,10 +114,19 @@ class Shocks:
             return relay.mend
         elif servers is not None and shock.role:
             server = servers.by_role[shock.role]
-            getattr(server, shock.kind)()
+            away = shock.lasts if shock.restart else None
+            getattr(server, shock.kind)(*([partial(self._over.wait, away)] if away else []))
             self._watch.restarted(shock.role, server.server.pid)
             return server.go_on if shock.pause else None
         return None  # A group's connections are lost by its tasks themselves.
+
+
+def too_early(shock: Shock) -> str:
+    """Say that a run was over before a shock."""
+    return (
+        f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make it longer, "
+        "or the shock earlier"
+    )
 
 
 def require_own(shocks: Sequence[Shock], admin_url: str) -> None:

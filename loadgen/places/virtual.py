@@ -16,13 +16,14 @@ from limiter.clock import clock_sleep
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
 from loadgen.places.server_process import signals_taken
+from loadgen.places.shocks import too_early
 from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
+from loadgen.results.vocabulary import PROCESSOR_SECONDS
 from loadgen.virtual.links.network import Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
-from loadgen.virtual.servers import service_url, virtual_servers
-from loadgen.virtual.service_times import SERVICE_TIMES
+from loadgen.virtual.servers import VirtualServers, service_url
 from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
 from loadgen.virtual.stopwatches import stopped_watches
 from proto.version import FLOODGATE_VERSION
@@ -30,14 +31,13 @@ from server.errors import ConfigError, StartError
 from server.server_info import INFO_KEYS, server_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
     from limiter.clock import TimerHandle
-    from loadgen.documents.model import Document
+    from loadgen.documents.model import Document, Shock
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
-    from loadgen.virtual.service_times import ServiceTimes
 
 MOST_TOPICS = 20_000_000
 LONGEST_INTERVAL_SECONDS = 4_096 * SAMPLE_SECONDS
@@ -89,8 +89,9 @@ def _of_clients(document: Document) -> Iterator[str]:
 
 def _of_servers(document: Document) -> Iterator[str]:
     for shock in document.shocks:
-        if shock.anew is None:
-            yield f"no server has a shock in virtual time: leave out {shock.words}, or {_REMEDY}"
+        if shock.anew is None and shock.restart is None:
+            said = "servers are only restarted in virtual time, and clients begin anew"
+            yield f"{said}: leave out {shock.words}, or {_REMEDY}"
     topics = document.topics
     if topics.corpus is not None:
         yield "topics.corpus: virtual time makes the topics of its servers; leave it out"
@@ -105,7 +106,6 @@ def run_in_virtual_time(
     document: Document,
     *,
     run: str = "",
-    times: ServiceTimes | None = None,
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None] = lambda look: None,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
@@ -114,7 +114,6 @@ def run_in_virtual_time(
     Args:
         document: Its servers have the keys of an operator's files already, if there are such.
         run: The run's name.
-        times: What the servers' work takes; None is what the document says.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
         may_go_on: Asked now and then; when it says no, the run is cut.
 
@@ -124,7 +123,6 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
-    times = times or SERVICE_TIMES[document.servers.service_times]
     with (
         stopped_watches(),
         servers_silent(),
@@ -133,7 +131,7 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
-            return runner.run(_simulated(document, run, times, on_begun))
+            return runner.run(_simulated(document, run, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
 
@@ -141,7 +139,6 @@ def run_in_virtual_time(
 async def _simulated(
     document: Document,
     run: str,
-    times: ServiceTimes,
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None],
 ) -> VirtualRun:
     loop = asyncio.get_running_loop()
@@ -151,18 +148,21 @@ async def _simulated(
     names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
     url = service_url(document.servers)
     plan = TaskPlan.of(document, names, service_url=url, loopback=False, run=run)
-    async with virtual_servers(document.servers, topics, network, times) as services:
+    async with VirtualServers(document.servers, topics, network) as servers:
         clock, connector = network.clock, VirtualConnector(network)
         task = Task(plan, agreed, connector=connector, time=moments, clock=clock)
-        sampler = _Sampler(services, clock)
+        told = {name: _facts_of(each) for name, each in servers.running.items()}
+        sampler = _Sampler(servers, clock)
         sampler.start()
         totals = task.context.totals
         on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
+        restarts = _Restarts(document.shocks, servers, clock)
+        moments.on_agreed = restarts.begin
         facts, rows = await task.run()
+        await restarts.end()
         # The servers learn that all clients have left: now their books have to balance.
         await clock_sleep(clock, _SETTLE_SECONDS)
         sampler.stop()
-        told = {name: _facts_of(each) for name, each in services.items()}
     for row in rows.requests:
         verify(row)
     # What this process worked is no share of virtual time: no generator can be too slow.
@@ -224,12 +224,52 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+class _Restarts:
+    """Restarts servers, each at its moment of the agreed start.
+
+    Mutable state: those that are waited for, or under way.
+    """
+
+    def __init__(
+        self, shocks: Sequence[Shock], servers: VirtualServers, clock: VirtualClock
+    ) -> None:
+        self._shocks = [each for each in shocks if each.restart]
+        self._servers = servers
+        self._clock = clock
+        self._under_way: list[asyncio.Task[None]] = []
+        self._begun = 0
+
+    def begin(self, t0: float) -> None:
+        """Learn when the run begins, on the servers' clock."""
+        loop = asyncio.get_running_loop()
+        for each in self._shocks:
+            self._under_way.append(loop.create_task(self._restart(each, t0)))
+
+    async def _restart(self, shock: Shock, t0: float) -> None:
+        await clock_sleep(self._clock, t0 + shock.at - self._clock.now())
+        self._begun += 1
+        await self._servers.restart(str(shock.restart), shock.seconds)
+
+    async def end(self) -> None:
+        """Wait until every server is there again.
+
+        Raises:
+            LoadgenError: The run was over before one was restarted.
+        """
+        if self._begun < len(self._shocks):
+            for each in self._under_way:
+                each.cancel()
+            late = max(self._shocks, key=lambda each: each.at)
+            raise LoadgenError(too_early(late))
+        await asyncio.gather(*self._under_way)
+
+
 class _Sampler:
     """Asks the servers' registries four times a second of virtual time, later more seldom."""
 
-    def __init__(self, services: Mapping[str, Any], clock: VirtualClock) -> None:
-        self.samples = Samples(services)
-        self._services = services
+    def __init__(self, servers: VirtualServers, clock: VirtualClock) -> None:
+        self.samples = Samples(servers.running)
+        self._servers = servers
         self._clock = clock
         self._timer: TimerHandle | None = None
         self._interval = SAMPLE_SECONDS
@@ -248,11 +288,13 @@ class _Sampler:
         if self._timer is not None:
             self._timer.cancel()
         self._take()
-        self.samples.seen_at_the_end.update(self._services)
+        self.samples.seen_at_the_end.update(self._servers.running)
 
     def _take(self) -> None:
-        for process, service in self._services.items():
-            self.samples.add(process, self._clock.now(), dict(_told(service.registry)))
+        for process, service in self._servers.running.items():
+            told = dict(_told(service.registry))
+            told[PROCESSOR_SECONDS] = self._servers.processors[process].spent_seconds
+            self.samples.add(process, self._clock.now(), told)
 
 
 def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library

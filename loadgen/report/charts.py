@@ -7,7 +7,9 @@ Colours are CSS classes: one style sheet makes them light, dark and print.
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from loadgen.results.units import Unit, in_words
@@ -19,13 +21,14 @@ Point = tuple[float, float]
 Look = Literal["line", "step", "area", "dots", "rings"]
 
 HEIGHT = 270
+_AROUND, _LATE = 4, 4
 COLOURS = 6
 """Colours of series; further ones begin again, with other dashes."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line, area or cloud of dots; points that are not finite are left out, as gaps.
+    """One line, area or cloud of dots; where a point is not finite there is a gap.
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
@@ -113,6 +116,24 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
         stretch = points[begin : begin + size]
         kept += sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
     return kept
+
+
+def stretches(points: Iterable[Point]) -> list[list[Point]]:
+    """Return the parts of a line between its gaps."""
+    parts = groupby(points, key=lambda point: all(map(math.isfinite, point)))
+    return [list(part) for whole, part in parts if whole]
+
+
+def with_gaps(points: Sequence[Point]) -> list[Point]:
+    """Return points with a gap wherever the next one came late: by four of the steps around it."""
+    steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
+    found = list(points[:1])
+    for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):
+        around = steps[max(0, number - _AROUND) : number + _AROUND + 1]
+        if step > _LATE * statistics.median_low(around):
+            found.append((point[0] - step / 2, math.nan))
+        found.append(point)
+    return found
 
 
 def peak_words(points: Iterable[Point], unit: Unit, noun: str = "") -> str:

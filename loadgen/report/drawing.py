@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from loadgen.report.axes import Axis, linear_axis, logarithmic_axis, percentile_axis
-from loadgen.report.charts import Bars, Chart, Point, Series, thin
+from loadgen.report.charts import Bars, Chart, Point, Series, stretches, thin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,20 +138,27 @@ class _Plot:
 
 
 def _finite(series: Series, *, log: bool) -> Series:
-    """Leave out what has no place, and points that nobody could tell apart."""
-    points = [p for p in series.points if math.isfinite(p[0]) and math.isfinite(p[1])]
+    """Leave out what has no place, but the gaps of a line, and points nobody can tell apart."""
+    parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     between = [each for each in series.between if all(map(math.isfinite, each))]
     if log and not dotted:  # zero has no place on a logarithmic axis
-        points = [p for p in points if p[1] > 0]
-    limit = MOST_DOTS if dotted else MOST_POINTS
-    return replace(
-        series, points=points if series.look == "area" else thin(points, limit), between=between
-    )
+        parts = [[p for p in part if p[1] > 0] for part in parts]
+    if series.look != "area":
+        most = (MOST_DOTS if dotted else MOST_POINTS) / max(1, sum(map(len, parts)))
+        parts = [thin(part, max(2, round(most * len(part)))) for part in parts]
+    gap = [(math.nan, math.nan)] if series.look == "line" else []
+    points = [point for part in parts if part for point in (*gap, *part)][len(gap) :]
+    return replace(series, points=points, between=between)
+
+
+def _placed(chart: Chart) -> list[Point]:
+    """Return the points of all series, without gaps."""
+    return [p for each in chart.series for p in each.points if math.isfinite(p[1])]
 
 
 def _x_axis(chart: Chart) -> Axis:
-    found = [p[0] for each in chart.series for p in each.points]
+    found = [x for x, _ in _placed(chart)]
     found = [*found, *(chart.span or ())] or [0.0, 1.0]
     if chart.x == "percentile":
         return percentile_axis(max(found))
@@ -159,7 +166,7 @@ def _x_axis(chart: Chart) -> Axis:
 
 
 def _y_axis(chart: Chart) -> Axis:
-    found = [p[1] for each in chart.series for p in each.points]
+    found = [y for _, y in _placed(chart)]
     found += [high for each in chart.series for _, _, high in each.between]
     peak = max(found, default=0.0)
     # A limit far above everything would press the lines onto the axis.
@@ -216,22 +223,28 @@ def _series(plot: _Plot, series: Series) -> str:
         ends = [x for x, _ in points[1:]] + [points[-1][0]]
         held = zip(points, ends, strict=True)
         points = [corner for (x, y), end in held for corner in ((x, y), (end, y))]
-    path = " ".join(map(plot.at, points))
     body = ""
     if series.look == "area":
         floor = plot.y_axis.low
         first, last = plot.at((points[0][0], floor)), plot.at((points[-1][0], floor))
-        body = f'<polygon class="fill" points="{first} {path} {last}"/>'
+        body = f'<polygon class="fill" points="{first} {_path(plot, points)} {last}"/>'
     else:
         if series.between:
             low = [plot.at((x, low)) for x, low, _ in series.between]
             high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
             body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
-        body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
-        many = max(len(series.points), len(series.between))
-        if many <= _FEW and (series.between or many == 1):
-            body += _dots(map(plot.place, series.points), "dots")
+        parts = stretches(points)
+        for part in parts:
+            body += f'<polyline class="line"{_dash(series)} points="{_path(plot, part)}"/>'
+        # A band's points tell what was measured; of a point alone there is no line.
+        few = series.between and max(len(points), len(series.between)) <= _FEW
+        dotted = [point for part in parts if few or len(part) == 1 for point in part]
+        body += _dots(map(plot.place, dotted), "dots") if dotted else ""
     return f'<g class="{series.colour}">{body}</g>'
+
+
+def _path(plot: _Plot, points: Iterable[Point]) -> str:
+    return " ".join(map(plot.at, points))
 
 
 def _dash(series: Series) -> str:

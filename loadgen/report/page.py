@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loadgen.errors import LoadgenError
 from loadgen.report.drawing import sheet
@@ -17,9 +17,9 @@ from loadgen.report.html import folded, table
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import labels_of, title_of
 from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
-from loadgen.results.files import made_by
+from loadgen.results.files import made_by, survival
 from loadgen.results.verdict import verdict_of
-from loadgen.units import format_bytes
+from loadgen.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,25 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Finding, Verdict
 
 PAGE_NAME = "index.html"
+_SIGNS = {True: ("good", "✓"), False: ("bad", "✗")}
 LARGEST_PAGE_BYTES = 4_000_000
 _TEMPLATE = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
+
+
+class Judgement(Protocol):
+    """What a headline says: the verdict on a run, or that of a demo."""
+
+    @property
+    def fine(self) -> bool:
+        """True if nothing failed."""
+
+    @property
+    def word(self) -> str:
+        """It, in a few words."""
+
+    @property
+    def count(self) -> str:
+        """How many checks failed."""
 
 
 def write_page(path: Path, page: str) -> None:
@@ -52,16 +69,21 @@ def run_page(run: Results, title: str | None = None) -> str:
     verdict = verdict_of(run)
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
-        _verdict(verdict),
+        *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
+        _checks(verdict),
+        _expectations(verdict),
         *sections([run]),
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
     ]
-    return _page(title or title_of(run), body)
+    return _page(title or title_of(run), body, verdict)
 
 
 def comparison_page(
-    runs: Sequence[Results], title: str | None = None, notes: Sequence[str] = ()
+    runs: Sequence[Results],
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    judged: Judgement | None = None,
 ) -> str:
     """Return a page of runs side by side: figures in columns, the same charts overlaid.
 
@@ -69,6 +91,7 @@ def comparison_page(
         runs: At least two, opened each for itself.
         title: Its heading.
         notes: Sentences at its top: what a comparison found.
+        judged: What is said of all runs together, where something is.
     """
     labels = labels_of(runs)
     body = [f"<p>{escape(note)}</p>" for note in notes]
@@ -76,17 +99,23 @@ def comparison_page(
         verdict = verdict_of(run)
         called = ", ".join(dict.fromkeys((label, title_of(run))))
         words = f"{called}: {verdict.word}, {verdict.count}"
-        body.append(folded(words, _findings(verdict), opened=not verdict.fine))
+        body.append(folded(words, _findings(_worst_first(verdict)), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
     body += sections(runs)
     for run, label in zip(runs, labels, strict=True):
         body.append(folded(f"What produced it: {label}", origin(run)))
-    return _page(title or " beside ".join(labels[:3]), body)
+    return _page(title or " beside ".join(labels[:3]), body, judged)
 
 
-def _page(title: str, body: Sequence[str]) -> str:
-    style = sheet("report.css") + sheet("chart.css")
-    return _TEMPLATE.substitute(title=escape(title), style=style, body="\n".join(body))
+def _page(title: str, body: Sequence[str], judged: Judgement | None) -> str:
+    """Return a page, whose headline is the verdict where there is one."""
+    style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
+    if judged is not None:
+        words = escape(f"{judged.word[0].upper()}{judged.word[1:]}: {judged.count}")
+        css, mark = _SIGNS[judged.fine]
+        headline = f'<p class="what">{escape(title)}</p><h1 class="{css}">{mark} {words}</h1>'
+    told = {"title": escape(title), "headline": headline, "style": style}
+    return _TEMPLATE.substitute(told, body="\n".join(body))
 
 
 def _lead(run: Results) -> str:
@@ -102,36 +131,39 @@ def _lead(run: Results) -> str:
     return f"{told} {', '.join(filter(None, facts))}.".strip()
 
 
-def _verdict(verdict: Verdict) -> str:
-    words = f"{verdict.word[0].upper()}{verdict.word[1:]}: {verdict.count}"
-    return (
-        f'<section><p class="verdict">{_sign(verdict)} {escape(words)}</p>'
-        f"{_findings(verdict)}{_expectations(verdict)}</section>"
-    )
+def _checks(verdict: Verdict) -> str:
+    """Render the findings: those that failed stand apart from those that hold."""
+    failed = [each for each in _worst_first(verdict) if not each.fine]
+    held = [each for each in verdict.findings if each.fine]
+    apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
+    words = f"What holds: {plural(len(held), 'check')}"
+    rest = folded(words, _findings(held), opened=not failed) if held else ""
+    return apart * bool(failed) + rest
 
 
-def _sign(found: Finding | Verdict) -> str:
-    css, sign = ("good", "✓") if found.fine else ("bad", "✗")
-    return f'<span class="sign {css}">{sign}</span>'
+def _worst_first(verdict: Verdict) -> list[Finding]:
+    return sorted(verdict.findings, key=lambda each: -each.level.rank)
 
 
-def _findings(verdict: Verdict) -> str:
-    """Render all findings, the worst first."""
+def _findings(findings: Sequence[Finding]) -> str:
     items = []
-    for each in sorted(verdict.findings, key=lambda each: -each.level.rank):
+    for each in findings:
+        css, mark = _SIGNS[each.fine]
         told = each.sentence.startswith(each.source)
         source = "" if told else f" <small>{escape(each.source)}</small>"
-        items.append(f"<li>{_sign(each)}{escape(each.sentence)}{source}</li>")
+        sign = f'<span class="sign {css}">{mark}</span>'
+        items.append(f"<li>{sign}{escape(each.sentence)}{source}</li>")
     return f'<ul class="findings">{"".join(items)}</ul>'
 
 
 def _expectations(verdict: Verdict) -> str:
+    """Render what was expected beside what was found, the missed first."""
     rows = [
         {
             "expectation": each.expectation.text,
             "holds": each.holds,
             "found": "-" if each.value is None else each.found,
         }
-        for each in verdict.judged
+        for each in sorted(verdict.judged, key=lambda each: each.holds)
     ]
-    return f"<h2>Expectations</h2>{table(rows)}" if rows else ""
+    return section("Expectations", table(rows)) if rows else ""

@@ -70,8 +70,7 @@ WITH told AS (
   WINDOW w AS (PARTITION BY figure, process ORDER BY seconds)
 )
 SELECT figure AS chart, process AS line, seconds AS x,
-  CASE WHEN figure <> 'cpu.seconds' THEN value WHEN value >= before THEN (value - before) / passed
-    ELSE value / passed END AS y
+  CASE WHEN figure <> 'cpu.seconds' THEN value ELSE {rise} / passed END AS y
 FROM stepped WHERE figure <> 'cpu.seconds' OR passed > 0 ORDER BY chart, line, x
 
 -- name: over-idle

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
 from loadgen.report.axes import round_step
-from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words
+from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words, with_gaps
 from loadgen.results.questions import read_questions
 from loadgen.results.units import Unit, in_words
 from loadgen.results.vocabulary import MEASURED, limit_of
@@ -206,7 +206,10 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the memory and other figures of servers over time, with their limits."""
+    """Draw the memory and other figures of servers over time, with their limits.
+
+    While a server did not answer nothing is known of it: no line stands there.
+    """
     told = _lines(runs, "servers")
     told |= _lines(runs, "over-idle") if len(runs) > 1 else {}
     shown = {
@@ -216,7 +219,10 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
     }
     for figure, (title, unit, noun) in shown.items():
         lines = told.get(figure, [])
-        series = [each.series("line", peak_words(each.points, unit, noun)) for each in lines]
+        series = [
+            each.series("line", peak_words(each.points, unit, noun), points=with_gaps(each.points))
+            for each in lines
+        ]
         limits = {y for each in told.get(limit_of(figure), []) for _, y in each.points if y > 0}
         if any(y for each in lines for _, y in each.points) or (lines and figure == "over-idle"):
             yield _over_time(

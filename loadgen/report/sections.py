@@ -5,6 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from loadgen.alerts.rules import SHIPPED_RULES, alerts_of
+from loadgen.alerts.seen import seen_by_scrapes
+from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
 from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
@@ -23,11 +26,16 @@ if TYPE_CHECKING:
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
 _FIGURES = ("requests", "answered", *SELDOM, "p50", "p90", "p99", "p999", "max")
-_COMPARED = ("resident", "heap.used", "direct.used", "unread")
+_COMPARED = (
+    *("resident", "heap.used", "direct.used", "unread"),
+    *("jvm.heap.used", "jvm.direct.used"),
+)
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
 bytes, as in Pulsar's own configuration."""
+_SCRAPED = """Of a scrape each 5 s, and the rules of deploy/alerts.yml, in seconds since the start.
+The servers are taken to have been quiet before, and to go on as they were at the end."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
@@ -75,7 +83,21 @@ def sections(runs: Sequence[Results]) -> list[str]:
             body += "".join(_asked(runs[0], name) for name in tables)
         if body:
             found.append(section(heading, body, hint))
+    if len(runs) == 1 and (body := _prometheus(runs[0])):
+        found.append(section("What Prometheus shows", body, _SCRAPED))
     return found
+
+
+def _prometheus(run: Results) -> str:
+    """Render what scrapes see of servers, and the shipped alerts; nothing where nobody looked."""
+    seen = [*seen_rows(seen_by_scrapes(run))]
+    if not seen or not SHIPPED_RULES.exists():
+        return ""
+    alerts = alerts_of(run)
+    told = table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
+    if alerts.found:
+        told += table([dict(zip(ALERT_HEADS, row, strict=True)) for row in alert_rows(alerts)])
+    return told + "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:

@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from loadgen.errors import LoadgenError
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
-from loadgen.results.summary import summary_of
+from loadgen.results.summary import jvm_of, summary_of
+from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import verdict_of
 from loadgen.units import plural
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Finding, Verdict
 
 _NOT_XML = re.compile("[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SERVER_FIGURES = ("heap.used", "direct.used", "resident", "unread", "cpu.seconds")
+_SERVER_FIGURES = (
+    *("heap.used", "direct.used", "jvm.heap.used", "jvm.direct.used"),
+    *("resident", "unread", "cpu.seconds"),
+)
 _MOST_ROWS = 40
 
 
@@ -123,9 +127,10 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     lines = [
         f"# {_sign(verdict)} {title}: {verdict.word}",
         "",
-        f"{made_by(results)}. Exit code {int(verdict.exit_code)}.",
+        f"{made_by(results)}. Exit code of `loadgen run`: {int(verdict.exit_code)}.",
         "",
-        f"## Checks: {verdict.count}",
+        *(f"{plain(line)}\n" for line in (survival(results),) if line),
+        f"## {verdict.count[0].upper()}{verdict.count[1:]}",
         "",
         *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),
         "",
@@ -146,6 +151,22 @@ def made_by(results: Results) -> str:
     more = f" ({early:,} more in the warm-up)" if early else ""
     made = f"{plural(clients, 'client')} made {plural(count, 'request')}"
     return f"{made}{more} in {results.ended:,.1f} s"
+
+
+def survival(results: Results) -> str:
+    """Say what was answered beside what it took of each JVM; empty: none was watched.
+
+    A broker that refuses nobody and runs out of memory has not passed.
+    """
+    memories, total = jvm_of(results), next(iter(results.query("all")), None)
+    if not memories or total is None:
+        return ""
+    answered = in_words(Unit.SHARE, total["answered"] / total["requests"])
+    of_each = (
+        f"the {name}'s JVM had {', '.join(each.words for each in memories if each.process == name)}"
+        for name in dict.fromkeys(each.process for each in memories)
+    )
+    return f"{answered} of the requests were answered, and meanwhile {'; '.join(of_each)}."
 
 
 def _sign(found: Finding | Verdict) -> str:

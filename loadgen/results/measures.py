@@ -8,6 +8,7 @@ from typing import get_args
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.rows import Outcome
 from loadgen.results.units import Unit
+from loadgen.results.vocabulary import limit_of
 
 ALL_REQUESTS, CLIENTS, SERVERS = "requests", "clients", ("broker", "proxy")
 OPERATIONS = tuple(
@@ -95,6 +96,10 @@ OF_SERVERS = (
     Measure("resident.max", Unit.BYTES, _told("resident", "r.max")),
     Measure("resident.rise", Unit.BYTES, _told("resident", "r.max - r.first")),
     Measure("unread.max", Unit.BYTES, _told("unread", "r.max")),
+    *(
+        Measure(f"{used}.max", Unit.BYTES, _told(used, "r.max"), limit_of(used))
+        for used in ("jvm.heap.used", "jvm.direct.used")
+    ),
     Measure("again.seconds", Unit.SECONDS, ""),
     Measure("cpu.seconds", Unit.SECONDS, _told("cpu.seconds", "r.rise")),
 )

@@ -210,7 +210,8 @@ GROUP BY w.group, w.namespace ORDER BY w.group, w.namespace
 
 -- name: servers
 -- Each figure of each server: the first, the last, the most, and how much a counter rose, which
--- began again from 0 where it fell; the most is its own mark, which no sample misses, if it has one.
+-- began again from 0 where it fell by 1 % or more (less is noise); the most is its own mark, which
+-- no sample misses, if it has one.
 WITH marks AS (
   SELECT process, max(value) AS high, CASE WHEN figure IN ('heap.high', 'direct.high')
       THEN replace(figure, '.high', '.used') ELSE replace(figure, '.high', '') END AS figure
@@ -222,8 +223,7 @@ WITH marks AS (
 )
 SELECT s.process, s.figure, min_by(value, seconds) AS first, max_by(value, seconds) AS last,
   greatest(max(value), coalesce(max(high), max(value))) AS max,
-  sum(CASE WHEN before IS NULL THEN 0E0 WHEN value >= before THEN value - before ELSE value END)
-    AS rise, max(seconds) AS last_seconds
+  sum({rise}) AS rise, max(seconds) AS last_seconds
 FROM stepped s LEFT JOIN marks m ON m.process = s.process AND m.figure = s.figure
 GROUP BY s.process, s.figure ORDER BY s.process, s.figure
 

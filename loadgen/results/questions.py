@@ -22,6 +22,10 @@ _PARTS = {
     "by-tenant": "split_part(r.namespace, '/', 1)",
     "by-second": "CAST(floor(r.due) AS BIGINT)",
 }
+_RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
+    ELSE greatest(value - before, 0E0) END"""
+"""How much a counter rose since ``before``. A sum of floats, or two readers of one process, lets it
+fall by next to nothing: that is no counter that began again."""
 _SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
 PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
@@ -45,7 +49,7 @@ def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_questions(path: Path) -> dict[str, Query]:
     """Read a file of questions, each behind its name and its title as comments."""
-    _, *parts = _SECTION.split(path.read_text(encoding="utf-8"))
+    _, *parts = _SECTION.split(path.read_text(encoding="utf-8").replace("{rise}", _RISE))
     titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
     asked = map(Query, titles, map(str.strip, parts[2::3]))
     return dict(zip(parts[::3], asked, strict=True))

@@ -103,8 +103,13 @@ class Verdict:
     @property
     def count(self) -> str:
         """How many findings are not fine, in words."""
-        bad, of = sum(not each.fine for each in self.findings), len(self.findings)
-        return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {of} hold"
+        return failures([each.fine for each in self.findings])
+
+
+def failures(fine: Sequence[bool]) -> str:
+    """Say how many checks failed."""
+    bad, of = fine.count(False), len(fine)
+    return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {plural(of, 'check')} hold"
 
 
 def verdict_of(results: Results) -> Verdict:

@@ -22,6 +22,7 @@ _LIMITER = {
         ("timeout_total", "timeouts"),
     )
 }
+PROCESSOR_SECONDS = "floodgate_simulated_processor_seconds_total"
 FIGURES = {
     **_LIMITER,
     'floodgate_topic_list_memory_high_water_bytes{type="heap"}': "heap.high",
@@ -31,10 +32,13 @@ FIGURES = {
     "pulsar_active_connections": "connections",
     "pulsar_proxy_active_connections": "connections",
     'jvm_memory_bytes_used{area="heap"}': "jvm.heap.used",
+    'jvm_memory_bytes_max{area="heap"}': "jvm.heap.limit",
     "jvm_memory_direct_bytes_used": "jvm.direct.used",
+    "jvm_memory_direct_bytes_max": "jvm.direct.limit",
     "process_resident_memory_bytes": "resident",
     "process_resident_memory_high_water_bytes": "resident.high",
     "process_cpu_seconds_total": "cpu.seconds",
+    PROCESSOR_SECONDS: "cpu.seconds",
     "process_open_fds": "descriptors",
     "process_max_fds": "descriptors.limit",
 }

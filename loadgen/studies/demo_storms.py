@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from loadgen.behaviours.discover import Discover
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
-from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.limits import limits_of
-from loadgen.studies.advise.namespaces import shapes_of_sizes, shapes_of_topics
+from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.dry_run import LIMIT_KEYS
-from loadgen.topics.reading import OwnTopics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from loadgen.documents.model import Document, Servers
-    from loadgen.places.operator_files import OwnServer
     from loadgen.places.options import Place
     from loadgen.studies.advise.question import NamespaceShape
 
@@ -31,7 +28,6 @@ CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
 """The first are refused after 25 s; so long until they have asked again, and wait once more."""
 RUN_DIRECTORIES = "runs"
-_PULSARS_LIMIT = "100"
 _FAILED_NONE, _ANSWERED_ALL = "requests.failed.rate == 0%", "requests.answered.rate == 100%"
 _BROKER_GROWS = "broker.resident.rise <= 64MiB"
 
@@ -64,28 +60,19 @@ class DemoOptions:
     """The options of the demo.
 
     Attributes:
-        topics: How many are made, or an operator's own.
-        namespaces: Of those that are made; None: one for ten thousand topics.
-        listed: An operator's namespaces that clients list; none: the largest.
+        topics: How many are made.
+        namespaces: None: one for ten thousand topics.
         clients: Connections, each of which asks once.
         read_rate: Bytes a second that each client reads; 0 is unlimited.
         run: How storms run: where, in how many tasks, on which Spark.
-        own: An operator's servers; None: the demo's own.
     """
 
-    topics: int | OwnTopics = 1_000_000
+    topics: int = 1_000_000
     namespaces: int | None = None
-    listed: tuple[str, ...] = ()
     clients: int = 1000
     read_rate: float = 100_000.0
     out: Path = Path("out/demo")
     run: RunOptions = field(default_factory=RunOptions)
-    own: ServerFiles | None = None
-
-    @property
-    def rehearsal(self) -> bool:
-        """True if something of it is an operator's."""
-        return self.own is not None or not isinstance(self.topics, int)
 
     @property
     def virtual(self) -> bool:
@@ -99,7 +86,6 @@ class Storm:
 
     topics: Topics
     shapes: tuple[NamespaceShape, ...]
-    chosen: tuple[int, ...] | None = None
 
     @property
     def answer_bytes(self) -> int:
@@ -109,11 +95,6 @@ class Storm:
 
 def storm_of(options: DemoOptions) -> Storm:
     """Return the storm that options ask for."""
-    if isinstance(options.topics, OwnTopics):
-        own = options.topics
-        names, chosen = sorted(own.namespaces), own.chosen(options.listed)
-        places = tuple(names.index(name) for name in chosen)
-        return Storm(Topics(corpus=str(own.path)), shapes_of_sizes(chosen), places)
     namespaces = options.namespaces or max(1, math.ceil(options.topics / TOPICS_PER_NAMESPACE))
     each = options.topics // namespaces
     topics = Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
@@ -121,13 +102,10 @@ def storm_of(options: DemoOptions) -> Storm:
 
 
 def demo_runs(options: DemoOptions, storm: Storm) -> Iterator[tuple[DemoRun, Document, RunOptions]]:
-    """Yield each run with its document, and how it runs; a rehearsal has storms alone."""
+    """Yield each run with its document, and how it runs."""
     how = replace(options.run, out=options.out / RUN_DIRECTORIES)
     for run in STORMS:
-        files = files_of(run, options.own)
-        yield run, storm_document(run, storm, options), replace(how, files=files)
-    if options.rehearsal:
-        return
+        yield run, storm_document(run, storm, options), how
     # In a plain process whatever drives the storms.
     place: Place = "virtual" if options.virtual else "processes"
     how = replace(how, spark=None, master=None, place=place, tasks=1)
@@ -148,19 +126,15 @@ def storm_document(run: DemoRun, storm: Storm, options: DemoOptions) -> Document
         f"clients.all.read.rate={options.read_rate or 'null'}",
         f"clients.all.timeout={timeout}",
         f"phases.measure={timeout}",
-        *(["servers.proxy=null"] if options.own and options.own.proxy.file is None else []),
     ]
     document = read_document("storm", settings, parse_expectation)
-    clients = document.clients if storm.chosen is None else tuple(_on_each(document, storm.chosen))
-    servers = files_of(run, options.own).over(document.servers)
-    expect = tuple(_expected(run, servers, options))
-    more = {"topics": storm.topics, "clients": clients, "expect": expect}
-    return document.model_copy(update=more)
+    expect = tuple(_expected(run, document.servers, options))
+    return document.model_copy(update={"topics": storm.topics, "expect": expect})
 
 
 def _expected(run: DemoRun, servers: Servers, options: DemoOptions) -> Iterator[str]:
-    """Yield what is expected of a storm; of a rehearsal, that its figures can be relied on."""
-    judged = run.profile == "floodgate" and not options.rehearsal
+    """Yield what is expected of a storm."""
+    judged = run.profile == "floodgate"
     yield _ANSWERED_ALL if judged else _FAILED_NONE
     for role, keys in (("broker", servers.broker), ("proxy", servers.proxy)):
         limits = limits_of(keys or dict.fromkeys(LIMIT_KEYS, "0"))
@@ -170,33 +144,6 @@ def _expected(run: DemoRun, servers: Servers, options: DemoOptions) -> Iterator[
     # In virtual time no process has a memory of its own.
     if judged and not options.virtual:
         yield _BROKER_GROWS
-
-
-def _on_each(document: Document, chosen: Sequence[int]) -> Iterator[object]:
-    """Yield a group for each of some namespaces; they share the clients."""
-    (group,) = document.clients
-    each, more = divmod(group.count, len(chosen))
-    for number, place in enumerate(chosen):
-        count, name = each + (number < more), f"all-{number}" if len(chosen) > 1 else group.name
-        if count:
-            where = {"namespaces": (place, place + 1), "count": count, "name": name}
-            yield group.model_copy(update=where)
-
-
-def files_of(run: DemoRun, own: ServerFiles | None) -> ServerFiles:
-    """Return an operator's files as a run has them: with their limits, or without any."""
-
-    def keyed(server: OwnServer) -> OwnServer:
-        limits = {key: server.keys.get(key, _PULSARS_LIMIT) for key in LIMIT_KEYS}
-        others = {
-            k: v for k, v in server.keys.items() if k not in (*LIMIT_KEYS, "floodgateProfile")
-        }
-        # In a run without limits the document says so.
-        return replace(server, keys={**others, **(limits if run.limit_mb else {})})
-
-    if own is None:
-        return ServerFiles()
-    return ServerFiles(keyed(own.broker), keyed(own.proxy))
 
 
 def stuck_document(run: DemoRun) -> Document:

@@ -207,7 +207,7 @@ class TopicLoader:
 
         async def create() -> None:
             for number, topic in numbered:
-                await self._prepare(topic.name.namespace)
+                await self.prepare(topic.name.namespace)
                 created = await self._create(f"topic {topic.name}", self._create_topic, topic)
                 self.existing += not created
                 self.names += max(topic.partitions, 1)
@@ -223,7 +223,7 @@ class TopicLoader:
         else:
             await topics.create(topic.name, topic.properties)
 
-    async def _prepare(self, namespace: NamespaceName) -> None:
+    async def prepare(self, namespace: NamespaceName) -> None:
         """Create a namespace, and its tenant, unless that was done."""
         tenant = namespace.tenant
         async with self._preparing:

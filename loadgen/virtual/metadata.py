@@ -7,6 +7,7 @@ sorts, hashes and copies all of them for each answer) is the processor's.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from proto.names import NamespaceName
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
+    from broker.topic_lists.block import Totals
     from broker.topic_lists.listing import TopicListing
+    from broker.watches.registry import Watch
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
     from proto.names import TopicName
@@ -27,24 +30,53 @@ _EVERYTHING = ".*"
 
 def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
-    if processor.times.list_wait:
+    times = processor.times
+    if times.match_name:
+        _let_patterns_cost(broker, loop, processor)
+    if times.list_wait or times.list_name:
         _let_store_wait(broker, loop, processor)
-        _let_patterns_cost(broker, processor)
+    if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
 
-def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
+def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     # The one that listings and watches share.
-    pattern_filter = broker.watches._context.pattern_filter
-    at_once = pattern_filter.filter
+    pattern_filter, watches = broker.watches._context.pattern_filter, broker.watches
+    at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
+    times = processor.times
+    free_at = [0.0] * times.match_threads
+
+    async def match(pattern: str, names: Totals) -> None:
+        if pattern.rpartition("://")[2] == _EVERYTHING:
+            return
+        cost = times.match_name * names.joined_bytes / 100
+        # The thread that is free first.
+        free_at[0] = max(free_at[0], processor.done_at) + cost
+        processor.spent_seconds += cost
+        done: asyncio.Future[None] = loop.create_future()
+        loop.after(free_at[0], processor.serve, _end, done)
+        free_at.sort()
+        await done
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
-        if pattern.rpartition("://")[2] != _EVERYTHING:
-            processor.charge(processor.times.match_name * listing.totals.count)
+        await match(pattern, listing.totals)
         return kept
 
+    async def set_found(watch: Watch) -> None:
+        await find_set(watch)
+        # Watches of one pattern share a set here; a real Pulsar matches all names for each of them.
+        matches = watches._profile.lists_for_each_request
+        if matches and (found := await store(watch.namespace.namespace)) is not None:
+            await match(watch.pattern, found.persistent.totals)
+
     pattern_filter.filter = matched  # type: ignore[method-assign]
+    watches._find_set = set_found  # type: ignore[method-assign]
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None:
@@ -62,11 +94,12 @@ def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None
 def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     store, times = broker.store, processor.times
     at_once = store.snapshot
+    # A lookup lists nothing: a real broker answers one in 0.1 ms, however many topics there are.
+    broker.lookup_handler._store = copy(store)
 
     def listed(waiter: asyncio.Future[None], names: int) -> None:
         processor.charge(times.list_name * names)
-        if not waiter.done():
-            waiter.set_result(None)
+        _end(waiter)
 
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)

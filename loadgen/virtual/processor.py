@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.service_times import ServiceTimes
 
 
 class Processor:
@@ -24,13 +24,15 @@ class Processor:
     Attributes:
         times: What its work takes.
         busy_until: When what was charged so far is done.
+        spent_seconds: All that was charged.
     """
 
-    __slots__ = ("_armed", "_loop", "_waiting", "busy_until", "times")
+    __slots__ = ("_armed", "_loop", "_waiting", "busy_until", "spent_seconds", "times")
 
     def __init__(self, loop: VirtualLoop, times: ServiceTimes) -> None:
         self.times = times
         self.busy_until = 0.0
+        self.spent_seconds = 0.0
         self._loop = loop
         self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._armed = False
@@ -38,6 +40,7 @@ class Processor:
     def charge(self, seconds: float) -> None:
         """Let work take its time; what is sent from now on leaves when it is done."""
         self.busy_until = self.done_at + seconds
+        self.spent_seconds += seconds
 
     @property
     def done_at(self) -> float:

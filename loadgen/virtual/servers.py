@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Self
 
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
+from limiter.clock import clock_sleep
 from loadgen.documents.model import Servers
 from loadgen.topics.plan import plan_namespaces
 from loadgen.topics.rows import namespace_rows
@@ -21,11 +22,10 @@ from server.errors import ConfigError
 from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
-    from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
 _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}
@@ -43,33 +43,65 @@ _KEYS = {
 _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
-@asynccontextmanager
-async def virtual_servers(
-    wanted: Servers, topics: TopicPlan | None, network: Network, times: ServiceTimes
-) -> AsyncIterator[dict[str, Any]]:
-    """Run a document's servers for a block; hand out broker, and proxy if there is one, by name.
+class VirtualServers:
+    """A document's servers for a block. Mutable state: they, others after a restart.
 
     Args:
         wanted: They.
         topics: Those of the broker; None for none.
         network: Where they listen.
-        times: What their work takes.
+
+    Attributes:
+        running: Broker, and proxy if there is one, by name; one that is away is not there.
+        processors: What each of them runs on.
     """
-    loop, clock = network.loop, network.clock
-    async with AsyncExitStack() as exits:
-        processor = Processor(loop, times)
+
+    def __init__(self, wanted: Servers, topics: TopicPlan | None, network: Network) -> None:
+        self.running: dict[str, Any] = {}
+        self.processors: dict[str, Processor] = {}
+        self._wanted = wanted
+        self._topics = topics
+        self._network = network
+
+    async def __aenter__(self) -> Self:
+        try:
+            for role in self._wanted.roles:
+                await self._start(role)
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with AsyncExitStack() as exits:  # The proxy ends first.
+            for service in self.running.values():
+                exits.push_async_exit(service)
+
+    async def restart(self, role: str, away_seconds: float) -> None:
+        """Let a server's process end at once, as by SIGKILL, and start anew some time later."""
+        service = self.running.pop(role)
+        for cnx in list(service.connections):
+            cnx.abort()
+        await service.__aexit__(None)
+        await clock_sleep(self._network.clock, away_seconds)
+        await self._start(role)
+
+    async def _start(self, role: str) -> None:
+        network, loop = self._network, self._network.loop
+        processor, config = Processor(loop, self._wanted.service_times), _config(role, self._wanted)
         listen = network.listening(processor)
-        broker = BrokerService(_config("broker", wanted), NO_IMPORTS, clock, listen)
-        services: dict[str, Any] = {"broker": await exits.enter_async_context(broker)}
-        if topics is not None:
-            await fill(broker, topics, loop.look)
-        take_time(broker, loop, processor)
-        if wanted.proxy is not None:
-            network.dialing = Processor(loop, times)
-            listen = network.listening(network.dialing)
-            proxy = ProxyService(_config("proxy", wanted), clock, listen)
-            services["proxy"] = await exits.enter_async_context(proxy)
-        yield services
+        service: BrokerService | ProxyService
+        if role == "broker":
+            service = BrokerService(config, NO_IMPORTS, network.clock, listen)
+        else:
+            network.dialing = processor
+            service = ProxyService(config, network.clock, listen)
+        await service.__aenter__()
+        self.running[role], self.processors[role] = service, processor
+        if isinstance(service, BrokerService):
+            if self._topics is not None:
+                await fill(service, self._topics, loop.look)
+            take_time(service, loop, processor)
 
 
 def service_url(servers: Servers) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -11,6 +12,8 @@ from loadgen.engine.context import RunTime
 from loadgen.virtual.loop import EPOCH_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadgen.engine.connection import LoadConnection
     from loadgen.virtual.links.network import Network
 
@@ -18,13 +21,21 @@ LEAD_SECONDS = 0.5
 """Seconds between the last connection and T0, as between real tasks."""
 
 
+@dataclass(slots=True)
 class VirtualRunTime(RunTime):
-    """Time relative to T0, which is agreed at once: there is but one task."""
+    """Time relative to T0, which is agreed at once: there is but one task.
+
+    Attributes:
+        on_agreed: Told the clock's reading at the agreed start.
+    """
+
+    on_agreed: Callable[[float], object] = lambda t0: None
 
     def agree(self, t0_epoch_seconds: float) -> None:
         """Begin soon."""
         del t0_epoch_seconds
         self.t0 = self.monotonic() + LEAD_SECONDS
+        self.on_agreed(self.t0)
 
 
 def agreed(_: float) -> float:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
+    from limiter.flow.response_budget import ResponseReservation
     from server.connection.request_errors import ErrorForm
     from server.connection.served_connection import ServedConnection
     from server.connection.unanswered_requests import UnansweredRequests
@@ -83,6 +84,9 @@ class PermittedRequests:
                 answers in the making, until the permit is released; None if nobody knows.
         """
         reservation = self._cnx.responses.reserve(expected_bytes)
+        return self._permitted(request, reservation)
+
+    def _permitted(self, request: Request, reservation: ResponseReservation) -> LookupPermit | None:
         permit = self._rules.lookups.try_acquire(self._cnx, reservation)
         if permit is None:
             self.refuse(request, request.form.no_permit)
@@ -100,6 +104,25 @@ class PermittedRequests:
     def run(self, request: Request, permit: LookupPermit, work: Work) -> None:
         """Run a request that has its permit in a task of its own."""
         self.tasks.start(request.request_id, partial(self._run, request, permit, work))
+
+    def begin(self, request: Request, work: Work, expected_bytes: int | None = 0) -> None:
+        """Run a request in a task of its own, with a permit only once it begins.
+
+        One that waits for nothing has its answer and gives the permit back before the next one
+        begins, as at a real broker: so a burst that came in one read is refused nothing, unless
+        others hold all permits while they wait.
+        """
+        if self._rules.lookups.full:
+            self.refuse(request, request.form.no_permit)
+            return
+        reservation = self._cnx.responses.reserve(expected_bytes)
+        begun = partial(self._begun, request, reservation, work)
+        self.tasks.start(request.request_id, begun)
+
+    async def _begun(self, request: Request, reservation: ResponseReservation, work: Work) -> None:
+        permit = self._permitted(request, reservation)
+        if permit is not None:
+            await self._run(request, permit, work)
 
     async def _run(self, request: Request, permit: LookupPermit, work: Work) -> None:
         with permit:
@@ -121,3 +144,4 @@ class PermittedRequests:
     def _lost(self, cnx: ServedConnection) -> None:
         self._rules.lookups.cancel_owner(cnx)
         self.tasks.cancel_all()
+        cnx.responses.release_all()

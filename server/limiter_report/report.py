@@ -14,16 +14,19 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.permits.holder_lines import HolderCount
 from limiter.permits.ledger import names_of
 from proto.transport.connection import Connection
+from server.limiter_report.waiting import waiting_by_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from limiter.clock import Clock
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
+    from limiter.metrics.outcome_counts import OutcomeCounts
     from limiter.permits.holder_lines import HolderLine
     from limiter.permits.ledger import Ledger, LedgerEntry, LedgerStatistics
-    from limiter.permits.permit import SemaphoreStatistics
+    from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
     from limiter.semaphore.async_semaphore import AsyncSemaphore
+    from server.limiter_report.waiting import NamespaceWaiters
 
 ACCOUNTS_A_TURN = 250
 """Accounts that are counted before others may run: well below a millisecond."""
@@ -55,6 +58,8 @@ class BudgetReport:
         recent: Its last events, the newest first.
         holders: Who holds most, the largest first.
         holders_total: How many lines there are in all.
+        waiting: Who waits, by namespace; that which waits for longest is first.
+        outcomes: How requests ended, since the start.
     """
 
     statistics: SemaphoreStatistics
@@ -65,6 +70,8 @@ class BudgetReport:
     recent: tuple[LedgerEntry, ...]
     holders: tuple[HolderLine, ...]
     holders_total: int
+    waiting: Sequence[NamespaceWaiters]
+    outcomes: Mapping[AcquireOutcome, int]
 
 
 class StoredMessages(NamedTuple):
@@ -93,12 +100,14 @@ class LimiterReporter:
         limiter: AsyncDualMemoryLimiter,
         ledgers: Mapping[LimitType, Ledger],
         clock: Clock,
+        tally: OutcomeCounts,
         messages: Callable[[], StoredMessages] | None = None,
     ) -> None:
         self.messages = messages
         self._limiter = limiter
         self._ledgers = ledgers
         self._clock = clock
+        self._tally = tally
 
     async def report(self, holders: int, recent: int) -> dict[LimitType, BudgetReport]:
         """Return both budgets, each with so many holders and ledger events at most."""
@@ -108,6 +117,7 @@ class LimiterReporter:
         semaphore, ledger = self._limiter.semaphore(limit_type), self._ledgers.get(limit_type)
         statistics, oldest_waiter = semaphore.statistics(), self._oldest_waiter(semaphore)
         ledger_statistics = None if ledger is None else ledger.statistics()
+        outcomes = dict(self._tally.of(limit_type).outcomes)
         events = () if ledger is None else tuple(ledger.recent(recent))
         count = HolderCount(holders, ledger)
         await _count_all(count, semaphore)
@@ -120,6 +130,8 @@ class LimiterReporter:
             recent=events,
             holders=count.lines(),
             holders_total=count.total,
+            waiting=await waiting_by_namespace(semaphore, self._clock),
+            outcomes=outcomes,
         )
 
     def _oldest_waiter(self, semaphore: AsyncSemaphore) -> OldestWaiter | None:

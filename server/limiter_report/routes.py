@@ -1,7 +1,8 @@
 """``GET /admin/v2/floodgate/limiter``: the limiter's figures and the holders of memory.
 
-``limit`` is how many holders of each budget are listed (100), ``recent`` how many events of the
-ledger (none), and ``format=table`` is for people.
+``limit`` is how many holders of each budget are listed, and how many namespaces that wait (100),
+``recent`` how many events of the ledger (none), and ``format=table`` is for people.
+``GET /admin/v2/floodgate/limiter/history`` has ten minutes up to now, a list for each figure.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from limiter.memory.dual_limiter import LimitType
 from limiter.permits.ledger import RECENT_EVENTS
 from server.http import RestError
+from server.limiter_report.history import EACH_SECONDS, KEPT
 from server.limiter_report.report import MAX_NAME_LENGTH, owner_name
 from server.limiter_report.table import limiter_table
 
@@ -19,21 +22,33 @@ if TYPE_CHECKING:
     from limiter.permits.holder_lines import HolderLine
     from limiter.permits.ledger import EventTotal, LedgerEntry
     from limiter.permits.permit import SemaphoreStatistics
+    from server.limiter_report.history import LimiterHistory
     from server.limiter_report.report import (
         BudgetReport,
         LimiterReporter,
         OldestWaiter,
         StoredMessages,
     )
+    from server.limiter_report.waiting import NamespaceWaiters
 
 LIMITER_PATH = "/admin/v2/floodgate/limiter"
+HISTORY_PATH = f"{LIMITER_PATH}/history"
 DEFAULT_HOLDERS = 100
 MAX_HOLDERS = 500
 FORMATS = ("json", "table")
+_HISTORY = {
+    "heldBytes": "held_bytes",
+    "waiting": "waiting",
+    "oldestSeconds": "oldest_seconds",
+    "refused": "refused",
+    "timedOut": "timed_out",
+}
 
 
-def limiter_routes(reporter: LimiterReporter) -> list[web.AbstractRouteDef]:
-    """Return the route of one server."""
+def limiter_routes(
+    reporter: LimiterReporter, history: LimiterHistory
+) -> list[web.AbstractRouteDef]:
+    """Return the routes of one server."""
 
     async def limiter(request: web.Request) -> web.Response:
         holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)
@@ -45,12 +60,17 @@ def limiter_routes(reporter: LimiterReporter) -> list[web.AbstractRouteDef]:
         messages = None if reporter.messages is None else reporter.messages()
         if form == "table":
             return web.Response(text=limiter_table(budgets, messages))
-        shown: dict[str, object] = {one.value: _budget(report) for one, report in budgets.items()}
+        shown: dict[str, object] = {
+            one.value: _budget(report, holders) for one, report in budgets.items()
+        }
         if messages is not None:
             shown["messages"] = _messages(messages)
         return web.json_response(shown)
 
-    return [web.get(LIMITER_PATH, limiter)]
+    async def last_minutes(_: web.Request) -> web.Response:
+        return web.json_response(_history(history))
+
+    return [web.get(LIMITER_PATH, limiter), web.get(HISTORY_PATH, last_minutes)]
 
 
 def _number(request: web.Request, name: str, default: int, most: int) -> int:
@@ -62,13 +82,16 @@ def _number(request: web.Request, name: str, default: int, most: int) -> int:
     return int(text)
 
 
-def _budget(report: BudgetReport) -> dict[str, object]:
+def _budget(report: BudgetReport, most: int) -> dict[str, object]:
     return {
         **_figures(report.statistics),
         "timeoutSeconds": report.timeout_seconds,
         "policy": report.policy,
         "oldestWaiter": None if report.oldest_waiter is None else _waiter(report.oldest_waiter),
+        "outcomes": {outcome.name.lower(): n for outcome, n in report.outcomes.items()},
         "ledger": _ledger(report),
+        "waitingNamespaces": len(report.waiting),
+        "waiting": [_waiting(line) for line in report.waiting[:most]],
         "holdersTotal": report.holders_total,
         "holders": [_holder(line) for line in report.holders],
     }
@@ -145,6 +168,28 @@ def _holder(line: HolderLine) -> dict[str, object]:
         "waitingBytes": line.lacking,
         "oldestPermitSeconds": None if line.age_seconds is None else _seconds(line.age_seconds),
     }
+
+
+def _waiting(line: NamespaceWaiters) -> dict[str, object]:
+    return {
+        "namespace": line.namespace[:MAX_NAME_LENGTH],
+        "requests": line.requests,
+        "lackingBytes": line.lacking_bytes,
+        "oldestSeconds": _seconds(line.oldest_seconds),
+    }
+
+
+def _history(history: LimiterHistory) -> dict[str, object]:
+    moments = [*history.moments, history.now()]
+    budgets = {
+        one.value: {
+            name: [getattr(moment.budgets[one], field) for moment in moments]
+            for name, field in _HISTORY.items()
+        }
+        for one in LimitType
+    }
+    at = [moment.at_ms for moment in moments]
+    return {"eachSeconds": EACH_SECONDS, "kept": KEPT, "atMs": at, **budgets}
 
 
 def _seconds(seconds: float) -> float:

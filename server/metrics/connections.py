@@ -17,10 +17,16 @@ def gauge(name: str, documentation: str, labels: Mapping[str, str], value: float
     return family
 
 
-def counter(name: str, documentation: str, labels: Mapping[str, str], value: float) -> Metric:
-    """Make a counter of one sample, ``<name>_total``."""
+def counter(
+    name: str,
+    documentation: str,
+    labels: Mapping[str, str],
+    value: float,
+    created: float | None = None,
+) -> Metric:
+    """Make a counter of one sample, ``<name>_total``, and since when it counts, if given."""
     family = CounterMetricFamily(name, documentation, labels=list(labels))
-    family.add_metric(list(labels.values()), value)
+    family.add_metric(list(labels.values()), value, created=created)
     return family
 
 

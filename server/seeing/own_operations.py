@@ -8,7 +8,13 @@ from limiter.permits.ledger import RECENT_EVENTS
 from server.faults.fault import Fault
 from server.faults.routes import FAULTS_PATH
 from server.http import JSON_TYPE
-from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
+from server.limiter_report.routes import (
+    DEFAULT_HOLDERS,
+    FORMATS,
+    HISTORY_PATH,
+    LIMITER_PATH,
+    MAX_HOLDERS,
+)
 from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
 from server.seeing.openapi import OPENAPI_PATH, SCHEMA_REFERENCES, Operation, Parameter
 from server.seeing.page import PAGE_PATH
@@ -54,12 +60,13 @@ OWN_OPERATIONS = (
         "Return the limiter's figures and the holders of memory.",
         _TAG,
         query=(
-            Parameter("limit", "Holders of each budget", _LIMIT),
+            Parameter("limit", "Holders of each budget, and namespaces that wait", _LIMIT),
             Parameter("recent", "Events of the ledger", _RECENT),
             Parameter("format", "The form", {"type": "string", "enum": list(FORMATS)}),
         ),
         refused=(412,),
     ),
+    Operation("GET", HISTORY_PATH, "Return the limiter's last ten minutes.", _TAG),
     Operation("GET", CONNECTIONS_PATH, "Return the connections, and how each stands.", _TAG),
     *(
         Operation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import io
+import json
 import os
 import re
 import shlex
@@ -26,6 +27,7 @@ import pytest
 from client.admin.commands.command_line import main as admin_main
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.reading import shipped
+from loadgen.studies.advise.limits import KEYS as ADVISED
 from tests.e2e.test_golden_dialogues import DIALOGUES
 from tests.e2e.test_golden_messaging_rest import NAMES
 from tests.e2e.test_golden_replay import CASES as EXCHANGES
@@ -76,6 +78,7 @@ BEHAVIOURS = get_args(get_args(AnyGroup)[0])
 
 # How many words behind a program say what it does.
 VERBS = {"loadgen": 1, "client.admin": 2}
+GROUPS = ("scenarios", "spark")  # verbs of loadgen that have verbs of their own
 
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12"}
 SMALL_VALUES = {
@@ -150,8 +153,8 @@ def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
         name = SCRIPTS[program].partition(":")[0].removesuffix(".__main__")
     else:
         return None
-    verbs = 0
-    while verbs < VERBS.get(name, 0) and len(rest) > verbs and not rest[verbs].startswith("-"):
+    verbs, most = 0, VERBS.get(name, 0) + (rest[:1] != [] and rest[0] in GROUPS)
+    while verbs < most and len(rest) > verbs and not rest[verbs].startswith("-"):
         verbs += 1
     return [name, *rest[:verbs]], rest[verbs:]
 
@@ -181,6 +184,18 @@ def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
         f"{len(shipped())} ready-made scenarios of {len(BEHAVIOURS)} behaviours",
     ):
         assert claim in text
+
+
+def test_the_pages_say_which_keys_a_real_broker_lets_change_at_run_time() -> None:
+    # Given
+    recorded = json.loads((GOLDEN / "broker-keys.json").read_text(encoding="utf-8"))
+    dynamic = {each["key"] for each in recorded if each.get("dynamic")}
+    page = (REPOSITORY / "docs" / "admin.md").read_text(encoding="utf-8")
+    # Then
+    assert f"lets {len(dynamic)} of its {len(recorded)} keys change at run time" in page
+    assert not dynamic & {*ADVISED.values(), "maxMessageSize", "keepAliveIntervalSeconds"}
+    assert "maxConcurrentLookupRequest" in dynamic
+    assert "answers 412 to who changes them at run time" in PAGES[0].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)

@@ -110,7 +110,7 @@ PROOFS = {
         "tests.proof.faults.beside_clients",
     ),
     "advice_holds": Proof(
-        "Advised limits meet their goal on a real broker, one step less does not",
+        "Advised limits hold on a real broker, and what today's do is predicted",
         "tests.proof.advice.advice_holds",
     ),
     "recorded_overload": Proof(

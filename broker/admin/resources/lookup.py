@@ -21,6 +21,7 @@ from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
+    from broker.ownership.ownership import Owner
     from proto.names import TopicName
 
 _LISTENER_HEADER = "X-Pulsar-ListenerName"
@@ -43,12 +44,11 @@ class LookupAdmin:
     async def lookup(self, request: web.Request) -> web.Response:
         """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
-        _check_listener(request)
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         if await self._context.store.policies(topic.namespace) is None:
             raise no_namespace()
-        owner = await owner_of(self._context, topic, authoritative=is_authoritative(request))
+        owner = await self._context.lookups.counted(self._owner(request, topic))
         if not owner.decided:
             raise redirect_to(owner, request)
         urls = owner.urls
@@ -62,6 +62,10 @@ class LookupAdmin:
         # Old clients in C++ fail without the last, which is always empty.
         found = {name: url for name, url in named.items() if url}
         return json_response({**found, "brokerUrlSsl": ""})
+
+    async def _owner(self, request: web.Request, topic: TopicName) -> Owner:
+        _check_listener(request)
+        return await owner_of(self._context, topic, authoritative=is_authoritative(request))
 
     def _topic(self, request: web.Request) -> TopicName:
         try:

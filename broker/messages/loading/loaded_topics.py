@@ -21,6 +21,7 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, To
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
+from limiter.metrics.wait_times import WaitTimes
 from proto.names import TopicName, namespace_of
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
@@ -79,7 +80,7 @@ class LoadedTopics:
     Attributes:
         clock: The time.
         opened_at: Since when it counts, in ms since 1970.
-        loads: Topics that were loaded.
+        load_times: How long that took, of topics that were loaded.
         pending_loads: Those that are being loaded, or wait for their turn.
         failed_loads: Loads that failed.
         made: Topics that were made without a client, and are not loaded yet.
@@ -108,7 +109,7 @@ class LoadedTopics:
         self._loading: set[TopicName] = set()
         # Namespaces and partitioned topics of which no topic is loaded, and how often each is.
         self._shut: Counter[str] = Counter()
-        self.loads = 0
+        self.load_times = WaitTimes(parts.clock)
         self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
         self.failed_loads = 0
@@ -174,14 +175,17 @@ class LoadedTopics:
     async def _counted_load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         self.pending_loads += 1
         self._loading.add(name)
+        began = self.clock.now()
         try:
-            return await self._load(name, broken, create=create)
+            topic = await self._load(name, broken, create=create)
         except BaseException:
             self.failed_loads += 1
             raise
         finally:
             self.pending_loads -= 1
             self._loading.discard(name)
+        self.load_times.record(self.clock.now() - began)
+        return topic
 
     async def _load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         if broken is not None:
@@ -202,7 +206,6 @@ class LoadedTopics:
                 raise fenced()
             self.made.loaded(name)
             self._topics.add(topic)
-            self.loads += 1
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:

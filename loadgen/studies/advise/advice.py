@@ -1,5 +1,8 @@
 """The advice: obstacles first, then a search in virtual time, then real storms that confirm it.
 
+Limits are advised that stay away from the growth stall and bear growth, more clients and slow
+servers; the edge where they only just pass is shown, and never advised.
+
 Each try and each storm is one run of the same document.
 """
 
@@ -7,39 +10,39 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadgen.documents.model import Topics
 from loadgen.documents.reading import parse_document
 from loadgen.errors import UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
-from loadgen.studies.advise.bounds import derived, guess, least_limits, widest
-from loadgen.studies.advise.findings import findings
+from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
-from loadgen.studies.advise.limits import Setting, memory_knobs
+from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
+from loadgen.studies.advise.margins import directions, strains
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import document_text
-from loadgen.studies.advise.search import OutOfTimeError, Tries
+from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.studies.advise.findings import KeyFinding
     from loadgen.studies.advise.question import Question
+    from loadgen.studies.advise.search import Storm
     from loadgen.studies.points import Experiment
-
-    Storm = Callable[[Setting], Outcome]
 
 MOST_CLIENTS = 20_000
 """Sockets of a storm that fits one machine beside its servers."""
 _STORMS, _NAMED = 3, 3
+HERE = RunOptions()
+MOST_ROOM = 2.5
+"""Slow servers may need so many times the memory of the edge; what needs more is told."""
 _AROUND_SECONDS = 15.0
 """For topics, servers and connections before a storm, and its report behind it."""
 
@@ -60,25 +63,32 @@ class Advice:
     Attributes:
         setting: The advised one; None: nothing helps.
         outcome: What came of it in virtual time.
-        obstacles: Why nothing helps.
         today: What comes of the operator's present limits; None: not tried.
+        edge: The smallest limits found that just meet the goal as asked; None: not looked for.
+        breaks: What would break the advised limits, and what comes of them then.
+        bears: Strains that were tried and borne.
+        obstacles: Why nothing helps.
         tries: Storms in virtual time, and ``seconds`` that they took.
-        complete: False if time ran out before the limits were at their smallest.
+        complete: False if time ran out before every strain was tried.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
+        stormed: The address of the cluster that had them; empty: servers of this machine.
     """
 
     question: Question
     setting: Setting | None = None
     outcome: Outcome | None = None
-    findings: tuple[KeyFinding, ...] = ()
-    obstacles: tuple[str, ...] = ()
     today: Outcome | None = None
+    edge: Setting | None = None
+    breaks: tuple[tuple[str, Outcome], ...] = ()
+    bears: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
     tries: int = 0
     seconds: float = 0.0
     complete: bool = True
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
+    stormed: str = ""
 
     @property
     def met(self) -> bool:
@@ -87,9 +97,8 @@ class Advice:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Where the switch of PIP-434 stops a broker that has these limits, or today's."""
-        limits = (self.setting or self.question.today).broker
-        return tuple(switch_warnings(self.question, limits))
+        """Where the switch of PIP-434 stops a broker that has it on today."""
+        return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
 
 
 # -- storms ---------------------------------------------------------------------------------------
@@ -105,8 +114,12 @@ def run_storm(
         KeyboardInterrupt: There was a Ctrl-C.
     """
     text = document_text(question, setting)
+    document = parse_document(text)
+    if options.service_url:  # There its namespaces are, under their own names.
+        topics = Topics(of=tuple(each.name for each in question.listed))
+        document = document.model_copy(update={"topics": topics})
     try:
-        directory = run(parse_document(text), replace(options, written=text))
+        directory = run(document, replace(options, written=text))
     except CutError:
         raise OutOfTimeError from None
     if read_run(directory).get("interrupted"):
@@ -114,14 +127,14 @@ def run_storm(
     return outcome_of(question.goal, directory)
 
 
-def virtual_storms(question: Question, seconds: float, run: Experiment = experiment) -> Storm:
+def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
     """Return what runs the storm of a setting in virtual time.
 
     A storm that is under way after so many seconds from now is cut: ``OutOfTimeError``.
     """
     until = time.perf_counter() + seconds
 
-    def storm(setting: Setting) -> Outcome:
+    def storm(question: Question, setting: Setting) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
             may_go_on = lambda: time.perf_counter() < until  # noqa: E731
             options = RunOptions(out=Path(folder), place="virtual", may_go_on=may_go_on)
@@ -138,12 +151,12 @@ def advise(
     storm: Storm | None = None,
     on_try: Callable[[int, Outcome], None] = lambda _number, _outcome: None,
 ) -> Advice:
-    """Search limits that meet the goal.
+    """Search limits that meet the goal with room for what may be different on the day.
 
     Args:
         question: What is asked.
-        storm: Returns what comes of a setting; None: storms in virtual time, in the time that
-            the question has.
+        storm: Returns what comes of a setting under a question; None: storms in virtual time, in
+            the time that the question has.
         on_try: Told of each storm.
 
     Raises:
@@ -153,27 +166,78 @@ def advise(
     found = Advice(question, obstacles=obstacles(question))
     if found.obstacles:
         return found
-    storm = storm or virtual_storms(question, question.seconds)
-    tries = Tries(storm, question.goal, on_try, partial(derived, question))
-    most, least = widest(question), least_limits(question.largest)
+    tries = Tries(storm or virtual_storms(question.seconds), question.goal, on_try)
     try:
-        missed = tries.misses(most)
+        found = replace(found, today=tries.outcome(question, question.today))
+        most = _most(question, tries)
     except OutOfTimeError:
-        raise UsageError(said("no-time-at-all", question=question)) from None
-    if missed:
-        found = replace(found, obstacles=(_widest_misses(tries, most),))
+        if not tries.done:
+            raise UsageError(said("no-time-at-all", question=question)) from None
+        found, most = replace(found, obstacles=(said("no-time-for-more"),)), None
+    if most is None:
+        why = found.obstacles or (_widest_misses(question, tries),)
+        found = replace(found, obstacles=why)
     else:
-        setting, _, complete = tries.search(guess(question), most, least)
-        with suppress(OutOfTimeError):
-            found = replace(found, today=tries.outcome(question.today))
-        around = findings(tries, setting, question)
-        outcome = tries.outcome(setting)
-        found = replace(found, setting=setting, outcome=outcome, findings=around, complete=complete)
+        found = _search(found, tries, most)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
-def _widest_misses(tries: Tries, widest: Setting) -> str:
-    limits, outcome = widest.of(widest.servers[0]), tries.outcome(widest)
+def _most(question: Question, tries: Tries) -> Setting | None:
+    """Return the split of all memory that may be accounted which meets the goal, if one does."""
+    for setting in splits(question):
+        if not tries.misses(question, setting):
+            return setting
+    return None
+
+
+def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
+    """Return the advice with limits that bear all strains, as far as there is time to try them."""
+    question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
+    setting, tried = start(question), strains(question)
+    found = replace(found, setting=setting)
+    try:
+        if _may_be_kept(question) and all(tries.bears(e, question.today, most) for e in tried[:2]):
+            setting = _switched(larger_of(setting, question.today), question)
+            found = replace(found, setting=setting)
+        setting = tries.climb(setting, most, tried[:3])
+        edge = tries.edge(tried[:2], setting, least_setting(question), most)
+        # Slow servers are a reason for more memory, but not for any amount.
+        roomy = scaled(edge, MOST_ROOM, setting)
+        setting = tries.climb(setting, capped(roomy, most), tried)
+        outcome = tries.outcome(question, setting)
+        found = replace(found, setting=setting, outcome=outcome, edge=edge)
+        for strain in tried[1:]:
+            if tries.misses(strain.question, setting):
+                breaks.append((strain.name, tries.outcome(strain.question, setting)))
+            else:
+                borne.append(strain.name)
+        for harder in directions(question).values():
+            broken = next((e for e in harder if tries.misses(e.question, setting)), None)
+            if broken is not None:
+                breaks.append((broken.name, tries.outcome(broken.question, setting)))
+            else:
+                borne.append(harder[-1].name)
+    except OutOfTimeError:
+        found = replace(found, complete=False)
+    return replace(found, breaks=tuple(breaks), bears=tuple(borne))
+
+
+def _switched(setting: Setting, question: Question) -> Setting:
+    """Return a setting with the switch of PIP-434 as its profile can bear it."""
+    pause = question.profile == "floodgate"
+    return replace(setting, broker=replace(setting.broker, pause=pause))
+
+
+def _may_be_kept(question: Question) -> bool:
+    """Say if the limits in force bound memory, by no more than may be accounted."""
+    today, budget = question.today, question.goal.accounted_mb
+    limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
+    return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
+
+
+def _widest_misses(question: Question, tries: Tries) -> str:
+    widest = splits(question)[0]
+    limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
     told = tries.goal.told(outcome) + (f" ({'; '.join(reasons)})" if reasons else "")
     return said("widest-misses", goal=tries.goal, limits=limits, told=told)
@@ -188,10 +252,12 @@ def confirm(
     seconds: float,
     note: Callable[[str], None] = lambda text: None,
     run: Experiment = experiment,
+    at: RunOptions = HERE,
 ) -> Advice:
     """Run the advised limits over sockets; where they miss the goal, those one step above.
 
-    The servers are Floodgate's own, in the profile that was asked for; nothing is scaled.
+    The servers are Floodgate's own, in the profile that was asked for, or a cluster with limits of
+    its own, which has one storm; nothing is scaled.
 
     Args:
         advice: Its setting is run.
@@ -199,6 +265,7 @@ def confirm(
         seconds: How long all of it may take.
         note: Told of what is going on.
         run: Runs a document.
+        at: The addresses of a cluster, if it is to be stormed.
 
     Raises:
         LoadgenError: The servers did not start, or the storm could not be run.
@@ -214,21 +281,14 @@ def confirm(
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
         note(name.replace("-", " "))
-        options = RunOptions(out=out, name=name, place="processes", say=note)
+        options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
-        if storms[-1].met:
+        if storms[-1].met or at.service_url:
             break
-        for knob in memory_knobs(setting):
-            setting = knob.moved(setting, 1)
+        setting = scaled(setting, STEP, setting)
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)
-    setting = storms[-1].setting
-    advice = replace(advice, confirmations=tuple(storms))
-    if setting == advice.setting:
-        return advice
-    # Its neighbours are tried again.
-    storm = virtual_storms(question, until - time.perf_counter(), run)
-    looked = findings(Tries(storm, question.goal), setting, question)
-    return replace(advice, setting=setting, findings=looked)
+    setting, where = storms[-1].setting, at.service_url
+    return replace(advice, confirmations=tuple(storms), setting=setting, stormed=where)

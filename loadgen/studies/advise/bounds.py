@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES
 from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.margins import GROWTH, MORE_CLIENTS, larger, more_clients
 from loadgen.studies.advise.question import WATCHING, reading_seconds
 from loadgen.units import MB_BYTES
 
@@ -23,8 +26,11 @@ SERVED_PER_SECOND = 50.0
 SHORTEST_WAIT_MILLIS = 1_000
 _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
-_HEAP_PART = 4
-"""A quarter of what may be accounted is heap, at first."""
+
+
+def least_limits(shape: NamespaceShape) -> Least:
+    """Return the limits below which a namespace is never listed."""
+    return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
 
 
 class Least(NamedTuple):
@@ -34,48 +40,45 @@ class Least(NamedTuple):
     direct_mb: int
 
 
-def least_limits(shape: NamespaceShape) -> Least:
-    """Return the limits below which a namespace is never listed."""
-    return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
+def safe_limits(question: Question) -> Least:
+    """Return the limits, in MB, out of reach of the growth stall, whatever the broker's speed.
 
-
-def derived(question: Question, setting: Setting) -> Setting:
-    """Return a setting with the timeouts and queues that follow from its limits."""
-    reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
-    total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
-    # The proxy is where requests wait: it holds them while the broker answers, and what it lets
-    # through is less than the broker takes.
-    shares = {"broker": 1.0} if setting.proxy is None else {"proxy": 2 / 3, "broker": 1 / 3}
-    queue = needed_queue(question.clients)
-    for server in setting.servers:
-        limits, seconds = setting.of(server), shares[server] * total
-        # Floodgate's profile holds no heap while direct memory is waited for.
-        flow = question.profile == "floodgate"
-        direct = seconds * 2 / 3 if flow else _direct_wait_seconds(question, limits, seconds)
-        limits = replace(
-            limits,
-            heap_timeout_millis=_millis(seconds - direct),
-            direct_timeout_millis=_millis(direct),
-            heap_queue=queue,
-            direct_queue=queue,
-        )
-        setting = replace(setting, **{server: limits})
-    return setting
-
-
-def _direct_wait_seconds(question: Question, limits: Limits, seconds: float) -> float:
-    """Return how long to wait for direct memory, of so many seconds for heap and it together.
-
-    Only requests that hold heap wait for it, so twice their turns is plenty; the rest of the time
-    is for the queue before the heap.
+    A request for a namespace whose size nobody knows holds a first guess, and waits for the rest
+    behind all others. Where the guesses of all that can be under way fill the heap, none of them
+    ever grows (``hold-and-wait`` shows it). So all of these fit, and the largest list beside them;
+    of direct memory two of the largest answers, or one holds up all others.
     """
-    mean = question.mean
-    holders = limits.heap_mb * MB_BYTES // max(1, mean.charged_bytes)
-    places = max(1, limits.direct_mb * MB_BYTES // max(1, mean.answer_bytes))
-    turns = math.ceil((min(holders, question.clients) + 1) / places)
-    held = question.held_seconds(question.usual.read, mean.answer_bytes)
-    wanted = _MARGIN_SECONDS + 2 * turns * (held + 1 / SERVED_PER_SECOND)
-    return min(max(wanted, seconds / 4), seconds / 2)
+    harder = larger(more_clients(question, MORE_CLIENTS), GROWTH)
+    under_way = min(harder.clients, question.lookups)
+    first = min(FIRST_ESTIMATE_BYTES, harder.largest.charged_bytes)
+    heap_bytes = under_way * first + harder.largest.charged_bytes
+    return Least(_megabytes(heap_bytes), _megabytes(2 * harder.largest.answer_bytes))
+
+
+def start(question: Question) -> Setting:
+    """Return the limits that a search begins with: safe ones, and what readers pin."""
+    safe, budget = safe_limits(question), question.goal.accounted_mb
+    heap_mb = min(safe.heap_mb, budget - 1)
+    direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
+    found = _setting(question, heap_mb, direct_mb)
+    if question.proxy:  # The broker's reader is the proxy, which is fast.
+        found = replace(found, broker=replace(found.broker, direct_mb=max(1, safe.direct_mb)))
+    return found
+
+
+def splits(question: Question) -> list[Setting]:
+    """Return all memory that the goal allows, split between heap and direct in several ways."""
+    budget, least = question.goal.accounted_mb, least_limits(question.largest)
+    shares = (budget // part for part in (4, 2, 8)), (3 * budget // 4,)
+    heaps = dict.fromkeys(
+        min(max(heap_mb, least.heap_mb), budget - least.direct_mb) for heap_mb in chain(*shares)
+    )
+    return [_setting(question, heap_mb, budget - heap_mb) for heap_mb in heaps]
+
+
+def least_setting(question: Question) -> Setting:
+    """Return the limits below which the largest namespace is never listed, on each server."""
+    return _setting(question, *least_limits(question.largest))
 
 
 def needed_queue(clients: int) -> int:
@@ -83,14 +86,13 @@ def needed_queue(clients: int) -> int:
     return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
 
-def guess(question: Question) -> Setting:
-    """Return limits near those that are needed, at least the least and within the budget.
+def _pinned_mb(question: Question) -> int:
+    """Return the direct memory that readers hold: what they take times how long.
 
     All start together, so their places are free again together: whole rounds of readers pass within
     the goal's time, what servers need for themselves apart. Those that never read stay.
     """
-    goal, answer = question.goal, question.mean.answer_bytes
-    least, direct = least_limits(question.largest), 0
+    goal, answer, direct = question.goal, question.mean.answer_bytes, 0
     # A watch is answered with a list, too.
     lists = {g.name: g.count * (2 if g.family in WATCHING else 1) for g in question.groups}
     served = sum(lists.values()) * answer / MB_BYTES / SERVED_PER_SECOND
@@ -102,27 +104,35 @@ def guess(question: Question) -> Setting:
             reading = reading_seconds(group.read, answer) - held
             rounds = max(1.0, (goal.back_within_seconds - served - reading) // held)
             direct += math.ceil(lists[group.name] / rounds) * answer
-    direct_mb = min(max(_megabytes(direct), least.direct_mb), goal.accounted_mb - least.heap_mb)
-    heap_mb = max(least.heap_mb, _megabytes(question.first_estimates_bytes))
-    found = _setting(question, min(heap_mb, goal.accounted_mb - 1), direct_mb)
-    if question.proxy:  # the broker's reader, which is fast
-        found = replace(found, broker=replace(found.broker, direct_mb=max(1, least.direct_mb)))
-    return derived(question, found)
-
-
-def widest(question: Question) -> Setting:
-    """Return the largest limits that the goal allows: most of it where answers wait for readers."""
-    budget, least = question.goal.accounted_mb, least_limits(question.largest)
-    needed = _megabytes(question.first_estimates_bytes + question.largest.charged_bytes)
-    heap_mb = max(least.heap_mb, needed, budget // _HEAP_PART)
-    heap_mb = min(heap_mb, budget - least.direct_mb)
-    return derived(question, _setting(question, heap_mb, budget - heap_mb))
+    return _megabytes(direct)
 
 
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
-    pause = question.profile == "floodgate"
-    limits = Limits(heap_mb=max(1, heap_mb), direct_mb=max(1, direct_mb), pause=pause)
-    return Setting(limits, limits if question.proxy else None)
+    """Return a setting with these limits on each server, and timeouts that its clients wait for."""
+    flow, queue = question.profile == "floodgate", needed_queue(question.clients)
+    limits = Limits(
+        heap_mb=max(1, heap_mb),
+        direct_mb=max(1, direct_mb),
+        heap_queue=queue,
+        direct_queue=queue,
+        pause=flow,
+    )
+    reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
+    total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
+    # The proxy is where requests wait: it holds them while the broker answers, and what it lets
+    # through is less than the broker takes.
+    shares = {"broker": 1.0} if not question.proxy else {"proxy": 2 / 3, "broker": 1 / 3}
+    # Floodgate's profile waits for direct memory first, and holds no heap meanwhile.
+    for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 4
+    found = {
+        server: replace(
+            limits,
+            heap_timeout_millis=_millis((1 - for_direct) * share * total),
+            direct_timeout_millis=_millis(for_direct * share * total),
+        )
+        for server, share in shares.items()
+    }
+    return Setting(found["broker"], found.get("proxy"))
 
 
 def _millis(seconds: float) -> int:

@@ -26,6 +26,8 @@ class Outcome:
         refused: Those refused, timed out, lost or wrong.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
         reasons: Texts of refusals, and how many had each.
+        stalled_seconds: Seconds in which hundreds waited for heap, and next to nothing was answered
+            though direct memory was free: the growth stall, also if it came to an end.
     """
 
     clients: int
@@ -35,11 +37,19 @@ class Outcome:
     refused: int
     accounted: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
+    stalled_seconds: int = 0
 
     @property
     def refused_share(self) -> float:
         """Share of requests that were refused."""
         return self.refused / self.requests if self.requests else 0.0
+
+    def as_good_as(self, other: Outcome) -> bool:
+        """Say if about as many were back and as few refused as in another, and nothing stalled."""
+        back = self.back >= (1 - _ALIKE) * other.back
+        return (
+            back and self.refused_share <= other.refused_share + _ALIKE and not self.stalled_seconds
+        )
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,8 @@ class Goal:
             found.append(f"{late:,} of {outcome.clients:,} {within}")
         if outcome.refused > outcome.requests * self.refused_share + 1e-6:
             found.append(f"{percent(outcome.refused_share)} refused")
+        if outcome.stalled_seconds:
+            found.append(f"next to nothing was answered for {outcome.stalled_seconds} s")
         for server, held in outcome.accounted.items():
             if held > self.accounted_mb * MB_BYTES:
                 found.append(f"the {server}'s limiter held {format_bytes(held)}")
@@ -105,12 +117,34 @@ _CLIENTS = """SELECT count(*) AS clients, coalesce(count_if(back_seconds <= :wit
   FROM ({clients})"""
 
 
+# From scrape to scrape of a second or so: who waited for heap, what was answered, what servers did.
+_STALLED = """WITH told AS (SELECT floor(seconds) AS second,
+      max(value) FILTER (figure = 'heap.waiting') AS heap,
+      max(value) FILTER (figure = 'direct.waiting') AS direct,
+      max(value) FILTER (figure = 'cpu.seconds') AS spent FROM samples GROUP BY ALL),
+  looks AS (SELECT second, lag(second) OVER o AS since, least(heap, lag(heap) OVER o) AS heap,
+      greatest(direct, lag(direct) OVER o) AS direct, spent - lag(spent) OVER o AS busy
+    FROM told WINDOW o AS (ORDER BY second)),
+  answers AS (SELECT floor(done) AS second, count(*) AS n FROM requests
+    WHERE operation IN ('list', 'watch') AND outcome = 'answered' GROUP BY ALL),
+  pace AS (SELECT sum(n) / (max(second) - min(second) + 1) AS mean, max(second) AS last
+    FROM answers)
+  SELECT coalesce(sum(second - since), 0) FROM looks CROSS JOIN pace
+  WHERE heap >= :waiting AND direct = 0 AND busy <= :busy * (second - since) AND second < last
+    AND (SELECT coalesce(sum(n), 0) FROM answers a
+      WHERE a.second BETWEEN since AND looks.second - 1) <= :share * mean * (second - since)"""
+_STALL = {"waiting": 100, "busy": 0.4, "share": 0.2}
+"""Requests that wait for heap, seconds of a processor's second, share of the mean pace."""
+_ALIKE = 0.02
+
+
 def outcome_of(goal: Goal, directory: Path) -> Outcome:
     """Return the outcome of a run by a goal."""
     inner, within = QUERIES["clients"].sql, goal.back_within_seconds
     with Results.open(directory) as results:
         rows = results.sql(_REQUESTS.replace("{clients}", inner), ended=RUN_ENDED)
         (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)
+        stalled = results.value(_STALLED, **_STALL)
         figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
     reasons = {row["reason"]: row["n"] for row in rows if row["failed"]}
     held = {process: 0.0 for process, _ in figures}
@@ -120,4 +154,4 @@ def outcome_of(goal: Goal, directory: Path) -> Outcome:
             held[process] += figures.get((process, f"{kind}.high"), used)
     clients, back, slowest = found.values()
     asked, refused = sum(row["n"] for row in rows), sum(reasons.values())
-    return Outcome(clients, back, slowest, asked, refused, held, reasons)
+    return Outcome(clients, back, slowest, asked, refused, held, reasons, int(stalled))

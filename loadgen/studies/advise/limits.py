@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,15 +112,28 @@ class Knob(NamedTuple):
         changed: Any = {self.name: value}
         return replace(setting, **{self.server: replace(setting.of(self.server), **changed)})
 
-    def moved(self, setting: Setting, steps: int) -> Setting:
-        """Return the setting some steps away; a step is the larger of 1 (MB) and a tenth."""
-        value = self.value(setting)
-        return self.set(setting, value + steps * step(value))
+
+def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
+    """Return a setting with so many times the memory of each limit, rounded up; not below least."""
+    for knob in memory_knobs(setting):
+        value = math.ceil(factor * knob.value(setting))
+        setting = knob.set(setting, max(value, knob.value(least)))
+    return setting
 
 
-def step(value: int) -> int:
-    """Return the size of a step from a value."""
-    return max(1, -(-value // 10))
+def capped(setting: Setting, most: Setting) -> Setting:
+    """Return a setting of which no limit is above the most."""
+    for knob in memory_knobs(most):
+        setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
+    return setting
+
+
+def larger_of(setting: Setting, in_force: Setting) -> Setting:
+    """Return the limits in force, where they are not below those of a setting."""
+    for knob in memory_knobs(setting):
+        if knob.value(setting) > knob.value(in_force):
+            in_force = knob.set(in_force, knob.value(setting))
+    return in_force
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:

@@ -14,9 +14,9 @@ from loadgen.studies.advise.sentences import said
 from loadgen.units import MB_BYTES, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from loadgen.plan.group import Reader
+    from loadgen.plan.group import Group, Reader
     from loadgen.studies.advise.limits import Limits
     from loadgen.studies.advise.question import Question
 
@@ -56,9 +56,14 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
         yield said("above-goal", goal=goal, least=least, largest=question.largest)
 
 
+def latest_polite_seconds(groups: Sequence[Group]) -> float:
+    """Return how long the last polite client takes by design; 0: there is none."""
+    found = [each for each in groups if isinstance(each, Discover)]
+    return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
+
+
 def _too_polite(question: Question) -> Iterator[str]:
-    found = [each for each in question.groups if isinstance(each, Discover)]
-    latest = _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
+    latest = latest_polite_seconds(question.groups)
     if question.goal.back_within_seconds < latest:
         yield said("too-polite", latest=latest, enough=math.ceil(latest) + 10)
 
@@ -115,15 +120,14 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Say where the switch of PIP-434 stops a broker that has these limits.
+    """Say what the switch of PIP-434, where it is on, does to a broker that has these limits.
 
     Floodgate's own profile ends peers that do not read.
     """
-    if question.profile == "floodgate":
+    if question.profile == "floodgate" or not question.today.broker.pause:
         return
     switch, answer, direct_mb = KEYS["pause"], question.largest.answer_bytes, limits.direct_mb
-    if question.today.broker.pause:
-        yield said("switch-is-on", key=switch)
+    yield said("switch-is-on", key=switch)
     if direct_mb > 0:
         unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
         figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}

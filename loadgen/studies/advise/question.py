@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
+from limiter.memory.size_estimate import BYTES_PER_NAME
+from loadgen.documents.service_times import PULSAR, SERVICE_TIMES, ServiceTimes
 from loadgen.errors import UsageError
 from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from proto.frames import FRAME_PADDING_BYTES
@@ -60,9 +61,9 @@ class NamespaceShape:
         return self.name_bytes + self.topics * (3 if long_names else 2) + ANSWER_HEAD_BYTES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
-    """Which limits hold this load.
+    """Which limits hold this load; each is equal to itself alone.
 
     Attributes:
         groups: Clients that list or discover; each asks for one namespace after the other in turn,
@@ -71,6 +72,8 @@ class Question:
         network_bytes: Bytes of an answer that lie in the kernels and the network between: what
             has left the server has given its memory back.
         max_message_bytes: ``maxMessageSize``.
+        lookups: ``maxConcurrentLookupRequest``: so many lists and watches may be under way.
+        times: What a server's work takes.
         seed: Of all that is left to chance.
         seconds: How long the search may take.
     """
@@ -82,6 +85,8 @@ class Question:
     today: Setting
     network_bytes: int = 131_072
     max_message_bytes: int = 5 * 1024 * 1024
+    lookups: int = 50_000
+    times: ServiceTimes = PULSAR
     seed: int = 1
     seconds: float = 120.0
 
@@ -148,15 +153,6 @@ class Question:
         return NamespaceShape("mean", round(topics), round(name_bytes))
 
     @property
-    def first_estimates_bytes(self) -> int:
-        """Heap that first requests of all namespaces hold together, as shipped.
-
-        Each reserves so little as long as nobody knows the size of its list, and waits for the rest
-        behind all who came meanwhile: with less than this they wait for each other.
-        """
-        return sum(min(FIRST_ESTIMATE_BYTES, each.charged_bytes) for each in self.listed)
-
-    @property
     def frame_limit_bytes(self) -> int:
         """Size that an answer may have; a peer closes the connection on a larger one."""
         return self.max_message_bytes + FRAME_PADDING_BYTES
@@ -199,7 +195,7 @@ def document_text(question: Question, setting: Setting) -> str:
         "seed": question.seed,
         "topics": _topics(question),
         # As shipped, a real Pulsar is advised.
-        "servers": {"profile": question.profile, "service_times": question.profile, **servers},
+        "servers": {"profile": question.profile, "service_times": _said(question.times), **servers},
         "clients": [_storming(group, receive) for group in question.groups],
         "phases": {"measure": question.storm_seconds, "drain": 0},
         "expect": [
@@ -209,6 +205,12 @@ def document_text(question: Question, setting: Setting) -> str:
         ],
     }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def _said(times: ServiceTimes) -> str | dict[str, float]:
+    """Return times as a document says them: by their word, if they have one."""
+    words = [word for word, stated in SERVICE_TIMES.items() if stated == times]
+    return words[0] if words else times.model_dump()
 
 
 def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:

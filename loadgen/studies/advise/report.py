@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import writing
+from loadgen.studies.advise.findings import findings, rows
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.limits import FLOW_KEYS
 from loadgen.studies.advise.question import document_text
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Role
     from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.question import Question
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
 
@@ -59,10 +59,10 @@ def fragment(advice: Advice, server: Role) -> str:
     if server == "proxy" and profile == "pulsar":
         lines += _comment(said("no-flow-keys"))
         keys = {key: value for key, value in keys.items() if key not in FLOW_KEYS}
-    for each in advice.findings:
+    for each in findings(advice):
         if each.server == server:
-            reason = f"{each.binds[0].upper()}{each.binds[1:]}. Costs: {each.costs}."
-            lines += ["", *_comment(reason), f"{each.key}={keys.pop(each.key)}"]
+            lines += ["", *_comment(f"Today {each.today}: {each.why}.")]
+            lines.append(f"{each.key}={keys.pop(each.key)}")
     if keys:
         lines += ["", *_comment(said("as-shipped"))]
         lines += [f"{key}={value}" for key, value in keys.items()]
@@ -84,22 +84,17 @@ def _markdown(advice: Advice) -> Iterator[str]:
     yield f"**Goal**: {question.goal}."
     load = said("load", **_figures(question))
     yield f"**Load**: {load}\n"
-    yield f"{verdict(advice)}\n"
+    yield "\n\n".join((verdict(advice), *sure(advice))) + "\n"
     if advice.obstacles:
         yield from _listed("## Nothing helps", advice.obstacles)
     for warning in advice.warnings:
         yield f"> **Warning.** {warning}\n"
     for server in advice.setting.servers if advice.setting else ():
         yield f"## {server}.conf\n\n```properties\n{fragment(advice, server)}```\n"
-    if advice.findings:
-        yield "## Each key, and one step away from it\n"
-        yield "A step is the larger of 1 MB and 10 %. Bold: one step below the goal is missed.\n"
-        yield "| server | key | value | what binds | one step below | one step above |"
-        yield "|---|---|---|---|---|---|"
-        for each in advice.findings:
-            value = f"**{each.value}**" if each.decides else each.value
-            cells = (each.server, f"`{each.key}`", value, each.binds, each.below, each.above)
-            yield f"| {' | '.join(cells)} |"
+    if advice.setting:
+        yield "## Each key\n"
+        yield "| key | today | advised | why |\n|---|---|---|---|"
+        yield from (f"| {' | '.join(cells)} |" for cells in rows(advice))
         yield ""
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
@@ -110,28 +105,51 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> str:
-    """Say in a few sentences what was found, and how sure it is."""
-    goal, profile = advice.question.goal, advice.question.profile
-    if advice.setting is None or advice.outcome is None:
-        return said("nothing-found")
-
-    def judged(name: str, outcome: Outcome, **figures: object) -> str:
-        figures |= {"told": goal.told(outcome), "share": outcome.refused_share}
-        return said(name, outcome=outcome, advice=advice, profile=profile, **figures)
-
-    storms = plural(advice.tries, "simulated storm")
-    found = [judged("found", advice.outcome, storms=storms)]
+    """Say in two sentences what happens today, and what the advice does."""
+    question, setting = advice.question, advice.setting
+    found = []
     if advice.today is not None:
-        found.append(judged("today", advice.today))
+        limits, told = (
+            question.today.of(question.today.servers[0]),
+            question.goal.told(advice.today),
+        )
+        found.append(said("today", limits=limits, told=told))
+    if setting is None:
+        return " ".join([*found, said("nothing-found")])
+    limits = setting.of(setting.servers[0])
+    told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)
+    kept = setting == question.today
+    return " ".join([*found, said("kept") if kept else said("found", limits=limits, told=told)])
+
+
+def sure(advice: Advice) -> list[str]:
+    """Say how sure the advice is, and what would break it."""
+    question, goal, found = advice.question, advice.question.goal, []
+    if advice.setting is None:
+        return []
+    if advice.bears:
+        found.append(said("bears", bears="; ".join(advice.bears)))
+    found += [
+        said("breaks", strain=name, missed="; ".join(goal.misses(each)))
+        for name, each in advice.breaks
+    ]
+    if advice.edge is not None:
+        found.append(said("edge", edge=advice.edge.of(advice.edge.servers[0])))
     if not advice.complete:
         found.append(said("cut", advice=advice))
-    if advice.confirmations:
-        *before, last = advice.confirmations
-        found.append(judged("confirmed", last.outcome))
-        found += [said("missed-before", storms=plural(len(before), "storm"))] if before else []
-    else:
-        found.append(said("not-confirmed", why=advice.not_confirmed))
-    return " ".join(found)
+    storms = plural(advice.tries, "storm")
+    found.append(said("simulated", storms=storms, advice=advice))
+    if not advice.confirmations:
+        return [*found, said("not-confirmed", why=advice.not_confirmed)]
+    *before, last = advice.confirmations
+    outcome, profile = last.outcome, question.profile
+    where = advice.stormed or said("confirmed-by-floodgate", profile=profile)
+    figures = {"told": goal.told(outcome), "share": outcome.refused_share}
+    found.append(said("confirmed", outcome=outcome, where=where, **figures))
+    return [
+        *found,
+        *([said("missed-before", storms=plural(len(before), "storm"))] if before else []),
+    ]
 
 
 def _figures(question: Question) -> dict[str, Any]:
@@ -184,6 +202,7 @@ def to_json(advice: Advice) -> dict[str, Any]:
     question, largest, found = advice.question, advice.question.largest, asdict(advice)
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
     found["question"] |= {
+        "times": question.times.model_dump(),
         "groups": [group.model_dump(mode="json") for group in question.groups],
         "namespaces": len(question.namespaces),
         "largest": asdict(largest) | sizes,
@@ -192,7 +211,9 @@ def to_json(advice: Advice) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         **found,
         "met": advice.met,
+        "findings": [asdict(each) for each in findings(advice)],
         "verdict": verdict(advice),
+        "sure": sure(advice),
         "warnings": advice.warnings,
         "settings": advice.setting.keys() if advice.setting else {},
         "assumed": assumed(question),

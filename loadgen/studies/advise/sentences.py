@@ -34,18 +34,13 @@ class _Figures(Formatter):
 
 
 @cache
-def sentences() -> dict[str, Any]:
-    """Return all sentences by their names; those of a key are several, by their parts."""
+def sentences() -> dict[str, str]:
+    """Return all sentences by their names."""
     file = Path(__file__).with_name("sentences.yaml")
-    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
 def said(name: str, **figures: Any) -> str:  # noqa: ANN401
     """Return a sentence with its figures."""
     return _Figures().format(sentences()[name], **figures)
-
-
-def said_of(key: str, **figures: Any) -> dict[str, str]:  # noqa: ANN401
-    """Return what is said of a key of a server, by its parts."""
-    return {part: _Figures().format(text, **figures) for part, text in sentences()[key].items()}

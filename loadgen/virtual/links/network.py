@@ -95,7 +95,7 @@ class Network:
         end.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
         end.out = accepted.incoming = Pipe(loop, questions, None, lambda: end.out.go_on())
         end.incoming.sink, end.out.sink = end, accepted
-        self._reach(loop.time(), door, accepted)
+        self._reach(loop.time(), port, accepted)
         loop.after(loop.time() + 2 * LATENCY_SECONDS, client.connection_made, end)
         return end
 
@@ -120,7 +120,7 @@ class Network:
         calling.incoming.sink, calling.out.sink = calling, accepted
         stands = loop.create_future()
         left_at = own.done_at
-        self._reach(left_at, door, accepted)
+        self._reach(left_at, port, accepted)
         loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, _stands, stands)
         await stands
         protocol = factory()
@@ -132,10 +132,14 @@ class Network:
         names = (HOST, self._client_ports), (HOST, port)
         return ServerTransport(self.loop, processor, names)
 
-    def _reach(self, left_at: float, door: _Door, transport: ServerTransport) -> None:
-        """Have a connection accepted that was opened at a moment."""
+    def _reach(self, left_at: float, port: int, transport: ServerTransport) -> None:
+        """Have a connection accepted that was opened at a moment, if its server is still there."""
+        door = self.doors[port]
 
         def accept() -> None:
+            if self.doors.get(port) is not door:
+                transport.abort()
+                return
             door.processor.charge(door.processor.times.accept)
             transport.begin(door.factory())
 

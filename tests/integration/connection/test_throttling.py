@@ -68,6 +68,30 @@ async def test_a_freed_lookup_place_is_used_again() -> None:
             assert lookup.response == pb.CommandLookupTopicResponse.Connect
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("peers", [1, 15])
+async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(
+    profile: str, peers: int
+) -> None:
+    """Recorded: of 150 in one write a real broker with 10 places refuses none."""
+    # Given
+    async with cluster(TOPICS, profile, broker={"maxConcurrentLookupRequest": "1"}) as parts:
+        herd = [await parts.peer("broker") for _ in range(peers)]
+        each = 150 // peers
+        # When
+        for peer in herd:
+            await peer.send(
+                *(partitions_command(number, NAMES[number]) for number in range(each)),
+                *(lookup_command(number, NAMES[number]) for number in range(each)),
+            )
+        answers = [await peer.command() for peer in herd for _ in range(2 * each)]
+        # Then
+        assert len(answers) == 300
+        assert {one.partitionMetadataResponse.error for one in answers} == {pb.UnknownError}
+        assert {one.lookupTopicResponse.error for one in answers} == {pb.UnknownError}
+        assert parts.broker.lookups.pending_requests == 0
+
+
 async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None:
     # Given
     async with cluster(TOPICS, proxy={"maxConcurrentLookupRequests": "1"}) as parts:

@@ -40,7 +40,7 @@ def told_by(directory: Path) -> tuple[int, bool, bool]:
     verdict = json.loads((directory / "summary.json").read_text())["verdict"]
     suite = ElementTree.parse(directory / "junit.xml").getroot()
     readme = (directory / "README.md").read_text()
-    code = int(readme.partition("Exit code ")[2].partition(".")[0])
+    code = int(readme.partition("Exit code of `loadgen run`: ")[2].partition(".")[0])
     assert code == verdict["exit_code"]
     return code, suite.get("failures") == "0", readme.startswith("# ✓")
 

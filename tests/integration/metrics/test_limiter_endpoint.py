@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from limiter.memory.dual_limiter import LimitType
+from limiter.permits.permit import AcquireOutcome
 from server.limiter_report.routes import LIMITER_PATH
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, topic_names, until
@@ -106,7 +107,20 @@ async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
         assert oldest["bytes"] == oldest["lackingBytes"] == waiting["waitingBytes"] > 0
         assert (waiting["connection"], waiting["waitingRequests"]) == (peer.address, 1)
         assert (somebody["connection"], somebody["bytes"]) == ("'somebody'", limit)
-        assert direct["queueSize"] == 1
+        assert direct["queueSize"] == direct["waitingNamespaces"] == 1
+        assert direct["waiting"] == [
+            {
+                "namespace": NS,
+                "requests": 1,
+                "lackingBytes": waiting["waitingBytes"],
+                "oldestSeconds": 0.0,
+            }
+        ]
+        assert set(direct["outcomes"]) == {outcome.name.lower() for outcome in AcquireOutcome}
+        history = await budgets(part, "/history")
+        assert history["atMs"] == sorted(history["atMs"])
+        assert [history["direct"][name][-1] for name in ("heldBytes", "waiting")] == [limit, 1]
+        assert history["eachSeconds"] * history["kept"] == 600
         part.limiter.release(permit)
         await until(lambda: part.totals.pending_bytes)
 
@@ -121,7 +135,8 @@ async def test_the_figures_of_a_budget_are_there(role: str) -> None:
         # When
         report = await budgets(part)
         # Then
-        ledger = report["heap"].pop("ledger")
+        ledger, outcomes = (report["heap"].pop(part) for part in ("ledger", "outcomes"))
+        assert {name: n for name, n in outcomes.items() if n} == {"granted": 1}
         assert report["heap"] == {
             "limitBytes": 100 * 1024 * 1024,
             "acquiredBytes": 0,
@@ -134,6 +149,8 @@ async def test_the_figures_of_a_budget_are_there(role: str) -> None:
             "timeoutSeconds": 1.5,
             "policy": "fair",
             "oldestWaiter": None,
+            "waitingNamespaces": 0,
+            "waiting": [],
             "holdersTotal": 0,
             "holders": [],
         }

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from limiter.memory.dual_limiter import LimitType
 from proto.version import VERSION
+from tests.support.peers.raw_peer import lookup_command
 from tests.support.processes.cluster import cluster, topic_names, until
 from tests.support.processes.samples import prometheus_type, read_samples
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 NAMESPACE = "public/default"
 TOPICS = {NAMESPACE: topic_names(NAMESPACE, 3)}
+ENDED = ("answers_total", "redirects_total", "failures_total", "count")
 UNLIMITED = {
     "maxTopicListInFlightHeapMemSizeMB": "0",
     "maxTopicListInFlightDirectMemSizeMB": "0",
@@ -118,6 +120,26 @@ async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> 
         }
         kinds = {family.name: family.type for family in families}
         assert kinds[f"pulsar_{role}_topic_list_heap_timeout"] == "counter"
+
+
+async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exists() -> None:
+    """Recorded: a listener that nobody has is a failure, a missing namespace is not counted."""
+    async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
+        peer = await parts.peer("broker")
+        # When
+        for topic, listener in (("default/a", ""), ("default/a", "other"), ("none/a", "")):
+            command = lookup_command(1, f"persistent://public/{topic}")
+            command.lookupTopic.advertised_listener_name = listener
+            await peer.send(command)
+            await peer.command()
+            url = f"{parts.broker.web_service_url}/lookup/v2/topic/persistent/public/{topic}"
+            async with session.get(url, params={"listenerName": listener}):
+                pass
+        text = await scrape(parts, "broker")
+        # Then
+        values = {one.name: one.value for one in read_samples(text)}
+        counts = [values[f"pulsar_broker_lookup_{one}"] for one in ENDED]
+        assert counts == [2, 0, 2, 4]
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])

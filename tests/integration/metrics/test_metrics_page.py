@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tools.metrics_page import PAGE, made
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
+PART = re.compile("_(created|count|sum|bucket)$")
+"""The end of a sample's name, beside which its family has no name."""
 
 
 async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
@@ -12,6 +17,26 @@ async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
     found = await made()
     # Then
     assert found.splitlines() == PAGE.read_text(encoding="utf-8").splitlines()
+
+
+def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None:
+    # Given
+    page = PAGE.read_text(encoding="utf-8")
+    shown = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    absent = tuple(re.findall(r"`(\w+)\*`", page))
+    lines = GOLDEN.read_text(encoding="utf-8").splitlines()
+    recorded = [line.partition(" | ")[0] for line in lines if not line.startswith("#")]
+    # When
+    missing = {
+        name
+        for name in recorded
+        if not {name, PART.sub("", name), PART.sub("_total", name)} & shown
+    }
+    # Then
+    assert {name for name in missing if not name.startswith(absent)} == set()
+    # Nothing is called absent that is there, or that a real broker does not have.
+    assert [name for name in shown if name.startswith(absent)] == []
+    assert [one for one in absent if not any(name.startswith(one) for name in missing)] == []
 
 
 def test_the_page_of_bounds_names_no_metric_that_is_not_there() -> None:

@@ -1,9 +1,15 @@
-"""The clusters that advice is given for, and the real broker that is to prove it right."""
+"""The clusters that advice is given for: shapes of a seeded generator, seen by nobody before.
+
+Each namespace is one partitioned topic, so that a real broker makes a hundred thousand names in
+seconds.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, get_args
 
 from loadgen.behaviours.discover import Discover, Family
 from loadgen.plan.group import Reader
@@ -13,113 +19,132 @@ from loadgen.studies.advise.question import NamespaceShape, Question
 from proto.names import TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-NETWORK_BYTES = 98_304
-"""What lies between broker and client where the kernel's send buffers are bounded."""
-LOOPBACK_BYTES = 4_194_304
-"""The same where they are not: whole answers."""
+CLUSTERS = 12
+NETWORK_BYTES, LOOPBACK_BYTES = 98_304, 4_194_304
+"""Bytes of an answer that lie between broker and client: with bounded send buffers, and without."""
 SMALL_BUFFER_BYTES, USUAL_BUFFER_BYTES = 65_536, 4_194_304
 """The most that a send buffer may have in the proof's own network (net.ipv4.tcp_wmem)."""
-
 SEARCH_SECONDS = 240.0
+GOAL, POLITE_GOAL, SHIPPED = Goal(), Goal(back_within_seconds=100.0), Limits()
+"""Polite clients ask for their watch up to 90 s behind their list, whatever the limits."""
+_LARGEST_ANSWER_BYTES = 4_500_000
+"""Below the frame limit of 5 MB, above which no limit helps."""
+_TIGHT_MB = (2, 3, 5, 8)
+_RATES = (200_000.0, 400_000.0, 1_000_000.0)
 
 
 @dataclass(frozen=True)
 class ProvenCluster:
-    """A cluster of namespaces, each one partitioned topic, and what its clients want.
+    """A cluster, and what its clients want.
 
     Attributes:
-        partitions: Names that a listing of each namespace has.
-        base: Local part of the topic; its length decides the size of an answer.
-        afresh: Whether each storm needs a broker that has listed nothing before.
-        send_buffer_bytes: Of its network: with the usual ones no reader is slow.
+        sizes: Names that a listing of each namespace has, the largest first.
+        name_bytes: Of each name.
+        read_rate: Bytes a second that a client reads; 0: as fast as it comes.
+        today: The limits in force.
     """
 
     name: str
-    title: str
-    namespaces: int
-    partitions: int
+    sizes: tuple[int, ...]
+    name_bytes: int
     families: Mapping[Family, int]
-    goal: Goal
-    base: str = "t" * 60
+    today: Limits = SHIPPED
     read_rate: float = 0.0
-    network_bytes: int = LOOPBACK_BYTES
-    operation_timeout_seconds: float = 30.0
-    afresh: bool = False
-    send_buffer_bytes: int = USUAL_BUFFER_BYTES
+    goal: Goal = GOAL
 
     @property
-    def tenant(self) -> str:
-        """Of all its namespaces."""
-        return f"advice-{self.name}"
+    def title(self) -> str:
+        """What it is, in a line."""
+        families = ", ".join(f"{count:,} {family}" for family, count in self.families.items())
+        speed = f" at {self.read_rate / 1000:.0f} kB/s" if self.read_rate else ""
+        return (
+            f"{sum(self.sizes):,} topics in {len(self.sizes)} namespaces (largest {self.sizes[0]:,}"
+            f", names of {self.name_bytes} bytes), {families}{speed}, today "
+            f"{self.today.heap_mb} and {self.today.direct_mb} MB"
+        )
 
-    def topics(self) -> Iterator[TopicName]:
-        """Yield the partitioned topic of each namespace."""
-        for number in range(self.namespaces):
-            yield TopicName.parse(f"persistent://{self.tenant}/ns{number:04d}/{self.base}")
+    @property
+    def send_buffer_bytes(self) -> int:
+        """The most that a send buffer of its network has: with usual ones no reader is slow."""
+        return SMALL_BUFFER_BYTES if self.read_rate else USUAL_BUFFER_BYTES
 
-    def question(self) -> Question:
+    def topics(self) -> list[tuple[TopicName, int]]:
+        """Return the partitioned topic of each namespace, and its partitions."""
+        found = []
+        for number, size in enumerate(self.sizes):
+            head = f"persistent://advice-{self.name}/ns{number:03d}/"
+            # The most partitions have names of the most digits.
+            digits = len(str(size - 1))
+            base = "t" * max(1, self.name_bytes - len(head) - len("-partition-") - digits)
+            found.append((TopicName.parse(head + base), size))
+        return found
+
+    def question(self, seconds: float = SEARCH_SECONDS) -> Question:
         """Return what is asked, with namespaces as their listings are."""
         shapes = tuple(
             NamespaceShape(
                 str(topic.namespace),
-                self.partitions,
-                sum(len(f"{topic}-partition-{each}") for each in range(self.partitions)),
+                size,
+                sum(len(f"{topic}-partition-{each}") for each in range(size)),
             )
-            for topic in self.topics()
+            for topic, size in self.topics()
         )
         groups = tuple(
             Discover(
-                name=family,
-                library=family,
-                count=count,
-                timeout=self.operation_timeout_seconds,
-                read=Reader(rate=self.read_rate or None),
+                name=family, library=family, count=count, read=Reader(rate=self.read_rate or None)
             )
             for family, count in self.families.items()
         )
+        network = NETWORK_BYTES if self.read_rate else LOOPBACK_BYTES
         return Question(
             groups,
             shapes,
             self.goal,
             "pulsar",
-            Setting(Limits()),
-            self.network_bytes,
-            seconds=SEARCH_SECONDS,
+            Setting(self.today),
+            network,
+            seconds=seconds,
         )
 
 
-CLUSTERS = (
-    ProvenCluster(
-        "twenty",
-        "20 namespaces of 10,000, 1,000 clients that read as fast as it comes",
-        namespaces=20,
-        partitions=10_000,
-        families={"cpp": 500, "go": 500},
-        goal=Goal(back_within_seconds=40.0),
-        base="t" * 70,
-    ),
-    ProvenCluster(
-        "large",
-        "one namespace of 40,000, 4 MB an answer, 40 clients that read 700 kB/s",
-        namespaces=1,
-        partitions=40_000,
-        families={"cpp": 40},
-        goal=Goal(back_within_seconds=57.0),
-        base="t" * 60,
-        read_rate=700_000.0,
-        network_bytes=NETWORK_BYTES,
-        operation_timeout_seconds=75.0,
-        send_buffer_bytes=SMALL_BUFFER_BYTES,
-    ),
-    ProvenCluster(
-        "many",
-        "1,000 namespaces of 200, four families of together 2,000 clients",
-        namespaces=1_000,
-        partitions=200,
-        families={"java-watch": 600, "cpp": 600, "go": 400, "java-poll": 400},
-        goal=Goal(back_within_seconds=40.0),
-        afresh=True,
-    ),
+def cluster(seed: int) -> ProvenCluster:
+    """Return the cluster of a seed; every other one has limits that are tight already."""
+    draw = Random(seed)
+
+    def between(low: float, high: float) -> int:
+        return round(math.exp(draw.uniform(math.log(low), math.log(high))))
+
+    namespaces, name_bytes = between(1, 150), draw.randint(52, 120)
+    topics = draw.randint(1_000, 100_000)
+    skew = draw.choice((0.0, 1.0))
+    weights = [1 / (1 + number) ** skew for number in range(namespaces)]
+    most = _LARGEST_ANSWER_BYTES // (name_bytes + 3)
+    sizes = [min(most, max(1, round(topics * each / sum(weights)))) for each in weights]
+    clients, kinds = between(40, 2_000), draw.sample(get_args(Family), draw.randint(1, 3))
+    families = dict.fromkeys(kinds, max(1, clients // len(kinds)))
+    answers = clients * sum(sizes) / namespaces * name_bytes
+    # Slow readers of much would take longer than their patience, whatever the limits.
+    slow = draw.random() < 0.3 and max(sizes) * name_bytes < 2_000_000 and answers < 1e9
+    tight = draw.choice(_TIGHT_MB) if seed % 2 else 100
+    return ProvenCluster(
+        f"{seed:02d}",
+        tuple(sizes),
+        name_bytes,
+        families,
+        Limits(heap_mb=tight, direct_mb=tight),
+        draw.choice(_RATES) if slow else 0.0,
+        POLITE_GOAL if "polite" in kinds else GOAL,
+    )
+
+
+TRIAL = ProvenCluster(
+    "trial",
+    (25_000, *(3_182 for _ in range(11))),
+    117,
+    {"java-watch": 600, "cpp": 100},
+    Limits(),
 )
+"""The cluster of an operator's trial, whose advice of 4 and 3 MB failed on a real broker."""
+ALL = (TRIAL, *map(cluster, range(1, CLUSTERS + 1)))

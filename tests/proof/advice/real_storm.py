@@ -15,13 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.documents.model import Topics
-from loadgen.documents.reading import parse_document
-from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import Results
-from loadgen.studies.advise.goal import outcome_of
-from loadgen.studies.advise.question import document_text
+from loadgen.studies.advise.advice import run_storm
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
@@ -88,7 +84,7 @@ def _end(pid: int) -> None:
 
 
 async def _make_topics(cluster: ProvenCluster, admin_url: str) -> None:
-    topics = (TopicToCreate(topic, cluster.partitions) for topic in cluster.topics())
+    topics = (TopicToCreate(topic, size) for topic, size in cluster.topics())
     async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
         await TopicLoader(admin, _CALLS_AT_ONCE).load(topics, lambda _: None)
 
@@ -98,22 +94,18 @@ def storm(
 ) -> Outcome:
     """Run the storm that the advice was sought for, and return what came of it."""
     service_url, admin_url = addresses
-    question = cluster.question()
-    asked = Topics(of=tuple(each.name for each in question.listed))
-    document = parse_document(document_text(question, setting))
-    document = document.model_copy(update={"topics": asked})
     options = RunOptions(
         name=name, out=out, service_url=service_url, admin_urls={"broker": admin_url}
     )
-    directory = experiment(document, options)
-    with Results.open(directory) as results:
+    outcome = run_storm(cluster.question(), setting, options)
+    with Results.open(out / name) as results:
         wrong = results.value("SELECT count_if(outcome = 'wrong') FROM requests")
         sizes = {
             row[key] for row in results.query("answers") for key in ("least_topics", "most_topics")
         }
-    if wrong or sizes - {cluster.partitions}:
+    if wrong or sizes - {*cluster.sizes}:
         raise ProofError(f"of {name} {wrong} answers are wrong; lists of {sorted(sizes)} topics")
-    return outcome_of(cluster.goal, directory)
+    return outcome
 
 
 def limits_in_force(admin_url: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from server.seeing.page import PAGE_PATH
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.support.authentication.credentials import properties, token
 from tests.support.browser import Look, program, running_browser
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import broker_config, cluster, topic_names, until
 
@@ -30,8 +31,10 @@ NAMESPACES = ("acme/orders", "acme/billing-and-invoices", "public/default")
 TOPICS = {name: topic_names(name, 20_000, 240) for name in NAMESPACES}
 """Three lists of 5 MB, of which the limit lets one through at a time."""
 DIRECT_BYTES = 6_000_000
+WAIT_SECONDS = 12.0
 _NO_CLOSING = {"floodgateSlowPeerGraceMs": "3600000"}
 _HOLDERS = 'document.querySelectorAll("#holders tbody tr").length'
+_WAITING = '[...document.querySelectorAll("#waiting tbody td:first-child")].map(c => c.textContent)'
 _WIDE = """[...document.querySelectorAll(".wide")].filter(
   (one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.id)"""
 _STATE = 'document.getElementById("state")'
@@ -59,12 +62,13 @@ async def _prove(path: str, options: ProofOptions, result: ProofResult) -> None:
 
 
 async def _both_servers(browser: Browser, options: ProofOptions, result: ProofResult) -> None:
-    limits = {"direct_max_bytes": DIRECT_BYTES}
-    async with (
-        cluster(TOPICS, both=_NO_CLOSING, broker_limits=limits, proxy_limits=limits) as parts,
-    ):
+    limits, clock = {"direct_max_bytes": DIRECT_BYTES}, ManualClock()
+    async with cluster(
+        TOPICS, both=_NO_CLOSING, broker_limits=limits, proxy_limits=limits, clock=clock
+    ) as parts:
         for role in ROLES:
             peers = await _who_do_not_read(parts, role)
+            clock.advance(WAIT_SECONDS)
             for look in LOOKS:
                 options.note(f"{role}, {look.name}")
                 await _look(parts, role, browser, look, options, result)
@@ -102,10 +106,12 @@ async def _look(
         await page.until(f"{_HOLDERS} === 3")
         seen = await page.looked_at()
         shown = await page.value("document.body.innerText")
+        waiting = await page.value(_WAITING)
         wide = await page.value(_WIDE)
     place = f"{role}, {look.name}"
     (options.out / f"{role}-{look.name}.png").write_bytes(seen.picture)
     faults = [*_faults(seen, address), *_missing(shown), *(f"wide: {one}" for one in wide)]
+    faults += [] if len(set(waiting)) == 2 else [f"waiting: {waiting}"]
     result.check(place, not faults, f"{place}: {'; '.join(faults) or 'nothing amiss'}")
 
 
@@ -185,5 +191,9 @@ def _faults(seen: Seen, address: str) -> list[str]:
 
 def _missing(shown: str) -> list[str]:
     """Return what the page should say, and does not."""
-    expected = ("waiting, policy", "the oldest for", "slowly", *NAMESPACES[:1])
+    expected = (
+        *("waiting, policy", f"the oldest for {WAIT_SECONDS} s", "slowly", "10 minutes ago"),
+        *(f"waiting at most 2, for {WAIT_SECONDS} s", "0 timed out, 0 refused at once"),
+        *NAMESPACES,
+    )
     return [f"missing: {text}" for text in expected if text not in shown]

@@ -102,7 +102,12 @@ def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
     for process in ("broker", "proxy"):
         for step in range(60):
             held = 40e6 * math.exp(-((step / 4 - 5) ** 2) / 8)
+            if process == "proxy" and 8 < step < 18:  # It is started again meanwhile.
+                continue
             figures = {"resident": 8e7 + held, "direct.used": held, "direct.limit": 50 * 2.0**20}
+            if process == "broker":
+                figures |= {"jvm.heap.used": 2e8 + 9 * held, "jvm.heap.limit": 2.0**30}
+                figures |= {"jvm.direct.used": 5e7 + held, "jvm.direct.limit": 2.0**27}
             samples += [sample(name, step / 4, held, process) for name, held in figures.items()]
     return record_run(
         directory, rows, events, samples,

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
+import pytest
 from prometheus_client import CollectorRegistry
 
-from broker.metrics import broker_metrics, listing_cache_metrics, store_metrics
+from broker.metrics import (
+    broker_metrics,
+    listing_cache_metrics,
+    lookup_metrics,
+    store_metrics,
+    topic_load_metrics,
+)
+from broker.ownership.ownership import Owner
 from broker.patterns.cache import ListingCache
 from broker.stores.snapshots.cache import SNAPSHOT_BYTES
 from broker.stores.sqlite.store import SqliteStore
 from broker.topic_lists.sequence import TopicSequence
+from broker.topics.lookup_outcomes import LookupOutcomes
 from limiter.flow.totals import FlowTotals
+from limiter.metrics.wait_times import WaitTimes
 from proto.names import NamespaceName
+from server.configuration.addresses import NO_URLS
 from server.connection.counters import ConnectionCounters
 from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import exposition, read_samples
+from tests.support.processes.samples import exposition, prometheus_type, read_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.messages.loading.loaded_topics import LoadedTopics
+    from tests.support.processes.samples import SampleLine
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
+
+
+def assert_as_recorded(samples: Iterable[SampleLine]) -> None:
+    """Compare type and labels of samples that a real broker has, too."""
+    recorded = {
+        name: (kind, labels.split(", "))
+        for name, kind, labels in (
+            line.split(" | ") for line in GOLDEN.read_text(encoding="utf-8").splitlines()
+        )
+    }
+    for one in samples:
+        if one.name in recorded:
+            kind, labels = recorded[one.name]
+            assert (one.type, sorted(one.labels)) == (prometheus_type(one.name, kind), labels)
 
 
 def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> None:
@@ -38,11 +72,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     flow.outbound.change(-400)
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     # Then
-    recorded = [line.split(" | ") for line in GOLDEN.read_text().splitlines()]
-    for name, kind, labels in recorded:
-        if "topic_list" not in name:
-            assert samples[name].type == kind
-            assert sorted(samples[name].labels) == labels.split(", ")
+    assert_as_recorded(samples.values())
     of_flow = {family.name for family in flow_metrics("c1", flow)}
     assert {
         name: sample.value
@@ -63,6 +93,54 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
         "broker": "10.0.0.1",
         "metric": "broker_connection",
     }
+
+
+async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
+    # Given
+    clock, registry = ManualClock(), CollectorRegistry()
+    outcomes = LookupOutcomes(clock, clock.now)
+    registry.register(lookup_metrics("c1", outcomes))
+
+    async def here() -> Owner:
+        clock.advance(0.0004)
+        return Owner(NO_URLS, here=True)
+
+    # When
+    before = list(read_samples(exposition(registry).decode()))
+    for _ in range(3):
+        await outcomes.counted(here())
+    after = list(read_samples(exposition(registry).decode()))
+    # Then
+    assert_as_recorded(before)
+    assert [one.labels.get("quantile") for one in before][:4] == ["0.5", "0.99", "0.999", "1.0"]
+    assert all(math.isnan(one.value) for one in before[:4])
+    assert [one.value for one in after[:5]] == [0.4, 0.4, 0.4, 0.4, 3]
+    values = {one.name: one.value for one in after}
+    assert values["pulsar_broker_lookup_sum"] == pytest.approx(1.2)
+    assert values["pulsar_broker_lookup_answers_total"] == 3
+    assert values["pulsar_broker_lookup_redirects_total"] == 0
+    assert values["pulsar_broker_lookup_failures_created"] == outcomes.since
+
+
+def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
+    # Given
+    times = WaitTimes(ManualClock())
+    topics = SimpleNamespace(load_times=times, opened_at=5_000, failed_loads=2)
+    registry = CollectorRegistry()
+    registry.register(topic_load_metrics("c1", "10.0.0.1", cast("LoadedTopics", topics)))
+    # When
+    before = list(read_samples(exposition(registry).decode()))
+    for millis in (10, 20, 30):
+        times.record(millis / 1000)
+    values = {one.name: one.value for one in read_samples(exposition(registry).decode())}
+    # Then
+    assert_as_recorded(before)
+    assert math.isnan(before[0].value)
+    assert values["pulsar_topic_load_time_median_ms"] == 20
+    assert values["pulsar_topic_load_time_mean_ms"] == 20
+    assert values["pulsar_topic_load_time_99_99_percentile_ms"] == 30
+    assert values["pulsar_topic_load_times_created"] == 5
+    assert values["pulsar_topic_load_failed_count"] == 2
 
 
 async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:

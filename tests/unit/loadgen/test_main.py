@@ -128,6 +128,18 @@ def test_a_typing_error_is_a_usage_error(
     assert run(monkeypatch, *arguments) == ExitCode.USAGE
 
 
+@pytest.mark.parametrize("name", ["storm", "mine.yaml"])
+def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    # When
+    code = run(monkeypatch, name, "--json")
+    # Then
+    assert code == ExitCode.USAGE
+    error = json.loads(capsys.readouterr().err)["error"]
+    assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
+
+
 def test_an_interrupt_ends_with_130_and_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

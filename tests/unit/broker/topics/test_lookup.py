@@ -9,11 +9,13 @@ from broker.ownership.sole import SoleOwnership
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.lookup import LookupHandler
+from broker.topics.lookup_outcomes import LookupOutcomes
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName
 from server.configuration.addresses import ServerUrls
 from server.connection.request_errors import RequestError, UnansweredRequestError
+from tests.support.clocks.manual_clock import ManualClock
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 PLAIN, PARTED = "persistent://tenant/ns/plain", "persistent://tenant/ns/parted"
@@ -36,7 +38,8 @@ async def handler(
     topics = TopicService(store, lambda _: rules)
     ownership = SoleOwnership(lambda: ServerUrls(url, "http://10.0.0.1:8080"))
     ownership.alone = alone
-    return LookupHandler(store, ownership, topics, pulsar_compatible=as_shipped)
+    outcomes = LookupOutcomes(ManualClock())
+    return LookupHandler(store, ownership, topics, outcomes, pulsar_compatible=as_shipped)
 
 
 def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:

@@ -157,19 +157,13 @@ def test_with_json_nothing_is_beside_the_advice(
     [
         ({"topics": "0.5"}, "--topics 0.5 is not a whole number"),
         ({"topics": "5", "namespaces": 6}, "one a namespace at least"),
-        ({"topics": "50k", "namespace": ["a/b"]}, "--namespace needs a file"),
-        ({"topics": "50k", "skip_invalid": True}, "--skip-invalid needs a file"),
-        ({"topics": "nowhere.txt"}, "neither a number .* nor a file"),
-        ({"topics": "FILE", "namespaces": 2}, "--namespaces needs a number"),
-        ({"topics": "FILE", "namespace": ["a/none"]}, "a/none has no persistent topic"),
+        ({"topics": "mine.txt"}, "your own topics are for: loadgen rehearse --topics FILE"),
         ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
     ],
 )
 def test_topics_of_the_demo_that_make_no_sense_are_refused(
     options: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    if options["topics"] == "FILE":
-        options = {**options, "topics": str(topics_file(tmp_path))}
     with pytest.raises(UsageError, match=said):
         demo(**options, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

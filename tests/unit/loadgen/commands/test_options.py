@@ -36,7 +36,7 @@ def test_the_shell_completes_shipped_scenarios() -> None:
     ("text", "found"),
     [
         ("s", ["seed", "servers.", "shocks"]),
-        ("ser", ["servers.profile", "servers.broker.", "servers.proxy.", "servers.service_times"]),
+        ("ser", ["servers.profile", "servers.broker.", "servers.proxy.", "servers.service_times."]),
         ("servers.pro", ["servers.profile", "servers.proxy."]),
         ("cl", ["clients.all.count", "clients.all.read.", "clients.all.arrive."]),
         ("clients.all.co", ["clients.all.count"]),

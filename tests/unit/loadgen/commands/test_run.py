@@ -97,7 +97,7 @@ def test_exit_code_junit_readme_and_summary_are_of_one_verdict(
     readme = (directory / "README.md").read_text()
     verdict = json.loads((directory / "summary.json").read_text())["verdict"]
     assert (suite.get("failures") == "0") == (code == 0)
-    assert f"Exit code {code}." in readme
+    assert f"Exit code of `loadgen run`: {code}." in readme
     assert readme.startswith("# ✓") == (code == 0)
     assert verdict["exit_code"] == code
     assert verdict["word"] in out

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import parse_document, read_document, shipped
+from loadgen.documents.service_times import PULSAR, ServiceTimes
 from loadgen.errors import UsageError
 from loadgen.places.task import TaskPlan
 from loadgen.plan.clients import client_plans
@@ -334,6 +335,17 @@ def test_a_secret_in_a_document_is_refused_and_not_said_again(role: str) -> None
     told = sentences(f"{SMALL}servers: {{{role}: {{{keys[role]}: 'token:planted'}}}}")
     assert [one for one in told if f"--{role}-conf" in one]
     assert "planted" not in "".join(told)
+
+
+def test_service_times_are_a_word_or_seconds() -> None:
+    def read(said: str) -> ServiceTimes:
+        text = f"{SMALL}servers: {{service_times: {said}}}"
+        return parse_document(text).servers.service_times
+
+    assert read("pulsar") == PULSAR
+    assert read(PULSAR.scaled(2).model_dump_json()).accept == 2 * PULSAR.accept
+    (told,) = sentences(f"{SMALL}servers: {{service_times: slow}}")
+    assert told.endswith("'slow': must be floodgate, pulsar, a file, or seconds by name")
 
 
 def test_words_stay_words() -> None:

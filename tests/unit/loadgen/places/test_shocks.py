@@ -15,6 +15,8 @@ from loadgen.places.sampling import ServerWatch
 from loadgen.places.shocks import NO_CLIENT, Shocks, require_own, shock_events
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadgen.places.launcher import RunningServers
     from loadgen.places.relay import Relay
 
@@ -58,6 +60,25 @@ def test_a_shock_happens_once_at_its_moment() -> None:
     assert done == ["restart"]
     assert [each["what"] for each in happened] == ["restart proxy"]
     assert 10.0 <= happened[0]["at"] <= happened[0]["ready_seconds"]
+
+
+def test_a_restarted_server_stays_away_for_so_long_or_until_the_run_is_over() -> None:
+    class Restarted(Subject):
+        def restart(self, away: Callable[[], object] = lambda: None) -> None:
+            self.over.set()
+            away()
+            self.done.append("started again")
+
+    subject = Restarted("")
+    servers, wanted = (
+        cast("RunningServers", subject),
+        shock(at=0, restart="broker", **{"for": "1h"}),
+    )
+    with Shocks([wanted], servers, None, "", ServerWatch([])) as performing:
+        performing.agreed(time.time())
+        assert subject.over.wait(10)
+        assert not subject.done
+    assert subject.done == ["started again"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import gc
 import signal
 import weakref
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from loadgen.behaviours.list import List
 from loadgen.documents.model import Document
 from loadgen.engine.client import LoadClient
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places import virtual
 from loadgen.places.sampling import SAMPLE_SECONDS
 from loadgen.places.virtual import require_virtual, run_in_virtual_time, uncollected
@@ -113,7 +114,11 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
     ("clients", "values", "told"),
     [
         ([{"name": "p", "do": "publish", "count": 1}], {}, "group p: publish does not run in vir"),
-        (STORM, {"shocks": [{"at": 1, "kill": "broker"}]}, "leave out kill broker"),
+        (
+            STORM,
+            {"shocks": [{"at": 1, "kill": "broker"}]},
+            "servers are only restarted in virtual time, .* leave out kill broker",
+        ),
         (STORM, {"topics": {"corpus": "a"}}, "virtual time makes the topics of its servers"),
         (
             STORM,
@@ -154,6 +159,27 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
     assert round(lost[0], 6) == 2.0
 
 
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> None:
+    # Given
+    clients = [{"name": "java", "do": "discover", "library": "java-watch", "count": 5}]
+    shock = {"at": 5, "restart": role, "for": 10}
+    values: dict[str, Any] = {"servers": {"proxy": {}}, "phases": {"measure": 5, "hold": 30}}
+    # When
+    run = run_in_virtual_time(document(clients, shocks=[shock], **values))
+    # Then
+    watches = [row for row in run.rows.requests if row.operation == "watch" and row.due > 5]
+    assert {str(row.outcome) for row in watches} == {"answered"}
+    assert len(watches) == 5
+    assert min(row.due for row in watches) > 15
+    seen, _ = run.samples.series(role, f"pulsar_{role}_topic_list_heap_memory_used_bytes")
+    away = [(a - run.t0, b - run.t0) for a, b in pairwise(seen) if b - a > 9]
+    assert [(round(a), round(b)) for a, b in away] == [(5, 15)]
+    # And
+    with pytest.raises(LoadgenError, match=r"over before its shock, restart \w+ \(at 90 s\)"):
+        run_in_virtual_time(document(clients, shocks=[{**shock, "at": 90}], **values))
+
+
 def test_a_beat_that_is_due_at_the_end_is_not_begun() -> None:
     steady = [{"name": "all", "do": "list", "count": 3, "every": "100ms"}]
     run = run_in_virtual_time(document(steady, phases={"measure": "1s", "drain": "1s"}))
@@ -174,7 +200,8 @@ def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     clock = ManualClock()
     looks: list[float] = []
     monkeypatch.setattr(virtual._Sampler, "_take", lambda _: looks.append(clock.now()))
-    virtual._Sampler({}, clock).start()
+    servers: Any = SimpleNamespace(running={})
+    virtual._Sampler(servers, clock).start()
     clock.advance(100 * virtual.LONGEST_INTERVAL_SECONDS)
     pauses = [after - before for before, after in pairwise(looks)]
     assert pauses == sorted(pauses)

@@ -70,6 +70,14 @@ def test_a_line_keeps_the_peak_that_lasted_one_sample() -> None:
     assert len(kept) <= MOST_POINTS + 2
 
 
+def test_a_line_has_no_line_where_nothing_is_known() -> None:
+    points = [(0.0, 1.0), (1.0, 2.0), (2.0, math.nan), (3.0, 4.0), (4.0, math.inf), (5.0, 1.0)]
+    drawn = render(Chart("t", [Series("a", points)]))
+    assert drawn.count("<polyline") == 3
+    assert drawn.count('class="dots"') == 1  # The two points that stand alone.
+    assert "nan" not in drawn
+
+
 def test_a_limit_far_above_everything_does_not_press_the_line_down() -> None:
     with_limit = render(Chart("x", [Series("x", LINE)], limits=[(1e9, "limit far")]))
     assert "limit far" not in with_limit

@@ -73,13 +73,23 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
     assert {"The servers", "Expectations", "Who came back"} <= set(fuller)
 
 
-def test_the_verdict_comes_first_and_its_findings_worst_first(tmp_path: Path) -> None:
-    expect = {"expect": ["steady.list.response.p99 < 1ms", "steady.list.answered == 100%"]}
+def test_the_headline_is_the_verdict_and_what_failed_stands_apart(tmp_path: Path) -> None:
+    missed = "steady.list.response.p99 < 1ms"
+    expect = {"expect": ["steady.list.answered == 100%", missed]}
     text = made(tmp_path / "a", document=expect)
-    signs = re.findall(r'class="sign (good|bad)"', text)
-    assert signs == sorted(signs)
-    assert signs[0] == "bad"
-    assert text.index('class="verdict"') < text.index("<svg")
+    assert '<h1 class="bad">✗ Expectations were missed: 1 of 6 checks failed</h1>' in text
+    failed = text.partition('<section class="failed">')[2].partition("</section>")[0]
+    assert re.findall(r'class="sign (good|bad)"', failed) == ["bad"]
+    assert missed.replace("<", "&lt;") in failed
+    assert "<summary>What holds: 5 checks</summary>" in text
+    assert re.findall(r">(yes|no)<", text) == ["no", "yes"]
+
+
+def test_where_all_holds_nothing_stands_apart(tmp_path: Path) -> None:
+    text = made(tmp_path / "a", document={"expect": ["steady.list.answered == 100%"]})
+    assert '<h1 class="good">✓ Passed: all 5 checks hold</h1>' in text
+    assert 'class="failed"' not in text
+    assert "<details open><summary>What holds: 5 checks</summary>" in text
 
 
 def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(
@@ -204,11 +214,14 @@ def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> N
 def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     for name in ("a", "b"):
-        record_run(tmp_path / name, rows, title=f"run {name}")
+        expect = {"expect": ["steady.list.response.p99 < 1ms", "list.answered == 100%"]}
+        record_run(tmp_path / name, rows, title=f"run {name}", document=expect)
     with Results.open(tmp_path / "a") as a, Results.open(tmp_path / "b") as b:
         text = comparison_page([a, b])
     assert '<th scope="col" class="text">run a</th><th scope="col" class="text">run b</th>' in text
     assert "<h1>run a beside run b</h1>" in text
+    signs = re.findall(r'class="sign (good|bad)"', text)
+    assert signs == ["bad", *["good"] * 5] * 2
 
 
 def test_a_page_that_cannot_be_written_is_a_sentence(

@@ -141,11 +141,27 @@ def test_memory_stands_against_its_limit(runs: list[Results]) -> None:
 
 
 def test_processor_time_is_shown_as_cores_also_over_a_restart(tmp_path: Path) -> None:
-    told = ((0.0, 1.0), (1.0, 3.0), (2.0, 0.5))
+    told = ((0.0, 1.0), (1.0, 3.0), (2.0, 0.5), (3.0, 0.4999999999999999))
     samples = [sample("cpu.seconds", at, value) for at, value in told]
     with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
         (line,) = one("servers", [run], "cpu.seconds").series
-    assert line.points == [(1.0, 2.0), (2.0, 0.5)]
+    assert line.points == [(1.0, 2.0), (2.0, 0.5), (3.0, 0.0)]  # Noise is no restart.
+
+
+def test_a_gap_between_scrapes_is_a_gap(tmp_path: Path) -> None:
+    moments = [n / 4 for n in (*range(12), *range(28, 40))]
+    samples = [sample("resident", at, 1.0) for at in moments]
+    with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
+        (line,) = one("servers", [run], "resident").series
+    assert [x for x, y in line.points if math.isnan(y)] == [4.875]
+
+
+def test_scrapes_that_come_ever_slower_have_no_gap(tmp_path: Path) -> None:
+    moments = [1.2**n for n in range(20)]
+    samples = [sample("resident", at, 1.0) for at in moments]
+    with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
+        (line,) = one("servers", [run], "resident").series
+    assert all(math.isfinite(y) for _, y in line.points)
 
 
 def test_memory_of_all_servers_over_idle_is_compared(runs: list[Results]) -> None:

@@ -203,6 +203,8 @@ SAMPLES = [
     sample("resident", 1, 1500.0),
     sample("cpu.seconds", 0, 1.0),
     sample("cpu.seconds", 1, 3.5),
+    sample("jvm.direct.limit", 0, 80.0),
+    sample("jvm.direct.used", 1, 70.0),
 ]
 
 
@@ -239,6 +241,7 @@ SAMPLES = [
         ("broker.resident.rise == 500", True, 500.0),
         ("broker.cpu.seconds < 3s", True, 2.5),
         ("broker.again.seconds < 1s", False, math.inf),
+        ("broker.jvm.direct.used.max <= limit", True, 70.0),
         ("broker.unread.max < 1", False, None),
         ("proxy.unread.max < 1", False, None),
     ],

@@ -291,6 +291,13 @@ def test_a_counter_that_fell_began_again(tmp_path: Path) -> None:
     assert figures == [5.0, 2.0, 7.0, 4.0, 3.0]
 
 
+def test_a_counter_that_fell_by_noise_goes_on(tmp_path: Path) -> None:
+    noisy = (4.46, 4.459999999999999, 4.46, 4.5, 4.49, 1.37, 1.3699999999999999, 1.38)
+    points = [sample("cpu.seconds", at, value) for at, value in enumerate(noisy)]
+    (found,) = asked("servers", record_run(tmp_path, samples=points))
+    assert found["rise"] == pytest.approx(0.04 + 1.38)
+
+
 def test_all_had_an_answer_again_when_the_last_client_had(tmp_path: Path) -> None:
     rows = [request(client=c, due=due) for c, due in ((1, 1.0), (1, 6.0), (2, 8.0), (2, 9.0))]
     run = record_run(tmp_path, rows)

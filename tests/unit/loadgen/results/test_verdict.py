@@ -225,7 +225,7 @@ def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -
     assert any(sentence in each for each in failures) is not fine
     assert int(suites.attrib["failures"]) == len(failures)
     assert readme.startswith(f"# {'✓' if fine else '✗'} scenario: {verdict.word}\n")
-    assert f"Exit code {int(verdict.exit_code)}." in readme
+    assert f"Exit code of `loadgen run`: {int(verdict.exit_code)}." in readme
     assert summary["verdict"] == {
         "level": level.name.lower(),
         "word": verdict.word,

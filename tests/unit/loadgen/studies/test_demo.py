@@ -1,24 +1,21 @@
-"""The demo runs shipped documents in both profiles; a rehearsal takes what is an operator's."""
+"""The demo runs shipped documents in both profiles."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from loadgen.errors import ExitCode
-from loadgen.places.launcher import ServerFiles
-from loadgen.places.operator_files import OwnServer
-from loadgen.places.options import RunOptions
+from loadgen.results.results import Results
 from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import STORMS, DemoOptions, files_of
-from loadgen.topics.reading import read_own_topics
-from tests.support.runs.recorded_run import request
+from loadgen.studies.demo_checks import grown_bytes
+from loadgen.studies.demo_storms import STORMS, STUCK, DemoOptions
+from tests.support.runs.recorded_run import TASK, record_run, request, sample
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadgen.documents.model import Document
 
 LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
@@ -98,55 +95,31 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     assert [beside[name]["due"] for name in beside] == [10, 10]
 
 
+def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path) -> None:
+    run = FakeExperiment(answers, tasks=[{**TASK, "loop_lag_max_seconds": 3.0}])
+    found = run_demo(DemoOptions(30, clients=3, out=tmp_path), run=run)
+    assert (found.word, found.count) == ("failed", "5 of 8 checks failed")
+    assert [note.partition(":")[0] for note in found.notes] == [
+        f"“{each.label}”" for each in (*STORMS, *STUCK)
+    ]
+    assert "once its event loop was 3.00 s late" in found.notes[0]
+    assert found.notes[0].endswith("the exit code is theirs, and not 98.")
+
+
+def test_the_peak_of_two_servers_is_of_one_moment(tmp_path: Path) -> None:
+    told = [
+        sample("resident", at, value, process)
+        for process, values in {"broker": (1e6, 9e6, 1e6), "proxy": (2e6, 2e6, 5e6)}.items()
+        for at, value in enumerate(values)
+    ]
+    with Results.open(record_run(tmp_path, samples=told)) as results:
+        assert grown_bytes(results) == 8e6
+
+
 def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
-    run = FakeExperiment(lambda d: [request(group=d.clients[0].name, outcome="wrong")])
-    options = DemoOptions(30, clients=1, out=tmp_path, own=ServerFiles())
+    def wrong(document: Document) -> list[dict[str, Any]]:
+        beside = answers(document) if document.name == "stuck" else []
+        return [*beside, request(group=document.clients[0].name, outcome="wrong")]
+
+    run, options = FakeExperiment(wrong), DemoOptions(30, clients=1, out=tmp_path)
     assert run_demo(options, run=run).exit_code is ExitCode.CORRECTNESS
-
-
-@pytest.mark.parametrize(
-    ("listed", "groups"),
-    [((), [("all", (1, 2), 5)]), (("t/b", "t/a"), [("all-0", (1, 2), 3), ("all-1", (0, 1), 2)])],
-)
-def test_a_rehearsal_lists_the_operators_namespaces(
-    listed: tuple[str, ...], groups: list[Any], tmp_path: Path
-) -> None:
-    # Given
-    file = tmp_path / "topics.txt"
-    names = [f"persistent://t/a/{n}" for n in range(2)] + [
-        f"persistent://t/b/{n}" for n in range(3)
-    ]
-    file.write_text("\n".join(names))
-    run = FakeExperiment(answers)
-    options = DemoOptions(read_own_topics(file), listed=listed, clients=5, out=tmp_path / "out")
-    # When
-    found = run_demo(options, run=run)
-    # Then
-    assert [how.name for _, how in run.run] == ["off", "pulsar", "floodgate"]
-    assert {document.topics.corpus for document, _ in run.run} == {str(file)}
-    assert [(g.name, g.namespaces, g.count) for g in run.run[0][0].clients] == groups
-    assert "too small to show what limits do" in found.notes[-1]
-    assert len(found.runs) == 3
-
-
-def test_a_rehearsal_has_the_operators_limits_but_in_the_run_without(tmp_path: Path) -> None:
-    # Given
-    keys = {LIMITS[1]: "7", "maxMessageSize": "1000000", "floodgateProfile": "pulsar"}
-    own = ServerFiles(OwnServer("broker", Path("broker.conf"), keys))
-    run = FakeExperiment(answers)
-    # When
-    run_demo(DemoOptions(30, clients=1, out=tmp_path, own=own, run=RunOptions()), run=run)
-    # Then
-    limits = [[document.servers.broker[name] for name in LIMITS] for document, _ in run.run]
-    assert limits == [["0", "0"], ["100", "7"], ["100", "7"]]
-    assert [document.servers.profile for document, _ in run.run] == [
-        "pulsar",
-        "pulsar",
-        "floodgate",
-    ]
-    assert all(document.servers.proxy is None for document, _ in run.run)
-    assert all(d.servers.broker["maxMessageSize"] == "1000000" for d, _ in run.run)
-    for each in STORMS:
-        settings = files_of(each, own).settings("broker", run.run[0][0].servers, "", {})
-        assert settings["floodgateProfile"] == "pulsar"
-        assert (LIMITS[1] in settings) is (each.limit_mb == 0)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from loadgen.documents.model import Document
+from loadgen.documents.service_times import PULSAR
 from loadgen.places.virtual import run_in_virtual_time
-from loadgen.virtual.service_times import PULSAR
 
 
 @pytest.mark.parametrize(("service_times", "stall"), [("pulsar", True), ("floodgate", False)])
@@ -38,14 +36,57 @@ def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says
     assert ("refused" in outcomes) is stall
 
 
+def test_a_lookup_takes_no_longer_where_there_are_many_topics() -> None:
+    # Given
+    group = {"name": "all", "do": "lookup", "count": 1, "every": "100ms"}
+    servers = {"service_times": {**dict(PULSAR), "first_lookup": 0}}
+    slowest = []
+    # When
+    for topics in (10, 20_000):
+        named = {"namespaces": 1, "per_namespace": topics}
+        of_document = {"name": "x", "topics": named, "clients": [group], "servers": servers}
+        document = Document.model_validate({**of_document, "phases": {"measure": 1}})
+        run = run_in_virtual_time(document)
+        slowest.append(max((row.done or 0.0) - (row.sent or 0.0) for row in run.rows.requests))
+    # Then
+    assert slowest[0] == pytest.approx(slowest[1])
+    assert slowest[1] < 0.001
+
+
 def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Given: two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
     document = Document.model_validate(
-        {"name": "x", "topics": {"namespaces": 5, "per_namespace": 10}, "clients": [group]}
+        {
+            "name": "x",
+            "servers": {"service_times": {**dict(PULSAR), "first_lookup": 1.0}},
+            "topics": {"namespaces": 5, "per_namespace": 10},
+            "clients": [group],
+        }
     )
     # When
-    run = run_in_virtual_time(document, times=replace(PULSAR, first_lookup=1.0))
+    run = run_in_virtual_time(document)
     # Then
     lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
     assert 5.0 < max(lookups) < 5.1
+
+
+@pytest.mark.parametrize(("pattern", "seconds"), [(None, 1.0), ("x.*", 3.0)])
+def test_names_take_their_times_where_the_store_is_not_waited_for(
+    pattern: str | None, seconds: float
+) -> None:
+    # Given: a broker at which no wait was measured, and 10 names of 100 ms, matched in 200
+    times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
+    group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
+            "clients": [group],
+        }
+    )
+    # When
+    (row,) = run_in_virtual_time(document).rows.requests
+    # Then
+    assert row.done == pytest.approx(seconds, rel=0.02)

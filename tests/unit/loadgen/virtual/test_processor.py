@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from loadgen.documents.service_times import FLOODGATE
 from loadgen.virtual.loop import VirtualLoop
 from loadgen.virtual.processor import Processor
-from loadgen.virtual.service_times import FLOODGATE
 
 
 def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:

@@ -11,6 +11,7 @@ MEASURES_ONLY = {
     "broker.imports.importer",  # says how long an import took
     "broker.patterns.filter",  # the size of steps; where one ends changes no answer
     "broker.patterns.worker",  # another process
+    "broker.topics.lookup_outcomes",  # says how long a lookup took
     # Of messages on a disk, which virtual time has none of.
     "broker.messages.stores.disposal",
     "broker.messages.stores.sqlite.writer",

@@ -66,6 +66,53 @@ async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() 
     assert one.lookups.pending_requests == 0
 
 
+async def test_of_a_burst_that_waits_for_nothing_each_has_the_only_permit_in_turn() -> None:
+    # Given
+    one, held = Requests(), []
+
+    async def work() -> None:
+        held.append(one.lookups.pending_requests)
+
+    # When
+    for _ in range(150):
+        one.requests.begin(REQUEST, work)
+    await settle()
+    # Then
+    assert held == [1] * 150
+    assert one.answers() == []
+    assert one.lookups.pending_requests == 0
+
+
+async def test_of_a_burst_that_waits_only_as_many_as_there_are_permits_are_not_refused() -> None:
+    # Given
+    one = Requests()
+    # When
+    for number in range(3):
+        one.requests.begin(Request(number, REQUEST.form), wait)
+    await settle()
+    # Then
+    assert one.answers() == [(1, pb.TooManyRequests), (2, pb.TooManyRequests)]
+    assert one.lookups.pending_requests == 1
+    one.served.peer.breaks()
+    assert one.lookups.pending_requests == 0
+    await settle()
+
+
+async def test_a_request_whose_connection_is_lost_before_it_begins_takes_no_permit() -> None:
+    # Given
+    one = Requests()
+    one.requests.begin(REQUEST, wait)
+    counted = one.served.totals.response_bytes
+    # When
+    one.served.peer.breaks()
+    left = one.served.totals.response_bytes
+    await settle()
+    # Then
+    assert (counted > 0, left) == (True, 0)
+    assert one.lookups.pending_requests == 0
+    assert not one.requests.tasks
+
+
 async def test_permits_may_be_free_again_once_the_request_was_started() -> None:
     one = Requests(held_until_answered=False)
     assert one.requests.start(REQUEST, wait)

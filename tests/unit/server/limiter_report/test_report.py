@@ -8,8 +8,9 @@ import pytest
 
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.ledger import Ledger
-from limiter.permits.permit import UNBOUNDED_PERMITS
+from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome
 from proto.transport.connection import Connection
 from server.limiter_report.report import (
     ACCOUNTS_A_TURN,
@@ -20,6 +21,7 @@ from server.limiter_report.report import (
     owner_name,
 )
 from server.limiter_report.table import COLUMNS, limiter_table
+from server.limiter_report.waiting import NamespaceWaiters
 from tests.support.clocks.manual_clock import ManualClock
 
 HEAP, DIRECT = LimitType
@@ -37,7 +39,9 @@ class Server:
         ledgers = {one: Ledger(self.clock, owner_name) for one in LimitType} if ledger else {}
         for limit_type, one in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(one)
-        self.reporter = LimiterReporter(self.limiter, ledgers, self.clock)
+        self.tally = OutcomeCounts(self.clock)
+        self.limiter.observe_with(self.tally.observe)
+        self.reporter = LimiterReporter(self.limiter, ledgers, self.clock, self.tally)
 
     async def table(self) -> str:
         return limiter_table(await self.reporter.report(100, 0))
@@ -64,6 +68,26 @@ async def test_the_oldest_waiter_is_named_with_its_age() -> None:
     assert report[HEAP].oldest_waiter == OldestWaiter(cnx.peer, NS, 500, 200, 3.0)
     assert report[DIRECT].oldest_waiter is None
     server.limiter.close()
+
+
+async def test_who_waits_is_grouped_by_namespace_and_the_longest_wait_is_first() -> None:
+    # Given
+    server = Server()
+    await server.limiter.acquire(HEAP, 900, None, "holder", NS)
+    for namespace, size in (("t/b", 200), ("t/a", 300), ("t/b", 400)):
+        server.limiter.request(HEAP, size, f"of {namespace} {size}", namespace)
+        server.clock.advance(1.0)
+    # When
+    report = await server.reporter.report(100, 0)
+    # Then
+    assert report[HEAP].waiting == [
+        NamespaceWaiters("t/b", 2, 600, 3.0), NamespaceWaiters("t/a", 1, 300, 2.0)
+    ]  # fmt: skip
+    assert report[DIRECT].waiting == []
+    server.clock.advance(25.0)
+    report = await server.reporter.report(100, 0)
+    assert report[HEAP].waiting == []
+    assert report[HEAP].outcomes[AcquireOutcome.TIMED_OUT] == 3
 
 
 async def test_ten_thousand_holders_are_counted_in_many_turns() -> None:

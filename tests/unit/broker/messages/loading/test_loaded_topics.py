@@ -347,7 +347,7 @@ async def test_a_topic_whose_first_client_leaves_is_loaded_once() -> None:
     loaded.store.may_open.set()
     topic = await second
     assert list(loaded.topics.within(NAMESPACE)) == [topic]
-    assert loaded.topics.loads == 1
+    assert loaded.topics.load_times.count == 1
 
 
 async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_there() -> None:

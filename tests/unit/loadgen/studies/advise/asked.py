@@ -34,10 +34,11 @@ def question(*groups: Group, shapes: tuple[NamespaceShape, ...] = (BIG,), **said
     return Question(groups or (clients(40, timeout=90, rate=500_000),), shapes, **values)
 
 
-def needs(heap_mb: int, direct_mb: int) -> Callable[[Setting], Outcome]:
+def needs(heap_mb: int, direct_mb: int) -> Callable[[Question, Setting], Outcome]:
     """A storm that meets any goal with these limits or larger ones, on all servers."""
 
-    def storm(setting: Setting) -> Outcome:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        del asked
         limits = [setting.of(server) for server in setting.servers]
         met = all(each.heap_mb >= heap_mb and each.direct_mb >= direct_mb for each in limits)
         return Outcome(100, 100, 1.0, 100, 0) if met else Outcome(100, 0, None, 100, 100)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.memory.size_estimate import estimate_topic_list_bytes
-from loadgen.studies.advise.bounds import derived, guess, least_limits, needed_queue
+from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES, estimate_topic_list_bytes
+from loadgen.studies.advise.bounds import least_limits, needed_queue, safe_limits, splits, start
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.question import NamespaceShape
@@ -42,14 +42,42 @@ def test_no_limit_is_below_the_largest_answer() -> None:
     assert least.heap_mb * MB_BYTES >= BIG.charged_bytes > (least.heap_mb - 1) * MB_BYTES
 
 
-def test_direct_memory_is_guessed_by_whole_rounds_of_readers() -> None:
+def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
     # Given: 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
     slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
     # When
-    setting = guess(slow)
+    setting = start(slow)
     # Then
     at_once = -(-40 // 7)
     assert setting.broker.direct_mb == -(-at_once * BIG.answer_bytes // MB_BYTES)
+
+
+def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
+    # Given: a quarter more clients, and the largest namespace half as large again
+    asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
+    # When
+    safe = safe_limits(asked)
+    # Then
+    needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes
+    assert safe.heap_mb == -(-needed // MB_BYTES)
+    assert start(asked).broker.heap_mb == safe.heap_mb
+
+
+def test_no_more_first_guesses_are_under_way_than_lookups() -> None:
+    asked = question(clients(1_000, "java-watch"), lookups=100)
+    assert safe_limits(asked).heap_mb == -(
+        -(100 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes) // MB_BYTES
+    )
+
+
+def test_all_memory_is_split_in_several_ways() -> None:
+    found = splits(question(goal=Goal(accounted_mb=100)))
+    assert {(each.broker.heap_mb, each.broker.direct_mb) for each in found} == {
+        (25, 75),
+        (50, 50),
+        (12, 88),
+        (75, 25),
+    }
 
 
 @pytest.mark.parametrize("proxy", [None, Limits()])
@@ -58,9 +86,11 @@ def test_all_waits_of_a_request_end_before_its_client_gives_up(
     proxy: Limits | None, profile: str
 ) -> None:
     # Given: an answer takes 8 s to read
-    slow = question(clients(40, rate=500_000), shapes=(SMALL, BIG), profile=profile)
+    today = Setting(Limits(), proxy)
+    group = clients(40, rate=500_000)
+    slow = question(group, shapes=(SMALL, BIG), profile=profile, today=today)
     # When
-    setting = derived(slow, Setting(Limits(), proxy))
+    setting = start(slow)
     # Then
     waits = sum(
         limits.heap_timeout_millis + limits.direct_timeout_millis

@@ -123,8 +123,10 @@ def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar
     assert found[0].startswith("Your broker.conf has pulsarChannelPauseReceiving")
     assert "10 unread answers of 1.0 MB" in found[1]
     assert not list(switch_warnings(replace(asked, profile="floodgate"), Limits(pause=True)))
+    assert not list(switch_warnings(load(), Limits(direct_mb=10)))
 
 
 @pytest.mark.parametrize("unlimited", [0, -1])
 def test_without_a_limit_of_direct_memory_no_answers_are_counted(unlimited: int) -> None:
-    assert not list(switch_warnings(load(), Limits(direct_mb=unlimited)))
+    asked = load(today=Setting(Limits(pause=True)))
+    assert len(list(switch_warnings(asked, Limits(direct_mb=unlimited)))) == 1

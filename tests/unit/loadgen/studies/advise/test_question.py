@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.documents.reading import parse_document, read_document
+from loadgen.documents.service_times import PULSAR
 from loadgen.engine.link import RUN_ENDED
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.goal import Goal, Outcome, outcome_of
@@ -126,3 +127,10 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
 def test_a_goal_of_nothing_has_a_document_that_can_run() -> None:
     asked = question(goal=Goal(refused_share=1.0))
     parse_document(document_text(asked, asked.today), check_expectation=parse_expectation)
+
+
+def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles() -> None:
+    slow = PULSAR.model_copy(update={"list_name": 5e-6})
+    asked = question(times=slow)
+    storm = parse_document(document_text(asked, asked.today))
+    assert storm.servers.service_times == slow

@@ -1,135 +1,115 @@
-"""The search finds the smallest limits of any engine for which more is never worse."""
+"""The search finds limits that bear every strain, and the edge below them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from loadgen.studies.advise.bounds import Least
 from loadgen.studies.advise.goal import Goal, Outcome
-from loadgen.studies.advise.limits import Knob, Limits, Setting, memory_knobs, step
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.margins import Strain, slower, strains
 from loadgen.studies.advise.search import OutOfTimeError, Tries
+from tests.unit.loadgen.studies.advise.asked import needs, question
 
-GOAL = Goal()
-LEAST = Least(heap_mb=2, direct_mb=3)
-LARGEST = 200
+if TYPE_CHECKING:
+    from loadgen.studies.advise.question import Question
 
-
-def outcome(*, met: bool) -> Outcome:
-    return Outcome(100, 100 if met else 0, 1.0, 100, 0)
-
-
-def setting(heap_mb: int, direct_mb: int, proxy: tuple[int, int] | None = None) -> Setting:
-    limits = Limits(heap_mb=heap_mb, direct_mb=direct_mb)
-    if proxy is None:
-        return Setting(limits)
-    return Setting(limits, replace(limits, heap_mb=proxy[0], direct_mb=proxy[1]))
+GOAL, ASKED = Goal(), question()
+HARDER = slower(ASKED, 2)
+AS_ASKED, HARD = Strain("as asked", ASKED), Strain("twice as slow", HARDER)
 
 
-sizes = st.integers(3, LARGEST)
+def setting(heap_mb: int, direct_mb: int | None = None) -> Setting:
+    return Setting(Limits(heap_mb=heap_mb, direct_mb=heap_mb if direct_mb is None else direct_mb))
 
 
-@given(needed=st.lists(st.tuples(sizes, sizes), min_size=1, max_size=4), guess=sizes)
-def test_the_advised_value_passes_and_one_step_below_fails(
-    needed: list[tuple[int, int]], guess: int
-) -> None:
-    # Given: an engine that is content with any of these pairs, or more
-    def engine(tried: Setting) -> Outcome:
-        limits = tried.broker
-        return outcome(
-            met=any(
-                limits.heap_mb >= heap and limits.direct_mb >= direct for heap, direct in needed
-            )
-        )
-
-    tries = Tries(engine, GOAL)
-    # When
-    found = tries.search(setting(guess, guess), setting(LARGEST, LARGEST), LEAST)
-    # Then
-    assert found.complete
-    assert not tries.misses(found.setting)
-    for knob in memory_knobs(found.smallest):
-        assert tries.misses(knob.moved(found.smallest, -1))
+def met(*, back: int = 100) -> Outcome:
+    return Outcome(100, back, 1.0, 100, 0)
 
 
-@given(broker=st.tuples(sizes, sizes), proxy=st.tuples(sizes, sizes))
-def test_both_servers_are_advised_each_for_itself(
-    broker: tuple[int, int], proxy: tuple[int, int]
-) -> None:
-    # Given
-    needed = setting(*broker, proxy)
+def needing(as_asked: int, harder: int) -> Tries:
+    def storm(asked: Question, tried: Setting) -> Outcome:
+        return needs(*(2 * [harder if asked is HARDER else as_asked]))(asked, tried)
 
-    def engine(tried: Setting) -> Outcome:
-        knobs = memory_knobs(needed)
-        return outcome(met=all(knob.value(tried) >= knob.value(needed) for knob in knobs))
-
-    most = setting(LARGEST, LARGEST, (LARGEST, LARGEST))
-    # When
-    found = Tries(engine, GOAL).search(setting(3, 3, (3, 3)), most, LEAST)
-    # Then
-    assert found.smallest == needed
-    for knob in memory_knobs(needed):
-        value = knob.value(found.setting)
-        assert value in (
-            knob.value(needed),
-            knob.value(needed) + step(knob.value(needed)) // 2,
-        )
-        assert value - step(value) < knob.value(needed)
-
-
-def test_what_was_found_when_time_ran_out_is_the_answer() -> None:
-    # Given: an engine that is cut in its fifth try
-    def engine(tried: Setting) -> Outcome:
-        if len(tries.done) == 4:
-            raise OutOfTimeError
-        return outcome(met=tried.broker.direct_mb >= 7)
-
-    tries = Tries(engine, GOAL)
-    # When
-    found = tries.search(setting(90, 90), setting(90, 90), LEAST)
-    # Then
-    assert not found.complete
-    assert not tries.misses(found.setting)
-    assert len(tries.done) == 4
-
-
-def test_each_setting_is_tried_once() -> None:
-    # Given
-    asked: list[Setting] = []
-
-    def engine(tried: Setting) -> Outcome:
-        asked.append(tried)
-        return outcome(met=tried.broker.direct_mb >= 41)
-
-    # When
-    Tries(engine, GOAL).search(setting(50, 50), setting(90, 90), LEAST)
-    # Then
-    assert len(asked) == len(set(asked))
-    assert len(asked) < 20
+    return Tries(storm, GOAL)
 
 
 @pytest.mark.parametrize(
-    ("needed", "tried"), [(5, [6]), (20, [6, 12, 24]), (90, [6, 12, 24])], ids=str
+    ("as_asked", "harder", "found"), [(5, 5, 6), (5, 12, 14), (30, 5, 32), (90, 500, 90)]
 )
-def test_limits_that_were_computed_are_doubled_until_they_meet_the_goal(
-    needed: int, tried: list[int]
+def test_limits_grow_by_half_until_they_bear_every_strain(
+    as_asked: int, harder: int, found: int
 ) -> None:
-    # Given
-    tries = Tries(lambda each: outcome(met=each.broker.direct_mb >= needed), GOAL)
-    # When
-    found = tries.climb(setting(6, 6), setting(90, 90))
-    # Then
-    assert [each.broker.direct_mb for each in tries.done] == tried
-    assert found.broker.direct_mb == (tried[-1] if needed <= tried[-1] else 90)
+    tries = needing(as_asked, harder)
+    assert tries.climb(setting(6), setting(90), [AS_ASKED, HARD]) == setting(found)
 
 
-def test_a_step_is_the_larger_of_one_and_a_tenth() -> None:
-    # Given
-    knob = Knob("broker", "direct_mb")
-    # Then
-    assert [step(value) for value in (1, 10, 11, 100, 101)] == [1, 1, 2, 10, 11]
-    assert knob.moved(setting(5, 20), -1) == setting(5, 18)
-    assert knob.moved(setting(5, 20), 1) == setting(5, 22)
+def test_only_the_limit_that_is_too_small_grows() -> None:
+    tries = Tries(needs(5, 20), GOAL)
+    assert tries.climb(setting(6, 6), setting(90), [AS_ASKED]) == setting(6, 21)
+
+
+def test_a_strain_that_all_memory_does_not_bear_asks_for_no_more() -> None:
+    # A processor that is too slow is no reason for memory.
+    tries = Tries(lambda asked, _: met(back=50 if asked is HARDER else 100), GOAL)
+    assert tries.climb(setting(6), setting(90), [AS_ASKED, HARD]) == setting(6)
+
+
+def test_limits_that_do_worse_than_all_memory_would_are_not_enough() -> None:
+    def storm(asked: Question, tried: Setting) -> Outcome:
+        return met(back=min(50, tried.broker.heap_mb) if asked is HARDER else 100)
+
+    tries = Tries(storm, GOAL)
+    assert tries.climb(setting(6), setting(90), [AS_ASKED, HARD]).broker.heap_mb >= 49
+
+
+def test_the_edge_passes_and_a_little_below_does_not() -> None:
+    tries = needing(23, 23)
+    edge = tries.edge([AS_ASKED], setting(90), setting(2), setting(90))
+    assert not tries.misses(ASKED, edge)
+    assert 23 <= edge.broker.heap_mb <= 25
+
+
+def test_the_edge_is_never_below_the_largest_answer() -> None:
+    tries = needing(1, 1)
+    least = setting(5, 3)
+    assert tries.edge([AS_ASKED], setting(90), least, setting(90)) == least
+
+
+def test_each_setting_is_tried_once_under_a_question() -> None:
+    asked: list[tuple[Question, Setting]] = []
+
+    def storm(of: Question, tried: Setting) -> Outcome:
+        asked.append((of, tried))
+        return needs(20, 20)(of, tried)
+
+    tries = Tries(storm, GOAL)
+    tries.climb(setting(6), setting(90), [AS_ASKED, HARD])
+    tries.climb(setting(6), setting(90), [AS_ASKED, HARD])
+    assert len(asked) == len(tries.done)
+
+
+def test_a_storm_that_is_cut_ends_the_search() -> None:
+    def storm(asked: Question, tried: Setting) -> Outcome:
+        del asked, tried
+        raise OutOfTimeError
+
+    with pytest.raises(OutOfTimeError):
+        Tries(storm, GOAL).climb(setting(6), setting(90), [AS_ASKED])
+
+
+def test_a_storm_that_stalled_is_no_pass_whatever_its_end() -> None:
+    assert GOAL.misses(replace(met(), stalled_seconds=2)) == [
+        "next to nothing was answered for 2 s"
+    ]
+
+
+def test_strains_are_harder_than_what_was_asked() -> None:
+    asked, *harder = (each.question for each in strains(ASKED))
+    assert asked is ASKED
+    assert max(each.clients for each in harder) == 50
+    assert max(each.largest.topics for each in harder) == 60_000
+    slowness = sorted(each.times.accept / ASKED.times.accept for each in harder)
+    assert slowness == pytest.approx([1 / 3, 1, 1.5, 3])

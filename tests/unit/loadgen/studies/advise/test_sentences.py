@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from loadgen.commands import advise as command
 from loadgen.studies.advise import sentences as module
-from loadgen.studies.advise.sentences import said, said_of, sentences
+from loadgen.studies.advise.sentences import said, sentences
 
-CODE = "".join(
-    file.read_text(encoding="utf-8") for file in Path(module.__file__).parent.glob("*.py")
-)
+FILES = [*Path(module.__file__).parent.glob("*.py"), Path(command.__file__)]
+CODE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 
 
-@pytest.mark.parametrize("name", [name for name, text in sentences().items() if text is str(text)])
+@pytest.mark.parametrize("name", sentences())
 def test_no_sentence_is_left_over(name: str) -> None:
     # Given: what stands in braces is a server, a profile or a subject
     begun = name.rpartition("-")[0]
@@ -28,20 +29,7 @@ def test_what_is_said_is_a_sentence_of_the_page() -> None:
 
 
 def test_figures_have_their_units() -> None:
-    # When
-    told = said_of("timeout", question=Anything(), reading="", waits=1.5, value=2500)
-    # Then
-    assert told["costs"] == "a refusal is told up to 2.50 s late"
-    assert told["binds"].endswith("all waits of a request together are 1.50 s")
-    assert said("today", told="goal met") == "Today's limits, simulated: goal met."
-
-
-class Anything:
-    """A question of somebody who waits for 30 s."""
-
-    timeout = 30
-
-    @property
-    def usual(self) -> Anything:
-        """Its largest group."""
-        return self
+    assert said("no-time-for-a-storm", longest=90, left=3.2) == (
+        "a storm may take 90 s, and 3 s were left"
+    )
+    assert said("why-queue", question=SimpleNamespace(clients=1)) == "all of 1 client may wait"

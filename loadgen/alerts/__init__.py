@@ -1,0 +1,1 @@
+"""What Prometheus would make of a run: rules of alerts, evaluated over its samples."""

@@ -1,0 +1,176 @@
+"""Rules of alerts, as Prometheus reads them, and the moments at which they fire in a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from loadgen.alerts.promql import Expression, NotEvaluatedError, parse_duration, parse_promql
+from loadgen.alerts.scrapes import NAME, Scrapes
+from loadgen.errors import UsageError
+from loadgen.places.sampling import LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from loadgen.alerts.scrapes import Labels, Vector
+    from loadgen.results.results import Results
+
+SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
+SCRAPE_SECONDS = 5.0
+"""As deploy/prometheus.yml has it, for scrapes and for rules."""
+QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0
+"""So long behind a run rules are asked whether they still fire, or fire only then; and so long
+upstream's quantiles know of a wait."""
+_MOST_PAGES = 2_000
+_PAGES = """WITH asked AS (
+  SELECT process, seconds, metric, value, CAST(floor(seconds / :every) AS BIGINT) AS number
+  FROM samples WHERE split_part(metric, '{', 1) IN (SELECT unnest(:names))
+), latest AS (
+  SELECT process AS process, number, max(seconds) AS seconds FROM asked GROUP BY process, number
+)
+SELECT a.process, a.number, a.metric, a.value FROM asked a JOIN latest l
+  ON a.process = l.process AND a.seconds = l.seconds ORDER BY a.number"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An alert.
+
+    Attributes:
+        for_seconds: So long its expression must be true before it fires.
+        expression: None: it cannot be evaluated here, as ``why`` says.
+    """
+
+    alert: str
+    severity: str
+    for_seconds: float
+    expression: Expression | None
+    why: str = ""
+
+
+class Alert(NamedTuple):
+    """A rule that was true for a time, in seconds since the agreed start.
+
+    Attributes:
+        server: Whose series it was.
+        fires: When it fired; None: it was true too short a time.
+        until: When it was true no more; None: not as far as was looked.
+    """
+
+    alert: str
+    severity: str
+    server: str
+    since: float
+    fires: float | None
+    until: float | None
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """What rules say of a run: those that were true, and the names of those not evaluated."""
+
+    rules: int
+    found: tuple[Alert, ...]
+    not_evaluated: Mapping[str, str]
+
+    @property
+    def fired(self) -> tuple[Alert, ...]:
+        """Those that fired."""
+        return tuple(each for each in self.found if each.fires is not None)
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """Read the alerts of a rule file.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        groups = yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+        said = [rule for group in groups for rule in group["rules"] if "alert" in rule]
+        return [_rule(each) for each in said]
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UsageError(f"{path} is no file of Prometheus' alerting rules: {told}") from None
+
+
+def _rule(said: Mapping[str, Any]) -> Rule:
+    expression, why = None, ""
+    try:
+        expression = parse_promql(str(said["expr"]))
+    except NotEvaluatedError as error:
+        why = str(error)
+    lasting = parse_duration(str(said.get("for", "0s")))
+    severity = str((said.get("labels") or {}).get("severity", ""))
+    return Rule(str(said["alert"]), severity, lasting, expression, why)
+
+
+def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
+    """Evaluate a file's rules over the samples of a run.
+
+    Servers are taken to have been quiet before it, and to go on as they were at its end.
+
+    Raises:
+        UsageError: It is no such file.
+    """
+    rules = read_rules(path)
+    names = {name for each in rules if each.expression for name in each.expression.metrics}
+    every = max(SCRAPE_SECONDS, run.ended / _MOST_PAGES)
+    scrapes, first = _scrapes(run, sorted(names), every)
+    seen = {metric for page in scrapes.pages for metric in page}
+    found: list[Alert] = []
+    unknown: dict[str, str] = {}
+    for rule in rules:
+        if rule.expression is None:
+            unknown[rule.alert] = rule.why
+        elif not rule.expression.metrics & seen:
+            unknown[rule.alert] = "none of its metrics was sampled"
+        else:
+            try:
+                found += _true(rule, rule.expression, scrapes, first)
+            except NotEvaluatedError as error:
+                unknown[rule.alert] = str(error)
+    found.sort(key=lambda each: (each.fires is None, each.fires or each.since))
+    return Alerts(len(rules), tuple(found), unknown)
+
+
+def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
+    """Return what would have been scraped of a run, and the number of the first interval."""
+    rows = run.sql(_PAGES, every=every, names=list(names))
+    first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
+    pages: list[dict[str, Vector]] = [{} for _ in range(first, last + 1)]
+    for row in rows:
+        metric, _, labels = row["metric"].partition("{")
+        own = {NAME: metric, "job": row["process"], "instance": row["process"]}
+        series = tuple(sorted({**dict(LABEL.findall(labels)), **own}.items()))
+        pages[row["number"] - first].setdefault(metric, {})[series] = row["value"]
+    forgotten = {
+        metric: {series: v for series, v in found.items() if "quantile" not in dict(series)}
+        for metric, found in pages[-1].items()
+    }
+    pages += [pages[-1]] * round(QUANTILE_SECONDS / every)
+    pages += [forgotten] * round((QUIET_SECONDS - QUANTILE_SECONDS) / every)
+    return Scrapes(every, pages), first
+
+
+def _true(rule: Rule, expression: Expression, scrapes: Scrapes, first: int) -> Iterator[Alert]:
+    """Yield each time for which a rule was true."""
+    since: dict[Labels, float] = {}
+    last = len(scrapes.pages)
+    for number in range(last + 1):
+        at = (first + number + 1) * scrapes.every
+        true = expression.ask(scrapes, number) if number < last else {}
+        for series in [each for each in since if each not in true]:
+            begun = since.pop(series)
+            fires = begun + rule.for_seconds
+            ended = at if number < last else None
+            server = dict(series).get("instance", "")
+            yield Alert(
+                rule.alert, rule.severity, server, begun, fires if fires < at else None, ended
+            )
+        for series in true:
+            since.setdefault(series, at)

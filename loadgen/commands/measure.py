@@ -1,0 +1,146 @@
+"""``loadgen measure``: what the work of a running broker takes, for virtual time."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.commands.options import AsJson, Confirmed, require_own_address
+from loadgen.commands.shown import console, print_object, print_sentences, say, table_of, write_text
+from loadgen.documents.service_times import PULSAR
+from loadgen.errors import UsageError
+from loadgen.loopback import require_own_cluster
+from loadgen.places.options import RunOptions
+from loadgen.places.server_process import termination_interrupts
+from loadgen.studies.advise.namespaces import shapes_of_cluster
+from loadgen.studies.measure.measured import FILE_NAME, measured
+from loadgen.topics.own_namespaces import TENANT, own_namespaces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.studies.measure.fitted import Figure
+    from loadgen.studies.measure.measured import Measured
+
+_SIZES = (100, 1_000, 3_000, 10_000)
+_FRESH = 12
+_LEAST_SPREAD = 4
+_LONGEST_SECONDS = 600
+
+
+def measure(  # noqa: PLR0913 (each parameter is an option of the command)
+    *,
+    service_url: str = "pulsar://127.0.0.1:6650",
+    admin_url: str = "http://127.0.0.1:8080",
+    namespace: list[str] | None = None,
+    seconds: float = 5.0,
+    name_bytes: int = 100,
+    out: Path = Path("out/measure"),
+    confirmed: Confirmed = False,
+    as_json: AsJson = False,
+) -> None:
+    r"""Measure what listings, watches and lookups take at your own broker.
+
+    Makes namespaces of 100 to 10,000 names in a tenant of its own,
+    loadgen-measure, and deletes them; or reads those of --namespace and makes
+    nothing. Takes about a minute, in which the broker is busy. Writes
+    service-times.yaml, which scenarios take in virtual time:
+    --set servers.service_times=out/measure/service-times.yaml
+
+    Examples:
+      loadgen measure --service-url pulsar://127.0.0.1:6650 \
+        --admin-url http://127.0.0.1:8080
+
+      loadgen measure --service-url pulsar://127.0.0.1:6650 \
+        --admin-url http://127.0.0.1:8080 \
+        --namespace acme/small --namespace acme/large
+
+    Options:
+        service_url (URL): pulsar://host:port of the broker.
+        admin_url (URL): http://host:port of its web port.
+        namespace (NAME): Namespace that exists, to list instead; at least two, of different
+            sizes. May be repeated.
+        seconds: Time of each of eight loads.
+        name_bytes: Length of the full names that are made: matching a pattern takes longer for
+            longer ones.
+        out (DIR): Directory for the file and the runs.
+    """
+    if not 1 <= seconds <= _LONGEST_SECONDS:
+        raise UsageError(f"--seconds {seconds:g}: must be 1 to {_LONGEST_SECONDS}")
+    if not 70 <= name_bytes <= 512:
+        raise UsageError(f"--name-bytes {name_bytes}: must be 70 to 512")
+    require_own_address("--service-url", service_url, confirmed=confirmed)
+    require_own_cluster(admin_url, confirmed=confirmed)
+    options = RunOptions(out=out / "runs", service_url=service_url)
+    with ExitStack() as stack:
+        stack.enter_context(termination_interrupts())
+        note = (lambda sentence: None) if as_json else say
+        fresh: tuple[str, ...] = ()
+        if namespace:
+            sized = _by_size(admin_url, namespace)
+        else:
+            note(f"making namespaces in the tenant {TENANT}, which are deleted at the end")
+            sizes = {f"n{size}": size for size in _SIZES}
+            own = sizes | {f"empty{number}": 0 for number in range(_FRESH)}
+            every = stack.enter_context(own_namespaces(admin_url, own, name_bytes))
+            sized, fresh = every[: len(sizes)], every[len(sizes) :]
+        found = measured(options, sized, fresh, seconds, note)
+    file = out / FILE_NAME
+    write_text(file, found.text())
+    if as_json:
+        print_object(1, found.told())
+    else:
+        _show(found, file)
+
+
+def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return namespaces, the smallest first.
+
+    Raises:
+        UsageError: They are too alike to draw a line through.
+    """
+    shapes = sorted(shapes_of_cluster(admin_url, names), key=lambda each: each.topics)
+    if shapes[-1].topics < _LEAST_SPREAD * shapes[0].topics:
+        sizes = " and ".join(f"{each.topics:,}" for each in (shapes[0], shapes[-1]))
+        raise UsageError(
+            f"--namespace: they have {sizes} topics: name some of which the largest has at least "
+            f"{_LEAST_SPREAD} times as many, or none, and namespaces are made"
+        )
+    return tuple(each.name for each in shapes)
+
+
+def _show(found: Measured, file: Path) -> None:
+    screen, profile = console(), PULSAR.model_dump()
+    rows = [
+        (name, _time(each.value), _between(each), _time(profile[name]))
+        for name, each in found.fitted.times.items()
+    ]
+    rows += [(name, "not told", "", _time(profile[name])) for name in found.kept]
+    screen.print(table_of(("service time", "measured", "between", "profile pulsar"), rows))
+    screen.print()
+    figures = [
+        (name, *(_figure(name, each) for each in (figure.value, figure.low, figure.high)))
+        for name, figure in found.fitted.figures.items()
+    ]
+    screen.print(table_of(("", "median", "5 %", "95 %"), figures))
+    print_sentences(
+        [f"{found.by['server_version']}. Written: {file}"],
+        [f"not all was answered: {each}" for each in found.fitted.refused],
+    )
+
+
+def _between(figure: Figure) -> str:
+    return f"{_time(figure.low)} to {_time(figure.high)}"
+
+
+def _figure(name: str, value: float) -> str:
+    return f"{value:,.0f}" if "a second" in name else _time(value)
+
+
+def _time(seconds: float) -> str:
+    """Write a time with the unit that it is small in."""
+    for worth, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= worth:
+            return f"{seconds / worth:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

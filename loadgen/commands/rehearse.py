@@ -1,0 +1,212 @@
+"""``loadgen rehearse``: what a restart or a deploy does to your own topics, clients and limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.alerts.rules import SHIPPED_RULES, read_rules
+from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
+from loadgen.commands.advise import (
+    deciding,
+    families_document,
+    namespaces_of,
+    parsed,
+    times_of,
+)
+from loadgen.commands.options import (
+    AsJson,
+    BrokerConf,
+    Confirmed,
+    ProxyConf,
+    Settings,
+    own_files,
+)
+from loadgen.commands.run import show_run, watched
+from loadgen.commands.shown import (
+    console,
+    print_object,
+    print_sentences,
+    table_of,
+    write_text,
+)
+from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
+from loadgen.documents.reading import parse_document
+from loadgen.documents.server_keys import known_keys
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.loopback import require_own_cluster
+from loadgen.places.options import Place, RunOptions
+from loadgen.plan.fields import Duration, Share
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.results import Results
+from loadgen.results.units import Unit, in_words
+from loadgen.studies.advise.goal import Goal
+from loadgen.studies.advise.limits import Setting, limits_of
+from loadgen.studies.advise.question import Question, listing_groups
+from loadgen.studies.dry_run import dry_run
+from loadgen.studies.rehearsal import MORE_KEYS, Event, Rehearsal, rehearsal_text
+from loadgen.studies.rehearsed import rehearsed
+from loadgen.studies.repeats import Side, run_sides
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadgen.places.launcher import ServerFiles
+    from loadgen.studies.rehearsed import Rehearsed
+
+_REASONS_SHOWN = 5
+
+
+def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
+    *,
+    topics: Path | None = None,
+    admin_url: str = "",
+    namespace: list[str] | None = None,
+    clients: str = "java-watch=1000",
+    settings: Settings = None,
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    event: Event = "restart",
+    brokers: int = 1,
+    away: str = "30s",
+    back_within: str = "60s",
+    refused: str = "0.1%",
+    profile: Profile = "pulsar",
+    place: Place = "virtual",
+    alerts: Path | None = None,
+    write_document: Path | None = None,
+    out: Path = Path("out/rehearse"),
+    as_json: AsJson = False,
+    is_own: Confirmed = False,
+) -> None:
+    r"""Play a restart or a deploy of your cluster, and tell what you will see of it.
+
+    Your topics, your clients, the limits of your files: who is back when, what is
+    refused and why, what servers hold, and which alerts Prometheus fires. The
+    storm is that of `loadgen advise`, simulated with the servers' own code.
+
+    Events: restart of one broker; rolling: brokers one after the other; proxy: a
+    restart of the proxy; deploy: all consumers start anew at the same moment. Of
+    several brokers the fullest one is played.
+
+    Exit code 0: all are back in time; 99: they are not, or too many were refused;
+    97: an answer was wrong.
+
+    Examples:
+      loadgen rehearse --topics topics.txt --broker-conf broker.conf \
+        --clients java-watch=600,cpp=100 --event deploy
+
+      loadgen rehearse --topics topics.txt --event rolling --brokers 3
+
+      loadgen rehearse --admin-url http://127.0.0.1:8080 --event restart \
+        --set clients.java-watch.read.rate=1MB/s
+
+    Options:
+        topics (PATH): Your topics: one full name a line, Parquet, or a folder of
+            `loadgen topics`.
+        admin_url (URL): http://host:port of a running cluster, whose topics are counted.
+        namespace (NAME): Namespace that clients list; may be repeated. Without it all.
+        clients (FAMILY=COUNT,...): Clients by family: java-watch, java-poll, cpp (Python and
+            Node.js too), go, polite.
+        event (EVENT): restart, rolling, proxy or deploy.
+        brokers: Brokers that share namespaces and clients.
+        away (TIME): How long a server that is restarted is away.
+        back_within (TIME): All are to be back so long after the server is.
+        refused (SHARE): At most this share of lists and watches may be refused.
+        profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
+        place (PLACE): virtual: simulated; processes: real servers and sockets on this machine.
+        alerts (FILE): Prometheus' rules; without it those of deploy/alerts.yml.
+        write_document (FILE): Write the scenario for `loadgen run`, and play nothing.
+        out (DIR): Directory of run directories.
+    """
+    if admin_url:
+        require_own_cluster(admin_url, confirmed=is_own)
+    asked = families_document(clients.replace(" ", "").split(","), settings or (), "--clients")
+    shapes = namespaces_of(topics, admin_url, namespace or ())
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
+    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    question = Question(
+        listing_groups(asked),
+        shapes,
+        Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share)),
+        profile,
+        Setting(limits_of(broker, pause=pause), proxy),
+        max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
+        times=times_of(asked, profile),
+    )
+    files = own_files(broker_conf, proxy_conf)
+    more, notes = _more(files), tuple(files.notes())
+    rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), more, notes)
+    if write_document is None:
+        _play(rehearsal, RunOptions(out=out, place=place), alerts or SHIPPED_RULES, as_json=as_json)
+        return
+    write_text(write_document, rehearsal_text(rehearsal))
+    print_sentences([f"Play it with: loadgen run {write_document} --place {place}"])
+
+
+def _more(files: ServerFiles) -> dict[str, dict[str, str]]:
+    return {
+        role: {key: own.keys[key] for key in MORE_KEYS[role] if key in own.keys}
+        for role, own in (("broker", files.broker), ("proxy", files.proxy))
+    }
+
+
+def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
+    """Run a rehearsal's document, and tell what came of it."""
+    read_rules(rules)
+    text = rehearsal_text(rehearsal)
+    document = parse_document(text, Path("rehearse.yaml"), (), parse_expectation)
+    options = replace(options, name=document.name, written=text)
+    dry_run(document, options).require_fit()
+    run_once = partial(watched, as_json=as_json)
+    (finished,) = run_sides([Side(document, options)], 1, lambda each: None, run_once)
+    show_run(finished, as_json=True)
+    with Results.open(finished.directory) as results:
+        found = rehearsed(rehearsal, results, rules)
+    if as_json:
+        alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
+        told = {**vars(found), "back": [*map(_finite, found.back)], "alerts": alerts}
+        where = {"directory": str(finished.directory), "assumed": [*rehearsal.assumed()]}
+        print_object(1, {**where, **told})
+    else:
+        _show(rehearsal, found)
+        print_sentences([f"Page, tables and document are in {finished.directory}"])
+    if finished.verdict.exit_code == ExitCode.CORRECTNESS:
+        raise LoadgenError(finished.verdict.count, ExitCode.CORRECTNESS)
+    if found.missed:
+        raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
+
+
+def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as JSON has it: what never happened is null."""
+    return {name: None if value == math.inf else value for name, value in row.items()}
+
+
+def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
+    print_sentences([f"Assumed: {'; '.join(rehearsal.assumed())}."])
+    rows = [
+        (
+            str(row["group"]),
+            f"{row['back']:,} of {row['clients']:,}",
+            *(in_words(Unit.SECONDS, row[f"{name}_seconds"]) for name in ("due", "half", "last")),
+        )
+        for row in found.back
+    ]
+    _table(("clients", "back", "due within", "half of them", "the last"), rows)
+    reasons = [
+        (f"{row['requests']:,}", row["outcome"], row["reason"] or "-")
+        for row in found.reasons[:_REASONS_SHOWN]
+    ]
+    _table(("requests", "without an answer", "reason"), reasons)
+    _table(SEEN_HEADS, [*seen_rows(found.seen)])
+    _table(ALERT_HEADS, [*alert_rows(found.alerts)])
+    print_sentences(alert_sentences(found.alerts), found.missed)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if rows:
+        console().print(table_of(heads, rows))
+        print_sentences([""])

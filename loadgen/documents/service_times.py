@@ -1,0 +1,127 @@
+"""The stated times: what a server's work takes while virtual time stands still for its code.
+
+Floodgate's are such that its storms of small answers take as long in virtual time as over sockets
+on two cores (``python -m tests.proof virtual_time`` compares); a real Pulsar's are from storms of
+small answers against 4.2.4 on the same two cores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+from pydantic_core.core_schema import no_info_before_validator_function
+
+from loadgen.documents.tree import parse_values
+from loadgen.errors import UsageError, read_text
+from loadgen.plan.fields import Moment, Part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+KEY = "service_times"
+_LARGEST_BYTES = 1 << 16
+
+
+class ServiceTimes(Part):
+    """The times of one process. Units: seconds.
+
+    Attributes:
+        accept: A connection, from the kernel's queue to the protocol.
+        read: A frame or piece that was read.
+        write: A write that the kernel was given.
+        read_byte, write_byte: Each byte that goes through the kernel.
+        list_wait: A listing's wait for the metadata store, in which others come; 0: its topics
+            are in memory.
+        list_name: Each name of a listing that is not.
+        match_name: Each name of 100 bytes that a pattern is evaluated on, of the same; others
+            by their length.
+        match_threads: Patterns that are evaluated at once, beside all other work: few requests at
+            a time leave the others idle.
+        first_lookup: The first of a namespace beside all that: the ownership of its bundle, which
+            a broker has not taken since it started.
+    """
+
+    accept: Moment
+    read: Moment
+    write: Moment
+    read_byte: Moment
+    write_byte: Moment
+    list_wait: Moment = 0.0
+    list_name: Moment = 0.0
+    match_name: Moment = 0.0
+    match_threads: Annotated[int, Field(ge=1, le=1_024)] = 1
+    first_lookup: Moment = 0.0
+
+    def scaled(self, factor: float) -> ServiceTimes:
+        """Return the times of a processor that takes so many times as long."""
+        seconds = {name: factor * each for name, each in self if name != "match_threads"}
+        return self.model_copy(update=seconds)
+
+
+FLOODGATE = ServiceTimes(
+    accept=90e-6, read=40e-6, write=12e-6, read_byte=0.15e-9, write_byte=0.25e-9
+)
+# Of a 4.2.4 with two cores, by its processor time: 0.7 to 1 us a name for each listing that is made
+# (several requests for a namespace share one), 0.3 us a name for each answer of 100-byte names, and
+# 5.3 to 5.7 us a name of 117 bytes for each list or watch with a pattern behind
+# persistent://tenant/namespace/, which no requests share, which end 1.5 to 1.7 times as fast
+# together as one by one, and which take 39 ns for each byte of a name. In a storm
+# of 60,000 topics and 700 clients that took 35 s of processor time; garbage collection, JIT and
+# BookKeeper took 15 to 25 s beside them, which is in the time of a match. First lookups: 400
+# clients on as many namespaces were back after 4.7 s, and after 2.6 s when they came again.
+PULSAR = ServiceTimes(
+    accept=150e-6,
+    read=60e-6,
+    write=20e-6,
+    read_byte=0.3e-9,
+    write_byte=2.5e-9,
+    list_wait=1e-3,
+    list_name=0.8e-6,
+    match_name=7e-6,
+    match_threads=2,
+    first_lookup=5e-3,
+)
+SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
+"""By the word of a document's ``service_times``."""
+
+
+class _Word:
+    """Reads a word as the times that it stands for; in the schema for editors it may be one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
+        """Return how a field of this type is read."""
+        return no_info_before_validator_function(_named, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return the schema of a field of this type."""
+        return {"anyOf": [{"enum": sorted(SERVICE_TIMES)}, handler(core_schema)]}
+
+
+def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
+    if not isinstance(value, str):
+        return value
+    if value not in SERVICE_TIMES:
+        raise ValueError(f"must be {', '.join(sorted(SERVICE_TIMES))}, a file, or seconds by name")
+    return SERVICE_TIMES[value]
+
+
+StatedTimes = Annotated[ServiceTimes, _Word()]
+"""Times of a document: a word, or each of them."""
+
+
+def read_service_times(file: Path) -> Any:  # noqa: ANN401 - not checked yet
+    """Return the times that ``loadgen measure`` wrote into a file.
+
+    Raises:
+        UsageError: It cannot be read, or has none.
+    """
+    times = parse_values(read_text("the service times", file, _LARGEST_BYTES), file).at(KEY)
+    if times is None or not isinstance(times.value, dict):
+        raise UsageError(f"{file} has no {KEY}: name a file that loadgen measure has written")
+    return times.plain()

@@ -1,0 +1,73 @@
+"""The memory that a JVM's options allow, and what the topic-list limits leave of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from loadgen.errors import UsageError
+from loadgen.units import MB_BYTES, format_bytes
+
+JVM_OPTIONS = {"heap": "-Xmx", "direct": "-XX:MaxDirectMemorySize"}
+"""The memories of a JVM, and the option that limits each."""
+_FACTORS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_SIZE = re.compile(r"(\d{1,18})([kmgt]?)", re.IGNORECASE)
+_FEW = 0.5
+
+
+@dataclass(frozen=True)
+class JvmOptions:
+    """What a server's JVM may take. Units: bytes; None: the options do not say."""
+
+    heap: int | None = None
+    direct: int | None = None
+
+
+def parse_jvm_options(option: str, text: str) -> JvmOptions:
+    """Read options as ``PULSAR_MEM`` has them: ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
+
+    Of what is there twice the last counts, and without its own limit direct memory has that of the
+    heap, as in the JVM. Other options are passed over.
+
+    Raises:
+        UsageError: A size cannot be read, or none is there.
+    """
+    found: dict[str, int] = {}
+    for word in text.strip("\"'").split():
+        for memory, name in JVM_OPTIONS.items():
+            if word.startswith(name):
+                written = word.removeprefix(name).removeprefix("=")
+                size = _SIZE.fullmatch(written)
+                if size is None or not int(size[1]):
+                    raise UsageError(
+                        f"{option}: {name} {written[:40]!r} is not a size such as 512m or 2g"
+                    )
+                found[memory] = int(size[1]) * _FACTORS[size[2].lower()]
+    if not found:
+        names = " or ".join(JVM_OPTIONS.values())
+        raise UsageError(f"{option} {text[:80]!r} has no {names}: write it as PULSAR_MEM is")
+    return JvmOptions(found.get("heap"), found.get("direct", found.get("heap")))
+
+
+def left_of(server: str, options: JvmOptions, heap_mb: int, direct_mb: int) -> list[str]:
+    """Say what a server's topic-list limits leave of its JVM; a limit of 0 is off."""
+    told = []
+    for memory, limit_mb in (("heap", heap_mb), ("direct", direct_mb)):
+        most, name = getattr(options, memory), JVM_OPTIONS[memory]
+        if most is None:
+            continue
+        limit, allows = limit_mb * MB_BYTES, f"{name} ({format_bytes(most)})"
+        if limit_mb <= 0:
+            told.append(f"The {server} has no {memory} limit: lists may take all of {allows}.")
+        elif limit >= most:
+            told.append(
+                f"The {server}'s {memory} limit, {format_bytes(limit)}, is not below {allows}: "
+                "memory ends before the limiter refuses anybody."
+            )
+        else:
+            less = " That is less than half." if most - limit < _FEW * most else ""
+            told.append(
+                f"The {server}'s {memory} limit leaves {format_bytes(most - limit)} of {allows} "
+                f"to everything else.{less}"
+            )
+    return told

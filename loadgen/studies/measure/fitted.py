@@ -1,0 +1,196 @@
+"""Service times from the rows of probes: least squares over sizes, medians of repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any
+
+from loadgen.documents.service_times import PULSAR
+from loadgen.errors import LoadgenError
+from loadgen.results.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_ROUNDS = """SELECT regr_slope(first_byte - sent, topics) AS name,
+  min_by(first_byte - sent, topics) AS small, min(topics) AS least,
+  max_by(done - sent, topics) AS large
+FROM requests WHERE operation = 'list' AND outcome = 'answered'
+GROUP BY client // :sizes HAVING count(*) = :sizes AND min(topics) < max(topics)
+ORDER BY min(sent)"""
+"""A round is one request for each namespace, in turn: a line through their times. Up to the first
+byte: behind it a network's speed, and that of the generator, count."""
+_WINDOWS = """SELECT count(*) AS requests, sum(topics) AS names, sum(bytes) AS bytes,
+  max(done) - min(before) AS seconds
+FROM (SELECT topics, bytes, done, lag(done) OVER (ORDER BY done) AS before,
+        ntile(6) OVER (ORDER BY done) AS part
+      FROM requests WHERE operation = 'list' AND outcome = 'answered')
+WHERE part > 1 GROUP BY part ORDER BY part"""
+"""Five parts of a load in turn; what came first has waited for connections."""
+_LOOKUPS = """SELECT client, service_seconds AS seconds FROM requests
+WHERE operation = 'lookup' AND outcome = 'answered' ORDER BY client, sent"""
+_WATCHES = """SELECT service_seconds AS seconds FROM requests
+WHERE operation = 'watch' AND outcome = 'answered' AND namespace = :largest"""
+_COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answered,
+  coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
+_FEWEST = 3
+_REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
+"""What virtual time has a list on a connection of its own take, names aside: what is left of the
+time that was seen is that of names, so that virtual time takes as long."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: the median of its samples, and where nine in ten of them lie."""
+
+    value: float
+    low: float
+    high: float
+    samples: int
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> Figure:
+        """Return the figure of some samples; what is below nothing is nothing."""
+        kept = [max(0.0, each) for each in samples]
+        cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
+        return cls(median(kept), cuts[0], cuts[-1], len(kept))
+
+    def times(self, factor: float) -> Figure:
+        """Return so many times the figure."""
+        return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
+
+    def over(self, *others: Figure) -> Figure:
+        """Return the same value, with a range in which all of those of others lie too."""
+        low = min(self.low, *(each.low for each in others))
+        return Figure(
+            self.value, low, max(self.high, *(each.high for each in others)), self.samples
+        )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the probes say.
+
+    Attributes:
+        times: Those of the service times that can be told from outside, by their names.
+        figures: What else was seen, by words for people, in seconds or a number a second.
+        refused: Sentences on probes of which not all was answered.
+    """
+
+    times: Mapping[str, Figure]
+    figures: Mapping[str, Figure]
+    refused: tuple[str, ...]
+
+
+def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fitted:
+    """Return the service times that runs of the probes show.
+
+    Args:
+        runs: Their directories, by the names of the probes.
+        sized: Namespaces of different sizes, the largest last.
+        fresh: Whether lookups were in namespaces that nobody had looked topics up in.
+
+    Raises:
+        LoadgenError: Too little was answered to tell.
+    """
+    told = {name: _Told.of(directory, sized) for name, directory in runs.items()}
+    first, later = _lookups(told["lookups"]), Figure.of(told["watch"].later_lookups)
+    alone, matched = told["alone"].rounds, told["pattern"].rounds
+    warm = alone[len(alone) // 2 :]
+    list_alone = Figure.of([each["name"] for each in warm])
+    matched_alone = Figure.of([each["name"] - list_alone.value for each in matched])
+    small = median(each["seconds"] / each["requests"] for each in told["small-64"].windows)
+
+    def names(probe: str, request: float = _REQUEST) -> list[float]:
+        """Return the time of a name in each window, where that of a request is known."""
+        windows = told[probe].windows
+        return [(w["seconds"] - request * w["requests"]) / w["names"] for w in windows]
+
+    windows = told["pattern-64"].windows
+    per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
+    # What a small list took may be the generator's time: then names took more than this.
+    listed, matching = Figure.of(names("lists-64")), names("pattern-64")
+    others = Figure.of(names("lists-8")), Figure.of(names("lists-64", small)), list_alone
+    times = {
+        "list_wait": Figure.of(
+            [each["small"] - list_alone.value * each["least"] - later.value for each in warm]
+        ),
+        "list_name": listed.over(*others),
+        "match_name": Figure.of([each - listed.value for each in matching])
+        .times(PULSAR.match_threads)
+        .over(matched_alone)
+        .times(per_100_bytes),
+    }
+    if fresh:
+        times["first_lookup"] = Figure.of([each - later.value for each in first])
+    figures = {
+        "first list of the largest namespace": Figure.of([alone[0]["large"]]),
+        "later ones, one at a time": Figure.of([each["large"] for each in warm]),
+        "with a pattern": Figure.of([each["large"] for each in matched]),
+        "a watch of it": Figure.of(told["watch"].watches),
+        "a lookup": later,
+        "names a second, 64 at once": told["lists-64"].rate,
+        "names a second with a pattern, 64 at once": told["pattern-64"].rate,
+        "connections with a list a second, at least": Figure.of([1 / small]),
+    }
+    return Fitted(times, figures, tuple(each.refused for each in told.values() if each.refused))
+
+
+def _lookups(told: _Told) -> list[float]:
+    """Return the first lookup of each client."""
+    first: dict[int, float] = {}
+    for row in told.lookups:
+        first.setdefault(row["client"], row["seconds"])
+    return [*first.values()]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the rows of one probe say."""
+
+    rounds: list[dict[str, Any]]
+    windows: list[dict[str, Any]]
+    lookups: list[dict[str, Any]]
+    watches: list[float]
+    refused: str
+
+    @property
+    def later_lookups(self) -> list[float]:
+        """Lookups of namespaces that were looked up before: of watches, which begin so."""
+        return [row["seconds"] for row in self.lookups]
+
+    @property
+    def rate(self) -> Figure:
+        """Names a second."""
+        return Figure.of([each["names"] / each["seconds"] for each in self.windows])
+
+    @classmethod
+    def of(cls, directory: Path, sized: Sequence[str]) -> _Told:
+        """Ask one run.
+
+        Raises:
+            LoadgenError: Too few of its lists or watches were answered.
+        """
+        name = directory.name
+        with Results.open(directory) as results:
+            rounds = results.sql(_ROUNDS, sizes=len(sized))
+            windows = results.sql(_WINDOWS)
+            lookups = results.sql(_LOOKUPS)
+            watches = [row["seconds"] for row in results.sql(_WATCHES, largest=sized[-1])]
+            (counts,) = results.sql(_COUNTS)
+        missing = counts["asked"] - counts["answered"]
+        refused = f"{name}: {missing:,} of {counts['asked']:,} got no answer: {counts['reason']}"
+        enough = {
+            "alone": len(rounds) >= _FEWEST,
+            "pattern": len(rounds) >= _FEWEST,
+            "watch": bool(watches),
+            "lookups": bool(lookups),
+        }
+        if not enough.get(name, len(windows) >= _FEWEST):
+            raise LoadgenError(
+                f"too little was answered to measure {name}: give it more time with --seconds, or "
+                f"smaller namespaces{f' ({refused})' if missing else ''}"
+            )
+        return cls(rounds, windows, lookups, watches, refused if missing else "")

@@ -1,0 +1,199 @@
+"""A rehearsal: the storm of an advice with something that happens to servers, as one document.
+
+Clients, topics, limits and links are those of :func:`document_text`, so that a rehearsal and an
+advice of the same files are the same storm.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from loadgen.errors import UsageError
+from loadgen.studies.advise.question import WATCHING, Question, document_text
+from loadgen.units import format_seconds, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from loadgen.plan.group import Group
+
+Event = Literal["restart", "rolling", "proxy", "deploy"]
+MORE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "broker": ("maxConcurrentLookupRequest", "subscriptionPatternMaxLength"),
+    "proxy": ("maxConcurrentLookupRequests",),
+}
+"""Keys of the operator's files that decide, beside those that an advice is about."""
+_WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
+_SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
+"""Rather more than a real broker needs for a listing: before the event nobody is to wait."""
+_IN_TIME = 0.8
+_PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
+_SPREAD = 2.0
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What happens to a cluster, with its clients and topics.
+
+    Attributes:
+        question: Of the whole cluster; its limits are today's.
+        brokers: How many share namespaces and clients.
+        away_seconds: From the end of a server until it is there again.
+        more: Further keys of the servers, by role.
+        notes: Sentences on what differs from the operator's cluster.
+    """
+
+    question: Question
+    event: Event
+    brokers: int = 1
+    away_seconds: float = 30.0
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.event == "rolling" and self.brokers < 2:
+            raise UsageError("--event rolling restarts one broker after the other: say --brokers 3")
+        if self.event == "proxy" and not self.question.proxy:
+            raise UsageError("--event proxy restarts a proxy, and there is none: add --proxy-conf")
+        if self.event == "proxy" and self.brokers > 1:
+            raise UsageError("--event proxy is about the proxy's limits: leave out --brokers")
+
+    @cached_property
+    def share(self) -> Question:
+        """Namespaces and clients of the one broker that is played."""
+        return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
+
+    @property
+    def warm_up_seconds(self) -> float:
+        """How long all clients have to start before the event; 0: their start is the event."""
+        if self.event == "deploy":
+            return 0.0
+        share = self.share
+        listing = share.mean.topics * _SECONDS_A_NAME + _SECONDS_A_REQUEST
+        reading = max(share.held_seconds(g.read, share.largest.answer_bytes) for g in share.groups)
+        needed = 4 * share.clients * listing + (reading if math.isfinite(reading) else 0.0)
+        return min(math.ceil(max(_WARM_UP_SECONDS, needed)), _LONGEST_WARM_UP_SECONDS)
+
+    @property
+    def moments(self) -> tuple[float, ...]:
+        """When something happens, in seconds since the start of the run."""
+        steps = self.brokers if self.event == "rolling" else 1
+        return tuple(self.warm_up_seconds + step * self._apart for step in range(steps))
+
+    @property
+    def _apart(self) -> float:
+        return self.away_seconds + self.question.goal.back_within_seconds
+
+    def due_seconds(self, group: Group) -> float:
+        """Return the time that clients have: the goal's, behind that of a server's absence.
+
+        Who polls learns of nothing before the next poll.
+        """
+        due = self.question.goal.back_within_seconds
+        if self.event != "deploy":
+            due += self.away_seconds if self.brokers == 1 else 0.0
+            due += 0.0 if group.family in WATCHING else getattr(group, "period", 0.0)
+        return due
+
+    def assumed(self) -> Iterator[str]:
+        """Yield a sentence for each thing that differs from the operator's cluster."""
+        share, whole = self.share, self.question
+        yield (
+            f"{plural(share.clients, 'client')}, one namespace each in turn, the largest first; "
+            f"{plural(len(share.listed), 'namespace')} with names of their mean length"
+        )
+        if self.brokers > 1:
+            yield (
+                f"one broker of {self.brokers} is played, the fullest: of {whole.clients:,} "
+                f"clients and {plural(len(whole.listed), 'namespace')} it has what it has at most "
+                "in 95 of 100 random placings; a namespace's watches are at its broker, polls "
+                "spread evenly"
+            )
+            if self.event != "deploy":
+                yield "one broker takes over all that it had, at once, and serves nobody else"
+            if whole.proxy:
+                yield "the proxy serves the clients of that broker alone"
+        elif self.event == "restart":
+            yield f"the broker is away for {format_seconds(self.away_seconds)}"
+        elif self.event == "proxy":
+            yield f"the proxy is away for {format_seconds(self.away_seconds)}"
+        if self.event != "deploy":
+            yield f"all were back before, over {format_seconds(self.warm_up_seconds)}"
+        yield "of the files limits, water marks, maxMessageSize and concurrent lookups count"
+        yield from (each.rstrip(".") for each in self.notes)
+
+
+def fullest(question: Question, brokers: int) -> Question:
+    """Return the share of the fullest of some brokers: full as it is in 95 of 100 random placings.
+
+    A namespace's watches are at one broker. Lists of clients that poll go anywhere: the fullest has
+    two deviations more than its even share of them.
+    """
+    chance, listed = random.Random(question.seed), question.listed
+    draws: list[tuple[int, list[int]]] = []
+    for _ in range(max(20, min(_PLACINGS, _WORK // len(listed)))):
+        placed: list[list[int]] = [[] for _ in range(brokers)]
+        for number in range(len(listed)):
+            placed[chance.randrange(brokers)].append(number)
+        heaviest = max(placed, key=lambda own: sum(listed[n].charged_bytes for n in own))
+        draws.append((sum(listed[n].charged_bytes for n in heaviest), heaviest))
+    _, own = sorted(draws)[int(_FULL * len(draws))]
+    groups = [
+        each.model_copy(update={"count": count})
+        for each in question.groups
+        if (count := _clients_of(each, own, len(listed), brokers))
+    ]
+    return replace(question, groups=tuple(groups), namespaces=tuple(listed[n] for n in own))
+
+
+def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> int:
+    """Return how many clients of a group the fullest broker has."""
+    if group.family in WATCHING:
+        each, more = divmod(group.count, namespaces)
+        return sum(each + (number < more) for number in own)
+    mean = group.count / brokers
+    return min(group.count, math.ceil(mean + _SPREAD * math.sqrt(mean * (1 - 1 / brokers))))
+
+
+def rehearsal_text(rehearsal: Rehearsal) -> str:
+    """Return the document of a rehearsal."""
+    share, warm_up = rehearsal.share, rehearsal.warm_up_seconds
+    said: dict[str, Any] = yaml.safe_load(document_text(share, share.today))
+    said["name"] = f"rehearse-{rehearsal.event}"
+    said["description"] = f"{_TITLES[rehearsal.event]}. Assumed: {'; '.join(rehearsal.assumed())}."
+    for role, keys in rehearsal.more.items():
+        if role in said["servers"]:
+            said["servers"][role].update(keys)
+    if warm_up:
+        for group in said["clients"]:
+            rate = math.ceil(group["count"] / (_IN_TIME * warm_up))
+            group["arrive"] = {"kind": "constant", "rate": rate}
+        said["shocks"] = [*_shocks(rehearsal, [each["name"] for each in said["clients"]])]
+        due = max(map(rehearsal.due_seconds, share.groups))
+        hold = max(rehearsal.moments) - warm_up + due
+        said["phases"] = {"warm_up": warm_up, "measure": 1, "hold": hold, "drain": 5}
+        said["expect"] = ["clients.back == 100%"]
+    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=100)
+
+
+_TITLES: Mapping[Event, str] = {
+    "restart": "A broker is restarted",
+    "rolling": "Brokers are restarted one after the other",
+    "proxy": "A proxy is restarted",
+    "deploy": "All consumers start anew",
+}
+
+
+def _shocks(rehearsal: Rehearsal, groups: list[str]) -> Iterator[dict[str, Any]]:
+    role = "proxy" if rehearsal.event == "proxy" else "broker"
+    for at in rehearsal.moments:
+        if rehearsal.brokers == 1:
+            yield {"at": at, "restart": role, "for": rehearsal.away_seconds}
+        else:  # Others are there: the connections alone are lost.
+            yield from ({"at": at, "anew": name} for name in groups)

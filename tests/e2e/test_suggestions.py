@@ -1,0 +1,91 @@
+"""Every command that a text of the programs names exists: help, errors, reports, alerts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.documents.reading import shipped
+from tests.e2e.test_docs import check
+from tests.support.processes.server_process import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDERS = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen", "examples")
+PROGRAM = r"(?:\.venv/bin/)?(?:loadgen|floodgate-(?:admin|broker|proxy))"
+QUOTED = re.compile(rf"`+({PROGRAM}(?: [^`]+)?)`+")
+AT_THE_END = re.compile(rf": ({PROGRAM} .*)$", re.MULTILINE)
+EXAMPLE = re.compile(rf"^ *({PROGRAM} (?:[^\\\n]|\\\n)+)", re.MULTILINE)
+TAKES_SCENARIO = re.compile(
+    r"loadgen (?:run|sweep|cluster|find-limit|scenarios show) ([a-z][a-z-]*)(?: |$)"
+)
+PLACEHOLDER = re.compile(r" [A-Z]+\b\S*")
+FILLED_IN = "X"
+
+
+def texts_of_programs() -> Iterator[tuple[str, str]]:
+    """Every string of our modules, with where it stands; what is put into one is an X."""
+    for folder in FOLDERS:
+        for path in sorted((REPOSITORY / folder).rglob("*.py")):
+            if path.name.endswith("_pb2.py"):
+                continue
+            source = path.read_text(encoding="utf-8")
+            if "loadgen" not in source and "floodgate-" not in source:
+                continue
+            for node in ast.walk(ast.parse(source)):
+                where = f"{path.relative_to(REPOSITORY)}:{getattr(node, 'lineno', 0)}"
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield where, node.value
+                elif isinstance(node, ast.JoinedStr):
+                    yield where, "".join(map(_part, node.values))
+
+
+def _part(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else FILLED_IN
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """The commands of a text: in backticks, behind its last colon, or under Examples."""
+    examples = text.partition("Examples:\n")[2].partition("\n    Options:")[0]
+    said = text.partition("Raises:\n")[0]
+    found = QUOTED.findall(text) + AT_THE_END.findall(said) + EXAMPLE.findall(examples)
+    for command in found:
+        yield " ".join(command.replace("\\\n", " ").split()).rstrip(".,;)")
+
+
+def suggestions() -> dict[str, str]:
+    """Each command that a text of programs, pages or alerts names, with where."""
+    found = [(each, place) for place, text in texts_of_programs() for each in commands_in(text)]
+    pages = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+    for path in [*pages, *sorted((REPOSITORY / "deploy").glob("*.yml"))]:
+        prose = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        found += [(" ".join(each.split()), path.name) for each in QUOTED.findall(prose)]
+    return dict(sorted(found))
+
+
+SUGGESTED = suggestions()
+
+
+def test_suggestions_are_found_wherever_they_stand() -> None:
+    for command, place in {
+        "loadgen advise --topics topics.txt --broker-conf broker.conf": "loadgen/",  # help
+        "loadgen run X": "loadgen/__main__.py",  # an error with a value put in
+        "loadgen topics --out X": "loadgen/topics/",
+        "floodgate-admin brokers list-dynamic-config": "client/admin/commands",
+        "loadgen scenarios show NAME": "scenarios.md",
+    }.items():
+        assert SUGGESTED[command].startswith(place), SUGGESTED[command]
+
+
+@pytest.mark.parametrize("command", SUGGESTED)
+def test_every_command_that_a_text_suggests_exists(command: str) -> None:
+    # Without what stands for a word of the reader's, and quotes that go on in the next line.
+    words = PLACEHOLDER.sub("", command.partition(" '")[0]).split()
+    # When / Then
+    check(words)
+    for name in TAKES_SCENARIO.findall(command):
+        assert name in shipped(), f"{SUGGESTED[command]}: there is no scenario {name}"

@@ -1,0 +1,50 @@
+"""Lookups are counted by how they end, with what they took."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.ownership.ownership import NotServedError, Owner
+from broker.topics.lookup_outcomes import LookupOutcomes
+from server.configuration.addresses import NO_URLS
+from server.connection.request_errors import RequestError
+from tests.support.clocks.manual_clock import ManualClock
+
+HERE = Owner(NO_URLS, here=True)
+ELSEWHERE = Owner(NO_URLS, here=False)
+TO_BE_ASKED = Owner(NO_URLS, here=False, decided=False)
+
+
+@pytest.mark.parametrize(
+    ("found", "counts"),
+    [
+        (HERE, (1, 0, 0)),
+        (ELSEWHERE, (1, 0, 0)),
+        (TO_BE_ASKED, (0, 1, 0)),
+        (NotServedError("nobody"), (0, 0, 1)),
+        (RequestError(pb.MetadataError, "the store failed"), (0, 0, 1)),
+    ],
+)
+async def test_a_lookup_is_an_answer_a_redirect_or_a_failure_and_has_its_time(
+    found: Owner | Exception, counts: tuple[int, int, int]
+) -> None:
+    # Given
+    clock = ManualClock()
+    outcomes = LookupOutcomes(clock, clock.now)
+
+    async def finding() -> Owner:
+        clock.advance(0.0025)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    # When
+    if isinstance(found, Exception):
+        with pytest.raises(type(found)):
+            await outcomes.counted(finding())
+    else:
+        assert await outcomes.counted(finding()) is found
+    # Then
+    assert (outcomes.answers, outcomes.redirects, outcomes.failures) == counts
+    assert (outcomes.times.count, outcomes.times.sum_millis) == (1, 2.5)

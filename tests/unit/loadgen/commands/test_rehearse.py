@@ -1,0 +1,114 @@
+"""A rehearsal's command reads an operator's topics and files, and tells what came of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from loadgen import __main__ as command_line
+from loadgen.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LISTED = [f"persistent://acme/ns{n % 2}/topic-{n}" for n in range(200)]
+
+
+@pytest.fixture
+def topics(tmp_path: Path) -> Path:
+    file = tmp_path / "topics.txt"
+    file.write_text("\n".join(LISTED))
+    return file
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["loadgen", "rehearse", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        command_line.main()
+    return int(caught.value.code or 0)
+
+
+def test_a_deploy_is_played_and_told(
+    topics: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # When
+    code = run(monkeypatch, "--topics", topics, "--clients", "java-watch=8,cpp=4",
+               "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
+    # Then
+    said = capsys.readouterr().out
+    assert code == ExitCode.PASSED
+    assert "Assumed: 12 clients" in said
+    assert "8 of 8" in said
+    assert "broker heap.used" in said
+    assert "these fire: none." in said
+    page = (tmp_path / "out" / "rehearse-deploy" / "index.html").read_text()
+    assert "What Prometheus shows" in page
+
+
+def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
+    topics: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given
+    conf = tmp_path / "broker.conf"
+    conf.write_text("maxConcurrentLookupRequest=1\nmaxTopicListInFlightHeapMemSizeMB=3\n")
+    # When
+    code = run(monkeypatch, "--topics", topics, "--clients", "cpp=4", "--broker-conf", conf,
+               "--event", "deploy", "--out", tmp_path / "out", "--json")  # fmt: skip
+    # Then
+    told = json.loads(capsys.readouterr().out)
+    assert code == ExitCode.THRESHOLDS
+    (back,) = told["back"]
+    assert (back["clients"], back["back"], back["last_seconds"]) == (4, 1, None)
+    assert told["reasons"][0]["requests"] == 3
+    assert told["missed"][0] == "3 of 4 cpp not back within 60.0 s"
+    assert told["alerts"]["rules"] >= 9
+
+
+def test_the_document_alone_is_written(
+    topics: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "mine.yaml"
+    code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
+               "--set", "clients.java-watch.read.rate=1MB/s", "--write-document", file)  # fmt: skip
+    assert code == ExitCode.PASSED
+    assert capsys.readouterr().out == f"Play it with: loadgen run {file} --place virtual\n"
+    written = yaml.safe_load(file.read_text())
+    assert written["clients"][0]["read"]["rate"] == 1_000_000
+    assert len(written["shocks"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "say whose topics: --topics PATH or --admin-url URL"),
+        (("--clients", "java"), "write --clients NAME=COUNT"),
+        (("--event", "rolling"), "say --brokers 3"),
+        (("--alerts", "nowhere.yml"), "nowhere.yml is no file of Prometheus' alerting rules"),
+        (("--away", "soon"), "--away 'soon'"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_before_anything_runs(
+    arguments: tuple[str, ...],
+    said: str,
+    topics: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whose = ("--topics", str(topics)) if arguments else ()
+    assert run(monkeypatch, *whose, *arguments, "--out", tmp_path / "out") == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,142 @@
+"""Probes of a broker whose times are known show these, each with a range that holds them."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.documents.reading import parse_document
+from loadgen.documents.service_times import PULSAR
+from loadgen.errors import LoadgenError
+from loadgen.places.options import RunOptions
+from loadgen.studies.measure import measured as module
+from loadgen.studies.measure.measured import measured
+from tests.support.runs.recorded_run import request
+from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadgen.documents.model import Document
+    from loadgen.studies.measure.measured import Measured
+
+SIZES = {"t/a": 100, "t/b": 1_000, "t/c": 4_000}
+FRESH = tuple(f"t/fresh{number}" for number in range(12))
+LOOKUP, FIRST, WAIT = 0.001, 0.006, 0.0005
+NAME_ALONE, NAME_OF_MANY, MATCH_ALONE, MATCH_OF_MANY = 1e-6, 0.7e-6, 3e-6, 2e-6
+REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
+
+
+def lookups(clients: int) -> Iterator[dict[str, Any]]:
+    for client in range(clients):
+        for number, seconds in enumerate((FIRST, LOOKUP, LOOKUP)):
+            at = client + number / 10
+            yield took(seconds, at, client=client, operation="lookup", topics=None)
+
+
+def in_turn(operation: str, name: float) -> Iterator[dict[str, Any]]:
+    for client, (namespace, size) in zip(range(60), 20 * [*SIZES.items()], strict=True):
+        seconds = LOOKUP + WAIT + size * name
+        topics = size if operation == "list" else None
+        said = {"client": client, "namespace": namespace}
+        yield took(seconds, client, operation=operation, topics=topics, **said)
+        if operation == "watch":
+            yield took(LOOKUP, client, operation="lookup", topics=None, **said)
+
+
+def at_once(name: float, sizes: list[int]) -> Iterator[dict[str, Any]]:
+    done = 0.0
+    for client, size in zip(range(60), 60 // len(sizes) * sizes, strict=True):
+        done += REQUEST + size * name
+        yield took(done, 0.0, client=client, topics=size, bytes=50 * size)
+
+
+def took(seconds: float, at: float, **said: Any) -> dict[str, Any]:
+    return request(due=at, done=at + seconds, service_seconds=seconds, **said)
+
+
+def rows(document: Document) -> list[dict[str, Any]]:
+    matched, every = NAME_ALONE + MATCH_ALONE, [*SIZES.values()]
+    by_probe = {
+        "lookups": lambda: lookups(12),
+        "alone": lambda: in_turn("list", NAME_ALONE),
+        "small-64": lambda: at_once(NAME_OF_MANY, [100]),
+        "lists-8": lambda: at_once(NAME_OF_MANY, every),
+        "lists-64": lambda: at_once(NAME_OF_MANY, every),
+        "pattern": lambda: in_turn("list", matched),
+        "pattern-64": lambda: at_once(NAME_OF_MANY + MATCH_OF_MANY, every),
+        "watch": lambda: in_turn("watch", matched),
+    }
+    return [*by_probe[document.name]()]
+
+
+def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeExperiment) -> Measured:
+    monkeypatch.setattr(module, "experiment", fake)
+    options = RunOptions(out=tmp_path, service_url="pulsar://127.0.0.1:6650")
+    return measured(options, tuple(SIZES), FRESH, 5.0)
+
+
+def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # When
+    found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
+    # Then
+    times = found.times
+    assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
+    assert times.list_name == pytest.approx(NAME_OF_MANY, rel=1e-3)
+    # Names of 50 bytes, by as many threads as virtual time has for them
+    assert times.match_name == pytest.approx(2 * 2 * MATCH_OF_MANY, rel=1e-3)
+    assert times.first_lookup == pytest.approx(FIRST - LOOKUP, rel=1e-3)
+    kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
+    assert found.kept == kept
+    assert times.accept == PULSAR.accept
+    # and what was seen one at a time lies in the ranges
+    assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
+    assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
+
+
+def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
+    file = tmp_path / "times.yaml"
+    file.write_text(found.text())
+    # When
+    text = f"clients: [{{name: a, do: list, count: 1}}]\nservers: {{service_times: {file}}}\n"
+    taken = parse_document(text, Path("m.yaml")).servers.service_times
+    # Then
+    assert taken.model_dump() == pytest.approx(found.times.model_dump(), rel=1e-3)
+    assert "server_version: 4.2.4" in found.text()
+
+
+def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A page of metrics of many topics takes a broker longer than what is measured.
+    fake = FakeExperiment(rows, server_version="4.2.4")
+    find(tmp_path, monkeypatch, fake)
+    assert {options.service_url for _, options in fake.run} == {"pulsar://127.0.0.1:6650"}
+    assert not any(options.admin_urls for _, options in fake.run)
+
+
+def test_what_is_refused_is_told_and_too_little_is_no_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = count()
+
+    def refusing(document: Document) -> list[dict[str, Any]]:
+        found = rows(document)
+        if document.name == "lists-8":
+            found[0] |= {"outcome": "refused", "reason": "too many"}
+        return found
+
+    found = find(tmp_path, monkeypatch, FakeExperiment(refusing, server_version=""))
+    assert found.fitted.refused == ("lists-8: 1 of 60 got no answer: too many",)
+
+    def silent(document: Document) -> list[dict[str, Any]]:
+        del document
+        return [request(client=next(numbers), outcome="timeout", reason="no answer")]
+
+    with pytest.raises(LoadgenError, match=r"too little was answered .*no answer"):
+        find(tmp_path, monkeypatch, FakeExperiment(silent, server_version=""))

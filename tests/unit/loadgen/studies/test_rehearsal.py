@@ -1,0 +1,111 @@
+"""A rehearsal is the storm of an advice, with what happens to servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from loadgen.behaviours.discover import Discover
+from loadgen.documents.reading import parse_document
+from loadgen.errors import UsageError
+from loadgen.results.expectations import parse_expectation
+from loadgen.studies.advise.goal import Goal
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import NamespaceShape, Question, document_text
+from loadgen.studies.rehearsal import Rehearsal, fullest, rehearsal_text
+
+LIMITS = Limits(heap_mb=20)
+SHAPES = tuple(NamespaceShape(f"t/n{n}", 100 + n, 9_000 + 90 * n) for n in range(12))
+GROUPS = (
+    Discover(name="java-watch", library="java-watch", count=600),
+    Discover(name="cpp", library="cpp", count=100),
+)
+
+
+def question(*, proxy: bool = False, shapes: tuple[NamespaceShape, ...] = SHAPES) -> Question:
+    setting = Setting(LIMITS, LIMITS if proxy else None)
+    return Question(GROUPS, shapes, Goal(), "pulsar", setting)
+
+
+def document(*asked: Any, **more: Any) -> dict[str, Any]:
+    text = rehearsal_text(Rehearsal(*asked, **more))
+    parse_document(text, check_expectation=parse_expectation)  # It is one.
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def test_a_deploy_is_the_storm_of_an_advice_with_todays_limits() -> None:
+    # Given
+    advised = yaml.safe_load(document_text(question(), question().today))
+    # When
+    found = document(question(), "deploy", more={"broker": {"maxConcurrentLookupRequest": "700"}})
+    # Then
+    assert found["servers"]["broker"].pop("maxConcurrentLookupRequest") == "700"
+    for told in ("name", "description"):
+        advised.pop(told)
+        assert found.pop(told)
+    assert found == advised
+
+
+def test_a_restart_meets_clients_that_were_all_back() -> None:
+    found = document(question(), "restart", away_seconds=20.0)
+    assert found["phases"] == {"warm_up": 30.0, "measure": 1, "hold": 140.0, "drain": 5}
+    assert found["shocks"] == [{"at": 30.0, "restart": "broker", "for": 20.0}]
+    starts = [each["arrive"]["rate"] for each in found["clients"]]
+    assert starts == [25, 5]
+
+
+def test_a_proxys_restart_is_of_the_proxy() -> None:
+    found = document(question(proxy=True), "proxy")
+    assert found["shocks"] == [{"at": 30.0, "restart": "proxy", "for": 30.0}]
+
+
+def test_brokers_that_are_restarted_in_turn_lose_their_clients_each_time() -> None:
+    found = document(question(), "rolling", brokers=3, away_seconds=20.0)
+    moments = [(each["at"], each["anew"]) for each in found["shocks"]]
+    assert moments == [(at, g) for at in (30.0, 110.0, 190.0) for g in ("java-watch", "cpp")]
+
+
+def test_the_fullest_of_several_brokers_has_more_than_its_even_share() -> None:
+    # When
+    share = fullest(question(), 3)
+    # Then
+    assert len(share.listed) in range(5, 9)
+    watching, polling = share.groups
+    assert watching.count == 50 * len(share.listed)
+    assert polling.count == 43  # 33 and two deviations of 4.7
+    assert fullest(question(), 3).groups == share.groups
+    # And: of one namespace all watches are at one broker
+    alone = fullest(question(shapes=SHAPES[:1]), 3)
+    assert [each.count for each in alone.groups] == [600, 43]
+
+
+def test_who_polls_learns_of_a_restart_at_its_next_poll() -> None:
+    restart = Rehearsal(question(), "restart", away_seconds=20.0)
+    assert [restart.due_seconds(each) for each in GROUPS] == [80.0, 140.0]
+    deploy = Rehearsal(question(), "deploy")
+    assert [deploy.due_seconds(each) for each in GROUPS] == [60.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("proxy", "event", "brokers", "told"),
+    [
+        (False, "rolling", 1, "say --brokers 3"),
+        (False, "proxy", 1, "add --proxy-conf"),
+        (True, "proxy", 2, "leave out --brokers"),
+    ],
+)
+def test_an_event_of_servers_that_are_not_there_is_refused(
+    proxy: bool, event: Any, brokers: int, told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        Rehearsal(question(proxy=proxy), event, brokers)
+
+
+def test_what_is_assumed_is_said() -> None:
+    told = "; ".join(Rehearsal(question(proxy=True), "restart", 3).assumed())
+    for said in ("one broker of 3 is played", "takes over all", "the proxy serves the clients of"):
+        assert said in told
+    assert "away for 30.0 s" in "; ".join(Rehearsal(question(), "restart").assumed())

@@ -1,0 +1,70 @@
+"""Who is back after an event is judged by what its family waits for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from loadgen.alerts.rules import SHIPPED_RULES
+from loadgen.results.results import Results
+from loadgen.studies.rehearsal import Rehearsal
+from loadgen.studies.rehearsed import rehearsed
+from tests.support.runs.recorded_run import record_run, request
+from tests.unit.loadgen.studies.test_rehearsal import question
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLIENTS = [{"name": name, "do": "discover", "count": 1} for name in ("java-watch", "cpp")]
+PHASES = {"warm_up": 30.0, "measure": 1.0, "hold": 400.0, "drain": 5.0}
+
+
+def java(client: int, due: float, operation: str = "watch", **said: Any) -> dict[str, Any]:
+    group = {"group": "java-watch", "family": "java-watch"}
+    return request(client=client, due=due, operation=operation, **group, **said)
+
+
+def cpp(client: int, due: float, **said: Any) -> dict[str, Any]:
+    return request(client=client, due=due, group="cpp", family="cpp", **said)
+
+
+def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path: Path) -> None:
+    # Given: a restart at 30 s, whose clients have 90 s, and those that poll 60 s more
+    rehearsal = Rehearsal(question(), "restart")
+    requests = [
+        java(0, 1.0), java(0, 61.0, "list"), java(0, 70.0),
+        java(1, 1.0), java(1, 61.0, "list"),
+        java(2, 1.0), java(2, 130.0),
+        cpp(3, 1.0), cpp(3, 40.0, outcome="unreachable"), cpp(3, 150.0),
+        cpp(4, 60.0, outcome="refused", reason="ServiceNotReady: <address> cannot be reached"),
+        cpp(4, 100.0, outcome="refused", reason="TooManyRequests: x"), cpp(4, 160.0),
+    ]  # fmt: skip
+    run = record_run(tmp_path / "run", requests, clients=CLIENTS, document={"phases": PHASES})
+    # When
+    with Results.open(run) as results:
+        found = rehearsed(rehearsal, results, SHIPPED_RULES)
+    # Then
+    watching, polling = found.back
+    assert (watching["clients"], watching["back"], watching["last_seconds"]) == (3, 1, math.inf)
+    assert round(watching["half_seconds"], 1) == 100.1
+    assert (polling["clients"], polling["back"], round(polling["last_seconds"], 1)) == (2, 2, 130.1)
+    assert found.missed == (
+        "2 of 3 java-watch not back within 90.0 s",
+        "1 of 9 lists and watches refused (at most 0.1 %)",
+    )
+    assert not found.alerts.fired
+
+
+def test_of_several_restarts_the_worst_is_told(tmp_path: Path) -> None:
+    # Given: at 30, 120 and 210 s
+    rehearsal = Rehearsal(question(), "rolling", 3)
+    requests = [
+        java(n, due) for n in range(2) for due in (1.0, 35.0, 130.0 + 90 * n, 215.0)
+    ] + [cpp(3, due) for due in (1.0, 60.0, 125.0, 240.0)]  # fmt: skip
+    run = record_run(tmp_path / "run", requests, clients=CLIENTS, document={"phases": PHASES})
+    # When
+    with Results.open(run) as results:
+        watching, polling = rehearsed(rehearsal, results, SHIPPED_RULES).back
+    # Then
+    assert (watching["back"], watching["clients"], watching["last_seconds"]) == (1, 2, math.inf)
+    assert (polling["back"], round(polling["last_seconds"], 1)) == (1, 30.1)

@@ -1,0 +1,54 @@
+"""The options of a JVM are read as Pulsar has them; limits leave a part of what they allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadgen.errors import UsageError
+from loadgen.jvm_options import JvmOptions, left_of, parse_jvm_options
+
+GB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("text", "heap", "direct"),
+    [
+        ("-Xms2g -Xmx2g -XX:MaxDirectMemorySize=4g", 2 * GB, 4 * GB),
+        ('"-Xmx512M"', GB // 2, GB // 2),
+        ("-Xmx1g -Xmx2048m", 2 * GB, 2 * GB),
+        ("-XX:MaxDirectMemorySize=1048576k", None, GB),
+    ],
+)
+def test_options_are_read_as_a_jvm_reads_them(
+    text: str, heap: int | None, direct: int | None
+) -> None:
+    assert parse_jvm_options("--jvm", text) == JvmOptions(heap, direct)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("-Xmx2gb", r"--jvm: -Xmx '2gb' is not a size such as 512m or 2g"),
+        ("-XX:MaxDirectMemorySize=0", "MaxDirectMemorySize '0' is not a size"),
+        ("2g", r"--jvm '2g' has no -Xmx or -XX:MaxDirectMemorySize"),
+    ],
+)
+def test_what_cannot_be_read_is_a_sentence(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_jvm_options("--jvm", text)
+
+
+def test_each_limit_is_told_with_what_it_leaves() -> None:
+    assert left_of("broker", JvmOptions(GB, 2 * GB), 600, 100) == [
+        "The broker's heap limit leaves 424 MB of -Xmx (1,024 MB) to everything else. "
+        "That is less than half.",
+        "The broker's direct limit leaves 1,948 MB of -XX:MaxDirectMemorySize (2,048 MB) "
+        "to everything else.",
+    ]
+    assert left_of("proxy", JvmOptions(None, GB), 600, 1024) == [
+        "The proxy's direct limit, 1,024 MB, is not below -XX:MaxDirectMemorySize (1,024 MB): "
+        "memory ends before the limiter refuses anybody."
+    ]
+    assert left_of("broker", JvmOptions(GB, GB), 0, 0)[0] == (
+        "The broker has no heap limit: lists may take all of -Xmx (1,024 MB)."
+    )
