@@ -21,6 +21,7 @@ from server.authentication.refused import RefusedOperations
 from server.authentication.service import open_service
 from server.configuration.addresses import ServerUrls, host_port
 from server.configuration.common import POLICY_KEY, Profile
+from server.configuration.loaded_class import told
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
@@ -32,7 +33,6 @@ from server.limits.clients import ClientLimits
 from server.limits.connections import ConnectionLimits
 from server.limits.refusals import Refusals
 from server.limits.unfinished_frames import UnfinishedFrames
-from server.loaded_class import told
 from server.tls.contexts import ServerTls
 from server.tls.handshakes import TlsHandshakes
 

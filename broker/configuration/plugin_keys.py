@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.configuration.common import Profile
-from server.loaded_class import is_class_path
+from server.configuration.loaded_class import is_class_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

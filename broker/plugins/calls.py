@@ -11,7 +11,7 @@ from broker.configuration.plugin_keys import CLASS_KEY
 from broker.plugins.result import UnusableAnswerError, listing_of_names
 from broker.topic_lists.listing import TopicListing
 from limiter.clock import Clock, LoopClock, deadline
-from server.loaded_class import told
+from server.configuration.loaded_class import told
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from broker.configuration.plugin_keys import CLASS_KEY, DEFAULT_CLASS_NAME
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from limiter.clock import Clock, deadline
+from server.configuration.loaded_class import UnusableClassError, loaded_class, told
 from server.errors import StartError
-from server.loaded_class import UnusableClassError, loaded_class, told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence

@@ -23,9 +23,9 @@ from server.configuration.authorization import AuthorizationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
 from server.configuration.limits import LimitConfig
+from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
 from server.configuration.tls_keys import port_tls
 from server.limits.connections import ConnectionBounds
-from server.loaded_class import UnusableClassError, is_class_path, loaded_class
 from server.tls.settings import ServerTlsSettings
 
 if TYPE_CHECKING:

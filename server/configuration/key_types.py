@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from server.loaded_class import is_class_path
+from server.configuration.loaded_class import is_class_path
 
 Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from limiter.admission.policy import Admission
-from server.loaded_class import UnusableClassError, is_class_path, loaded_class
+from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
 
 if TYPE_CHECKING:
     from pathlib import Path
