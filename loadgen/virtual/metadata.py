@@ -1,8 +1,8 @@
 """The time that a listing takes where topics are not in memory: a metadata store's, and its own.
 
 A real Pulsar asks its metadata store for each listing, so that those of many clients are under way
-at once, each with the little heap that a first estimate reserves. What it needs for names (it
-sorts, hashes and copies all of them for each answer) is the processor's.
+at once, each with the little heap that a first estimate reserves. Names are read and sorted by a
+thread, once for all who ask for a namespace meanwhile, and matched by others, for each request.
 """
 
 from __future__ import annotations
@@ -10,53 +10,43 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING
 
+from loadgen.virtual.processor import Threads
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    import asyncio
-
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.block import Totals
     from broker.topic_lists.listing import TopicListing
     from broker.watches.registry import Watch
-    from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
     from proto.names import TopicName
 
 _EVERYTHING = ".*"
 
 
-def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
+def take_time(broker: BrokerService, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
     times = processor.times
     if times.match_name:
-        _let_patterns_cost(broker, loop, processor)
+        _let_patterns_cost(broker, processor)
     if times.list_wait or times.list_name:
-        _let_store_wait(broker, loop, processor)
+        _let_store_wait(broker, processor)
     if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
 
-def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
+def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
     # The one that listings and watches share.
     pattern_filter, watches = broker.watches._context.pattern_filter, broker.watches
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
     times, each_alone = processor.times, watches._profile.lists_for_each_request
-    free_at = [0.0] * times.match_threads
+    threads = Threads(processor, times.match_threads)
 
     async def match(pattern: str, names: Totals) -> None:
-        if pattern.rpartition("://")[2] == _EVERYTHING:
-            return
-        cost = times.match_name * names.joined_bytes / 100
-        # The thread that is free first.
-        free_at[0] = max(free_at[0], processor.done_at) + cost
-        processor.spent_seconds += cost
-        done: asyncio.Future[None] = loop.create_future()
-        loop.after(free_at[0], processor.serve, _end, done)
-        free_at.sort()
-        await done
+        if pattern.rpartition("://")[2] != _EVERYTHING:
+            await threads.work(times.match_name * names.joined_bytes / 100)
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
@@ -75,11 +65,6 @@ def _let_patterns_cost(broker: BrokerService, loop: VirtualLoop, processor: Proc
     watches._find_set = set_found  # type: ignore[method-assign]
 
 
-def _end(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
-
-
 def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None:
     at_once, owned = broker.ownership.acquire, set[NamespaceName]()
 
@@ -92,23 +77,17 @@ def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None
     broker.ownership.acquire = acquire  # type: ignore[method-assign]
 
 
-def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
-    store, times = broker.store, processor.times
-    at_once = store.snapshot
+def _let_store_wait(broker: BrokerService, processor: Processor) -> None:
+    at_once, times = broker.store.snapshot, processor.times
+    thread = Threads(processor)
     # A lookup lists nothing: a real broker answers one in 0.1 ms, however many topics there are.
-    broker.lookup_handler._store = copy(store)
-
-    def listed(waiter: asyncio.Future[None], names: int) -> None:
-        processor.charge(times.list_name * names)
-        _end(waiter)
+    broker.lookup_handler._store = copy(broker.store)
 
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.count
-        waiter: asyncio.Future[None] = loop.create_future()
-        # Behind all that has come in by then.
-        loop.after(processor.done_at + times.list_wait, processor.serve, listed, waiter, names)
-        await waiter
+        # Those who ask for the same namespace meanwhile share it.
+        await thread.work(times.list_name * names, times.list_wait)
         return found
 
-    store.snapshot = snapshot  # type: ignore[method-assign]
+    broker.store.snapshot = snapshot  # type: ignore[method-assign]

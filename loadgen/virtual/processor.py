@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from loadgen.documents.service_times import ServiceTimes
@@ -64,3 +65,36 @@ class Processor:
         work(*args)
         if more:
             self._loop.after(self.busy_until, self._next)
+
+
+class Threads:
+    """Threads of one simulated process beside its processor, which does other work meanwhile.
+
+    Args:
+        processor: Of the process; what threads do is in its ``spent_seconds``.
+        count: How many work at once.
+    """
+
+    def __init__(self, processor: Processor, count: int = 1) -> None:
+        self._processor = processor
+        self._free_at = [0.0] * count
+
+    async def work(self, seconds: float, wait: float = 0.0) -> None:
+        """Have the thread that is free first do some work, and go on when the processor may.
+
+        Args:
+            seconds: What the thread needs.
+            wait: What passes before, and takes nobody's time.
+        """
+        processor, loop, free_at = self._processor, self._processor._loop, self._free_at
+        free_at[0] = max(free_at[0], processor.done_at + wait) + seconds
+        processor.spent_seconds += seconds
+        done: asyncio.Future[None] = loop.create_future()
+        loop.after(free_at[0], processor.serve, _end, done)
+        free_at.sort()
+        await done
+
+
+def _end(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

@@ -101,7 +101,7 @@ class VirtualServers:
         if isinstance(service, BrokerService):
             if self._topics is not None:
                 await fill(service, self._topics, loop.look)
-            take_time(service, loop, processor)
+            take_time(service, processor)
 
 
 def service_url(servers: Servers) -> str:
