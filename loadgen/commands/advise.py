@@ -44,7 +44,7 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
-from loadgen.studies.advise.findings import rows
+from loadgen.studies.advise.findings import heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -234,7 +234,7 @@ def _megabytes(text: str) -> int:
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     print_sentences([verdict(advice)], advice.obstacles)
     if advice.setting is not None:
-        console().print(table_of(("key", "today", "advised", "why"), rows(advice)))
+        console().print(table_of(heads(advice), rows(advice)))
     files = ", ".join(each.name for each in paths[1:])
     print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
 
@@ -275,6 +275,8 @@ def families_document(families: Sequence[str], settings: Sequence[str], option: 
     try:
         return parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
+        if not str(error).startswith(option):
+            raise  # It is of a setting.
         raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
 
 
