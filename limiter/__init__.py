@@ -5,7 +5,12 @@ docs/limiter-library.md shows its use.
 
 from __future__ import annotations
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.fair import FairAdmission
+from limiter.admission.fifo import FifoAdmission
+from limiter.admission.policy import Admission
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.admission.view import BudgetView
 from limiter.client_memory.errors import (
     MemoryBufferIsFullError,
     MemoryReserveCancelledError,
@@ -18,11 +23,13 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from limiter.client_memory.reservation import Reservation, ReserveOutcome
 from limiter.clock import Clock, LoopClock, TimerHandle
 from limiter.errors import (
+    AdmissionFaultError,
     LimitScope,
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
     PermitAcquireError,
     PermitAcquireQueueFullError,
+    PermitAcquireRefusedError,
     PermitAcquireStalledError,
     PermitAcquireTimeoutError,
     PermitTooLargeError,
@@ -46,14 +53,19 @@ from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 __all__ = [
     "AcquireOutcome",
+    "Admission",
     "AdmissionCaps",
+    "AdmissionFaultError",
     "AdmissionPolicy",
     "AdmissionRules",
     "AsyncDualMemoryLimiter",
     "AsyncSemaphore",
+    "BudgetView",
     "Clock",
     "Contention",
     "DualStatistics",
+    "FairAdmission",
+    "FifoAdmission",
     "Ledger",
     "LimitScope",
     "LimitType",
@@ -72,6 +84,7 @@ __all__ = [
     "PermitAcquireClosedError",
     "PermitAcquireError",
     "PermitAcquireQueueFullError",
+    "PermitAcquireRefusedError",
     "PermitAcquireStalledError",
     "PermitAcquireTimeoutError",
     "PermitTooLargeError",

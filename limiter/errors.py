@@ -5,12 +5,14 @@ PermitAcquireError
     PermitAcquireQueueFullError    the bounded queue had no place
     PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
     PermitAcquireClosedError       the limiter was closed
+    PermitAcquireRefusedError      the admission policy refused it, for a reason of its own
     PermitAcquireStalledError      every holder waited to grow, and this one came last
 PermitTooLargeError                no waiting can ever satisfy it (a ValueError)
 """
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TypeVar
 
@@ -70,6 +72,35 @@ class PermitAcquireStalledError(PermitAcquireError):
 
     def __str__(self) -> str:
         return "Permit growth was refused to end a stall"
+
+
+_LABEL = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class PermitAcquireRefusedError(PermitAcquireError):
+    """The admission policy refused the request.
+
+    Attributes:
+        label: The reason as metrics count it: a word of small letters, digits and underscores.
+        text: The reason as the client is told it.
+    """
+
+    def __init__(self, label: str, text: str) -> None:
+        super().__init__(label, text)
+        if not _LABEL.fullmatch(label):
+            raise ValueError(
+                f"label {label[:80]!r} of a refusal: expected at most 40 small letters, digits and "
+                "underscores, such as expected_wait"
+            )
+        self.label = label
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class AdmissionFaultError(RuntimeError):
+    """An admission policy let a request go first that does not fit, or does not wait."""
 
 
 class LimitScope(Enum):

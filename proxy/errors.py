@@ -21,12 +21,13 @@ from server.connection.request_errors import (
     ErrorForm,
     RequestError,
     frame_text,
+    not_granted,
     oversized_text,
 )
 
 if TYPE_CHECKING:
     from client.connection.cnx import ClientCnx
-    from limiter.errors import PermitTooLargeError
+    from limiter.errors import PermitAcquireError, PermitTooLargeError
 
 HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
@@ -43,9 +44,9 @@ REFUSALS = {
 """The texts of memory that was not granted in time."""
 
 
-def not_in_time(limit_type: LimitType) -> RequestError:
-    """Return the refusal of a request whose memory was not granted in time."""
-    return RequestError(pb.TooManyRequests, REFUSALS[limit_type])
+def not_in_time(limit_type: LimitType, error: PermitAcquireError | None = None) -> RequestError:
+    """Return the refusal of a request whose memory was not granted, in time or by the policy."""
+    return not_granted(error, REFUSALS[limit_type])
 
 
 def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError:

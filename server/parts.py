@@ -20,10 +20,12 @@ from proto.transport.process_flow import ProcessFlow
 from server.authentication.refused import RefusedOperations
 from server.authentication.service import open_service
 from server.configuration.addresses import ServerUrls, host_port
-from server.configuration.common import Profile
+from server.configuration.common import POLICY_KEY, Profile
+from server.configuration.loaded_class import told
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
+from server.errors import StartError
 from server.faults.registry import FaultRegistry
 from server.http import Readiness
 from server.limiter_report.report import owner_name
@@ -48,6 +50,7 @@ class ServerParts(Generic[CnxT]):
     """All that a server process has; nothing of it is global, and nothing listens yet.
 
     Raises:
+        StartError: The admission policy cannot be made.
         TlsFilesError: Certificates cannot be used.
 
     Attributes:
@@ -64,10 +67,7 @@ class ServerParts(Generic[CnxT]):
         clock: Clock | None,
         listen: Listen,
     ) -> None:
-        limits = config.topic_list_limits
-        self.limiter = AsyncDualMemoryLimiter(
-            limits.heap, limits.direct, clock, rules=config.admission
-        )
+        self.limiter = _limiter(config, clock)
         self.lookups = LookupSemaphore(lookup_places)
         self.connection_counters = ConnectionCounters()
         self.totals = OutboundTotals(config.flow.max_pending_outbound_bytes)
@@ -163,3 +163,12 @@ class ServerParts(Generic[CnxT]):
         for limit_type, ledger in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(ledger)
         return ledgers
+
+
+def _limiter(config: ServerConfig, clock: Clock | None) -> AsyncDualMemoryLimiter:
+    limits, rules = config.topic_list_limits, config.admission
+    try:
+        return AsyncDualMemoryLimiter(limits.heap, limits.direct, clock, rules=rules)
+    except Exception as error:
+        name = f"{POLICY_KEY}={rules.policy_name}"
+        raise StartError(f"{name}: it cannot be made: {told(error)}") from error

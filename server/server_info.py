@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from proto.version import VERSION
+from server.configuration.common import POLICY_KEY
 from server.configuration.flow import (
     GRACE_KEY,
     HIGH_WATER_MARK_KEY,
@@ -31,7 +32,7 @@ _MEGABYTE_BYTES = 1024 * 1024
 
 _VALUES: dict[str, Callable[[ServerConfig], object]] = {
     "floodgateProfile": lambda config: config.profile.value,
-    "floodgateAdmissionPolicy": lambda config: config.admission.policy.value,
+    POLICY_KEY: lambda config: config.admission.policy_name,
     "floodgateSizeEstimate": lambda config: config.size_estimate.value,
     "floodgateResponseBuffers": lambda config: config.response_buffers.value,
     f"{_HEAP}MB": lambda config: config.topic_list_limits.heap_max_bytes // _MEGABYTE_BYTES,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.configuration.common import Profile
+from server.configuration.loaded_class import is_class_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,9 +81,7 @@ def as_mapping(properties: Sequence[pb.KeyValue]) -> Mapping[str, str]:
 
 def class_name_problem(name: str) -> str | None:
     """Return the problem of a class name's form, or None; nothing is imported for it."""
-    module, colon, cls = name.partition(":")
-    parts = [*module.split("."), cls]
-    if name == DEFAULT_CLASS_NAME or (colon and all(map(str.isidentifier, parts))):
+    if name == DEFAULT_CLASS_NAME or is_class_path(name):
         return None
     return (
         f"{CLASS_KEY}={name!r}: expected module:Class of Python, as "

@@ -63,7 +63,7 @@ def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
         "bindAddress": config.bind_address,
         "advertisedAddress": config.advertised_address,
         "floodgateProfile": config.profile.value,
-        "floodgateAdmissionPolicy": config.admission.policy.value,
+        "floodgateAdmissionPolicy": config.admission.policy_name,
         "floodgateSizeEstimate": config.size_estimate.value,
         "floodgateResponseBuffers": config.response_buffers.value,
         "brokerDeleteInactiveTopicsEnabled": str(config.policies.inactive_topics.delete).lower(),

@@ -29,7 +29,7 @@ from broker.stores.changes import StoreError
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
 from proto.topics_response import COPY_BYTES
-from server.connection.request_errors import RequestError
+from server.connection.request_errors import RequestError, not_granted
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ class GetTopicsHandler:
                 if direct is None:
                     return answer.response.command_bytes
                 await self._enqueue(answer.response, asked.cnx, direct)
-        except PermitAcquireError:
-            raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
+        except PermitAcquireError as error:
+            raise not_granted(error, HEAP_LIMIT_EXCEEDED) from None
         except PermitTooLargeError as error:
             raise self._refusals.heap(error, estimate, listed=listed) from None
         finally:
@@ -263,8 +263,8 @@ class GetTopicsHandler:
     def _direct_refusals(self) -> Iterator[None]:
         try:
             yield
-        except PermitAcquireError:
-            raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
+        except PermitAcquireError as error:
+            raise not_granted(error, NO_DIRECT_MEMORY) from None
         except PermitTooLargeError as error:
             raise self._refusals.direct(error) from None
 

@@ -8,10 +8,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.configuration.plugin_keys import CLASS_KEY
-from broker.plugins.plugin import told
 from broker.plugins.result import UnusableAnswerError, listing_of_names
 from broker.topic_lists.listing import TopicListing
 from limiter.clock import Clock, LoopClock, deadline
+from server.configuration.loaded_class import told
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:

@@ -6,19 +6,18 @@ default. Shipped beside the default: ``broker.property_index:PropertyIndex``.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import logging
 from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.configuration.plugin_keys import CLASS_KEY, DEFAULT_CLASS_NAME
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from limiter.clock import Clock, deadline
+from server.configuration.loaded_class import UnusableClassError, loaded_class, told
 from server.errors import StartError
-from server.module_names import class_module
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -32,8 +31,6 @@ logger = logging.getLogger(__name__)
 CLOSE_SECONDS = 5.0
 """Seconds that a plug-in may take to close."""
 _METHODS = ("initialize", "list_topics_of_namespace", "close")
-MAX_TEXT_CHARACTERS = 300
-"""Characters that are shown of an exception's own text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,43 +164,14 @@ def _loaded(name: str) -> PulsarResourcesExtended:
     if name == DEFAULT_CLASS_NAME:
         return DefaultPulsarResourcesExtended()
     try:
-        return _made(_found(name))
-    except _UnusableError as error:
+        return _made(loaded_class(name, object, _METHODS))
+    except UnusableClassError as error:
         raise StartError(f"{CLASS_KEY}={name}: {error}") from error.__cause__
 
 
-class _UnusableError(Exception):
-    """The reason why a plug-in cannot be used."""
-
-
-def _found(name: str) -> type[PulsarResourcesExtended]:
-    module_name, _, class_name = name.partition(":")
+def _made(found: type[Any]) -> PulsarResourcesExtended:
     try:
-        module = importlib.import_module(class_module(module_name))
+        made: PulsarResourcesExtended = found()  # A class need not inherit from it.
     except (Exception, SystemExit) as error:
-        raise _UnusableError(f"{module_name} cannot be imported: {told(error)}") from error
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        raise _UnusableError(f"{module_name} has no class {class_name}")
-    missing = [method for method in _METHODS if not callable(getattr(found, method, None))]
-    missing = missing or sorted(getattr(found, "__abstractmethods__", ()))
-    if missing:
-        raise _UnusableError(f"{class_name} lacks {', '.join(missing)}")
-    return found
-
-
-def _made(found: type[PulsarResourcesExtended]) -> PulsarResourcesExtended:
-    try:
-        return found()
-    except (Exception, SystemExit) as error:
-        raise _UnusableError(f"{found.__name__}() failed: {told(error)}") from error
-
-
-def told(error: BaseException) -> str:
-    """Return an exception of a plug-in as text that can go into an answer, whatever it says."""
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - even its text may be broken
-        text = type(error).__name__
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}..."
+        raise UnusableClassError(f"{found.__name__}() failed: {told(error)}") from error
+    return made

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from limiter.admission.fair_queue import LeastFirst, tenant_of
 from limiter.errors import LimitScope, PermitTooLargeError
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Waiter
     from limiter.permits.permit import Permit
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionCaps:
+    """The most that one connection, namespace or tenant may hold; 0 is unlimited.
+
+    Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
+    admitted: work that was admitted may grow until the sum exceeds a cap, because holding it up
+    would hold up what it already has.
+
+    Source: PIP-442 names such limits as future work.
+    """
+
+    per_connection: int = 0
+    per_namespace: int = 0
+    per_tenant: int = 0
 
 
 class OverQuota:

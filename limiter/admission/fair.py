@@ -33,10 +33,9 @@ from limiter.permits.account import SharedHolder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.admission.rules import AdmissionCaps
+    from limiter.admission.view import BudgetView
     from limiter.permits.account import Account, Place, Waiter
-    from limiter.permits.accounts import Accounts
-    from limiter.permits.permit import Budget, Permit
+    from limiter.permits.permit import Permit
 
 
 MEMBERS_LOOKED_AT = 16
@@ -48,8 +47,8 @@ _PARKED = 3
 class FairAdmission(Places):
     """See the module."""
 
-    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
-        super().__init__(budget, accounts, caps)
+    def __init__(self, view: BudgetView) -> None:
+        super().__init__(view)
         self._longest: LeastFirst[Account] = LeastFirst()
 
     # -- requests that wait ------------------------------------------------------------------

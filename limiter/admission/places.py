@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limiter.admission.caps import CapGroup, Caps, OverQuota
-from limiter.admission.fifo import Admission
 from limiter.admission.growth_queue import GrowthQueue
+from limiter.admission.policy import Admission
 from limiter.admission.waiting_line import WaitingLine
 from limiter.permits.account import Account, SharedHolder
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import AdmissionCaps
+    from limiter.admission.view import BudgetView
     from limiter.permits.account import Place, Waiter
-    from limiter.permits.accounts import Accounts
-    from limiter.permits.permit import Budget, Holder, Permit
+    from limiter.permits.permit import Holder, Permit
 
 
 EXACT_ACCOUNTS = 16
@@ -33,10 +32,13 @@ LAST_DIVISOR = 2
 class Places(Admission):
     """The places of limiter.admission.fair.FairAdmission; see there."""
 
-    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
-        self._budget = budget
-        self._accounts = accounts
-        self._caps = Caps(caps)
+    counts_anonymous = True
+
+    def __init__(self, view: BudgetView) -> None:
+        super().__init__(view)
+        self._budget = view.budget
+        self._accounts = view.accounts
+        self._caps = Caps(view.caps)
         self.growth: GrowthQueue = GrowthQueue()
         self._counted = 0
         self._hungry, self._holding, self._last = WaitingLine(), WaitingLine(), WaitingLine()

@@ -108,6 +108,16 @@ def _used_bytes(budget: BudgetSnapshot) -> int:
     return budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0
 
 
+def _by_outcome(budget: BudgetSnapshot) -> dict[str, int | float]:
+    """Return requests by how they ended; those that the policy refused by its own reasons."""
+    outcomes = budget.tally.outcomes.items()
+    ended: dict[str, int | float] = {
+        one.name.lower(): n for one, n in outcomes if one is not AcquireOutcome.REFUSED
+    }
+    reasons = budget.statistics.refused.items()
+    return ended | {label: count + ended.get(label, 0) for label, count in reasons}
+
+
 PULSAR_INSTRUMENTS = (
     Instrument(
         "topic.list.{type}.memory.used",
@@ -183,9 +193,7 @@ OWN_INSTRUMENTS = (
         InstrumentKind.COUNTER,
         "1",
         "Requests for topic-list memory, by how they ended",
-        lambda budget: {
-            outcome.name.lower(): count for outcome, count in budget.tally.outcomes.items()
-        },
+        _by_outcome,
     ),
     Instrument(
         "floodgate.topic.list.passed",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
 UNBOUNDED_PERMITS = 2**63 - 1
 """The permits that an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
@@ -24,6 +24,7 @@ class AcquireOutcome(Enum):
     CLOSED = "closed"
     OVERSIZED = "oversized"
     STALLED = "refused to end a stall"
+    REFUSED = "refused by the policy"
 
     # Members are one of a kind; Enum's own hash is a Python function, and each request asks for it.
     __hash__ = object.__hash__
@@ -45,6 +46,7 @@ class SemaphoreStatistics:
         overdraft_permits: How far beyond the limit a growth went that is still held.
         overdrafts_total: How often that happened.
         passed_total: Requests that went before one whose turn it was.
+        refused: Requests that the policy refused, by the label of its reason.
     """
 
     max_permits: int
@@ -58,6 +60,7 @@ class SemaphoreStatistics:
     overdraft_permits: int = 0
     overdrafts_total: int = 0
     passed_total: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

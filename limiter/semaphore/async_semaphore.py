@@ -1,8 +1,8 @@
 """A semaphore that counts bytes: PIP-442's AsyncSemaphore.
 
 Everything is decided in plain functions that run to completion (limiter.semaphore.granting); the
-coroutines here only wait. The admission policy (limiter.admission.fifo, limiter.admission.fair)
-says in which order requests are granted.
+coroutines here only wait. The admission policy (limiter.admission.policy) says in which order
+requests are granted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from limiter.admission.fair import FairAdmission
-from limiter.admission.fifo import Admission, FifoAdmission
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.admission.rules import AdmissionRules
+from limiter.admission.view import BudgetView
+from limiter.admission.waiting_requests import WaitingRequests
 from limiter.clock import Clock, LoopClock
 from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.accounts import Accounts
@@ -23,7 +23,6 @@ from limiter.semaphore.granting import Granting
 from limiter.semaphore.immediate_grants import ImmediateGrants
 from limiter.semaphore.outcomes import Outcomes
 from limiter.semaphore.owners import Owners, SharedHolders
-from limiter.semaphore.waiting_requests import WaitingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -66,19 +65,16 @@ class AsyncSemaphore:
     ) -> None:
         self._rules = rules = rules or AdmissionRules()
         self._budget = budget = Budget(max_permits)
-        self._waiting = waiting = WaitingRequests(
-            max_queue_size, timeout_seconds, clock or LoopClock()
-        )
+        clock = clock or LoopClock()
+        self._waiting = waiting = WaitingRequests(max_queue_size, timeout_seconds, clock)
         self._outcomes = outcomes = Outcomes(observer)
         accounts = Accounts()
-        fair = rules.policy is AdmissionPolicy.FAIR
-        admission: Admission = (
-            FairAdmission(budget, accounts, rules.caps) if fair else FifoAdmission()
-        )
-        self._books = books = Bookkeeping(budget, accounts, admission, anonymous=fair)
+        view = BudgetView(budget, waiting, accounts, rules.caps, clock)
+        admission = rules.policy_class(view)
+        self._books = books = Bookkeeping(budget, accounts, admission)
         self.contention = ContentionWatch(budget, waiting, admission)
         self.immediate = ImmediateGrants(books, waiting, outcomes)
-        self._granting = Granting(books, waiting, rules, outcomes, self.contention, self.immediate)
+        self._granting = Granting(books, rules, outcomes, self.contention, self.immediate, view)
         self.shared = SharedHolders(books, self._granting)
         self.owners = Owners(books, self._granting, self.shared)
 
@@ -112,6 +108,7 @@ class AsyncSemaphore:
             PermitAcquireTimeoutError: Not granted in time.
             PermitAcquireCancelledError: The owner left or ``is_cancelled`` was true.
             PermitAcquireClosedError: The semaphore is or was closed.
+            PermitAcquireRefusedError: The policy refused it, for a reason of its own.
 
         Source: PIP-442, AsyncSemaphore.acquire.
         """
@@ -267,9 +264,9 @@ class AsyncSemaphore:
         return self._waiting.timeout_seconds
 
     @property
-    def policy(self) -> AdmissionPolicy:
-        """The order in which requests are granted."""
-        return self._rules.policy
+    def policy_name(self) -> str:
+        """The order in which requests are granted, as ``floodgateAdmissionPolicy`` names it."""
+        return self._rules.policy_name
 
     @property
     def available_permits(self) -> int:
@@ -314,6 +311,7 @@ class AsyncSemaphore:
             overdraft_permits=budget.overdraft_permits,
             overdrafts_total=budget.overdrafts_total,
             passed_total=self._granting.passed_total,
+            refused=dict(self._outcomes.refused),
         )
 
     async def _finish(self, waiter: Waiter) -> Permit:

@@ -13,7 +13,7 @@ from limiter.permits.account import Account, SharedHolder
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from limiter.admission.fifo import Admission
+    from limiter.admission.policy import Admission
     from limiter.permits.accounts import Accounts
     from limiter.permits.ledger import PermitRecord
     from limiter.permits.permit import Budget, Holder, Permit
@@ -27,14 +27,12 @@ class Bookkeeping:
         skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
 
-    def __init__(
-        self, budget: Budget, accounts: Accounts, admission: Admission, *, anonymous: bool
-    ) -> None:
+    def __init__(self, budget: Budget, accounts: Accounts, admission: Admission) -> None:
         self.accounts = accounts
-        self.skips_anonymous = not anonymous
+        self.skips_anonymous = not admission.counts_anonymous
         self.budget = budget
         self.admission = admission
-        self._anonymous = anonymous
+        self._anonymous = admission.counts_anonymous
         self.record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:

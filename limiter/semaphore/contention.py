@@ -9,10 +9,10 @@ from limiter.permits.permit import Contention
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from limiter.admission.fifo import Admission
+    from limiter.admission.policy import Admission
+    from limiter.admission.waiting_requests import WaitingRequests
     from limiter.permits.account import Waiter
     from limiter.permits.permit import Budget
-    from limiter.semaphore.waiting_requests import WaitingRequests
 
 
 class ContentionWatch:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from limiter.admission.policy import Admission
 from limiter.errors import (
+    AdmissionFaultError,
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
     PermitAcquireQueueFullError,
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from limiter.admission.rules import AdmissionRules
+    from limiter.admission.view import BudgetView
+    from limiter.errors import PermitAcquireRefusedError
     from limiter.semaphore.bookkeeping import Bookkeeping
     from limiter.semaphore.contention import ContentionWatch
     from limiter.semaphore.immediate_grants import ImmediateGrants
     from limiter.semaphore.outcomes import Outcomes
-    from limiter.semaphore.waiting_requests import WaitingRequests
 
 
 class Granting:
@@ -44,20 +47,26 @@ class Granting:
     def __init__(
         self,
         books: Bookkeeping,
-        waiting: WaitingRequests,
         rules: AdmissionRules,
         outcomes: Outcomes,
         contention: ContentionWatch,
         immediate: ImmediateGrants,
+        view: BudgetView,
     ) -> None:
         self._books = books
         self._budget = books.budget
         self._admission = books.admission
-        self._waiting = waiting
+        self._waiting = view.queue
         self._rules = rules
         self._outcomes = outcomes
         self._contention = contention
         self._immediate = immediate
+        self._view = view
+        # A policy that has no say in this is not asked in every turn.
+        sheds = type(books.admission).sheds is not Admission.sheds
+        self._sheds = books.admission.sheds if sheds else None
+        # Shipped ones are held to this by tests.
+        self._is_checked = isinstance(rules.policy, type)
         self._running = False
         self.passed_total = 0
 
@@ -104,6 +113,11 @@ class Granting:
             self.grant(waiter)
             self._outcomes.untold_grants += 1
             return
+        refusal = self._admission.refuses(waiter)
+        if refusal is not None:
+            self._outcomes.count_reason(refusal.label)
+            self._outcomes.tell(AcquireOutcome.REFUSED)
+            raise refusal
         if self._waiting.full:
             self._make_room(waiter)
         self._wait_in_queue(waiter)
@@ -123,9 +137,12 @@ class Granting:
     def _wait_in_queue(self, waiter: Waiter) -> None:
         self._waiting.add(waiter)
         self._admission.add(waiter)
+        if self._view.drain is not None:
+            self._view.drain.begins(waiter.enqueued_at)
         self.grant_waiters()
         if not waiter.done:
-            self._waiting.limit_wait(waiter, self._time_out)
+            seconds = self._admission.wait_seconds(waiter)
+            self._waiting.limit_wait(waiter, seconds, self._time_out)
         elif waiter.error is not None:
             raise raised_anew(waiter.error)
 
@@ -145,10 +162,14 @@ class Granting:
                 pass
         finally:
             self._running = False
+        if self._view.drain is not None and not requests:
+            self._view.drain.ends()
         self._contention.check()
 
     def _grant_next(self) -> bool:
         """Grant or refuse one request; false when none can be."""
+        if self._sheds is not None and self._shed(self._sheds()):
+            return True
         turn = self._admission.turn()
         if turn is not None and self._refused_as_unwanted(turn):
             return True
@@ -156,6 +177,8 @@ class Granting:
         waiter = None if turn is None else self._admission.next(turn, available)
         if turn is None or waiter is None:
             return self._end_stall(turn)
+        if self._is_checked:
+            self._check(waiter, available)
         if not self._refused_as_unwanted(waiter):
             self._admit(waiter, turn, AcquireOutcome.GRANTED)
         return True
@@ -164,6 +187,21 @@ class Granting:
         if waiter.is_cancelled is None or not waiter.is_cancelled():
             return False
         self.refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
+        return True
+
+    def _check(self, waiter: Waiter, available: int) -> None:
+        if waiter.needed > available or waiter not in self._waiting.requests:
+            raise AdmissionFaultError(
+                f"{type(self._admission).__name__} lets a request for {waiter.needed} permits go "
+                f"first, which does not wait or is more than the {available} that are free"
+            )
+
+    def _shed(self, one: tuple[Waiter, PermitAcquireRefusedError] | None) -> bool:
+        if one is None:
+            return False
+        waiter, reason = one
+        self._outcomes.count_reason(reason.label)
+        self.refuse(waiter, reason, AcquireOutcome.REFUSED)
         return True
 
     def _end_stall(self, turn: Waiter | None) -> bool:
@@ -193,6 +231,8 @@ class Granting:
 
     def _admit(self, waiter: Waiter, turn: Waiter, outcome: AcquireOutcome) -> None:
         self.passed_total += self._admission.admitted(waiter, turn)
+        if self._view.drain is not None:
+            self._view.drain.granted(waiter.needed, self._view.clock.now())
         self._end_wait(waiter, outcome)
 
     def _end_wait(self, waiter: Waiter, outcome: AcquireOutcome) -> None:

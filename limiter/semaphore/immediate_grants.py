@@ -13,10 +13,10 @@ from limiter.permits.permit import Permit
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from limiter.admission.waiting_requests import WaitingRequests
     from limiter.permits.account import Waiter
     from limiter.semaphore.bookkeeping import Bookkeeping
     from limiter.semaphore.outcomes import Outcomes
-    from limiter.semaphore.waiting_requests import WaitingRequests
 
 
 class ImmediateGrants:

@@ -63,10 +63,13 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     r"""Compare finished runs: medians, and whether differences are significant.
 
     Runs with the same title and document are repeats of each other. With five
-    repeats it also says which figures agree.
+    repeats it also says which figures agree. Runs in virtual time are paired by
+    their seeds, and the differences of pairs are tested.
 
     Examples:
       loadgen compare out/runs/off-* out/runs/floodgate-* --baseline "Limits off"
+
+      loadgen compare out/sweep/*/
 
       loadgen compare storm --beside pulsar://127.0.0.1:6650 \
         --beside-admin-url http://127.0.0.1:8080 \
@@ -110,7 +113,11 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     if as_json:
         runs = {title: [run.place for run in each] for title, each in comparison.groups.items()}
         figures = [asdict(row) for row in comparison.rows]
-        more = {"left_out": comparison.doubts, "unlike": comparison.unlike}
+        more = {
+            "left_out": comparison.doubts,
+            "unlike": comparison.unlike,
+            "paired": comparison.paired,
+        }
         print_object(3, {"groups": runs, "figures": figures, **more})
     else:
         print_page(text)

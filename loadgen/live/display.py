@@ -127,7 +127,7 @@ def progress_line(pulse: Pulse, clients: int) -> str:
 def counts(totals: Totals, clients: int) -> str:
     """Return the phase of a run, and what became of its clients or requests."""
     count = totals.of(*LOST)
-    done = f"{totals.connected:,} of {clients:,} clients"
+    done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
         answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
         done = f"{totals.started:,} sent, {answered:,} answered, {refused:,} refused"

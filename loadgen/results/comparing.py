@@ -3,6 +3,9 @@
 Figures of repeats are few and not normal: ranks alone are compared, exactly. Not to show a
 difference is no agreement: two sides agree where the interval of how far they lie apart (Hodges
 and Lehmann, 90 %: two one-sided tests at 5 %) lies within a margin, which needs five repeats.
+
+Runs in virtual time are paired by their seeds: each run is the same whenever it is made, so that
+all by which two of a seed differ is what was changed. Their differences alone are looked at then.
 """
 
 from __future__ import annotations
@@ -11,11 +14,20 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
 from loadgen.results.cells import plain
-from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
+from loadgen.results.ranks import (
+    FEWEST_REPEATS,
+    LEVEL,
+    adjusted,
+    mean_interval,
+    paired_test,
+    rank_test,
+    shift_interval,
+)
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.results.units import Unit, in_words
@@ -70,6 +82,12 @@ class FinishedRun:
         """Everything that has to be alike in runs that are compared."""
         document = self.run.get("document") or {}
         return {key: value for key, value in document.items() if key not in _NOT_ASKED}
+
+    @property
+    def seed(self) -> int | None:
+        """Its document's seed, if that decides all of it: in virtual time."""
+        virtual = self.run.get("place") == "virtual"
+        return (self.run.get("document") or {}).get("seed") if virtual else None
 
     @property
     def label(self) -> str:
@@ -161,12 +179,14 @@ class Comparison:
     Attributes:
         doubts: Runs that were left out, and why.
         unlike: What was not asked alike, where they were to be compared all the same.
+        paired: Whether the runs of each group are in the order of the same seeds.
     """
 
     groups: Mapping[str, Sequence[FinishedRun]]
     rows: Sequence[Row]
     doubts: Sequence[str]
     unlike: Sequence[str]
+    paired: bool = False
 
     @property
     def enough(self) -> bool:
@@ -214,13 +234,39 @@ def compare(
             f"these runs are not alike in {', '.join(unlike)}: compare runs of one document, or "
             "say --force"
         )
+    groups, left_out, paired = _paired(groups)
     first, *others = groups.values()
     if any(len(first) + len(each) > MOST_VALUES for each in others):
         raise UsageError(f"two groups have more than {MOST_VALUES} runs: compare fewer repeats")
-    return Comparison(groups, _rows(list(groups.values())), doubts, unlike)
+    rows = _rows(list(groups.values()), paired=paired)
+    return Comparison(groups, rows, doubts + left_out, unlike, paired)
 
 
-def _rows(groups: Sequence[Sequence[FinishedRun]]) -> list[Row]:
+def _paired(
+    groups: dict[str, list[FinishedRun]],
+) -> tuple[dict[str, list[FinishedRun]], list[str], bool]:
+    """Return a run of each seed that all groups have, in one order, and why others are left out.
+
+    False, and all as it was: there is a run that no seed decides, or no seed that all have.
+    """
+    by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
+    common = set.intersection(*map(set, by_seed.values()))
+    if not common or any(None in seeds for seeds in by_seed.values()):
+        return groups, [], False
+    order = sorted(seed for seed in common if seed is not None)
+    kept = {label: [runs[seed] for seed in order] for label, runs in by_seed.items()}
+    alone = [(run, by_seed[label][run.seed]) for label, runs in groups.items() for run in runs]
+    left_out = [
+        f"{run.place}: the same run as {known.place}, seed {run.seed} in virtual time"
+        if known is not run
+        else f"{run.place}: there is not a run of seed {run.seed} with each label"
+        for run, known in alone
+        if known is not run or run.seed not in common
+    ]
+    return kept, left_out, True
+
+
+def _rows(groups: Sequence[Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
     found = [[{(n, u): v for n, u, v in figures_of(run.summary)} for run in g] for g in groups]
     table: list[tuple[str, Unit, list[Side]]] = []
     for figure in dict.fromkeys(each for group in found for run in group for each in run):
@@ -229,19 +275,42 @@ def _rows(groups: Sequence[Sequence[FinishedRun]]) -> list[Row]:
         sides = [Side([run.get(figure, missing) for run in group]) for group in found]
         if not any(math.isnan(value) for side in sides for value in side.values):
             table.append((*figure, sides))
-    tests = [rank_test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
+    test = _paired_test if paired else rank_test
+    tests = [test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
     shared = iter(adjusted(tests))
     rows = []
     for name, unit, (first, *others) in table:
-        differences = [_difference(unit, first, each, next(shared)) for each in others]
+        differences = []
+        for each in others:
+            apart = (
+                mean_interval(_apart(first.values, each.values))
+                if paired
+                else shift_interval(first.values, each.values)
+            )
+            differences.append(_difference(unit, first, each, next(shared), apart))
         row = Row(name, unit, [first, *others], [None, *differences])
         rows.append(row if row.counts else row.unjudged)
     return rows
 
 
-def _difference(unit: Unit, first: Side, second: Side, probability: float) -> Difference:
+def _apart(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    """Return how far the second of each pair lies from the first."""
+    return [0.0 if b == a else b - a for a, b in zip(first, second, strict=True)]
+
+
+def _paired_test(first: Sequence[float], second: Sequence[float]) -> float:
+    return paired_test(_apart(first, second))
+
+
+def _difference(
+    unit: Unit,
+    first: Side,
+    second: Side,
+    probability: float,
+    interval: tuple[float, float] | None,
+) -> Difference:
     known = first.median not in (0, math.inf)
-    low, high = shift_interval(first.values, second.values) or (None, None)
+    low, high = interval or (None, None)
     share = TIME_SHARE if unit is Unit.SECONDS else SHARE
     most = max(first.median, second.median)
     margin = share * most if math.isfinite(most) else 0.0
@@ -293,10 +362,10 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    labels = [plain(label) for label in comparison.groups]
+    shared, labels = _heads([*comparison.groups])
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
-    lines = [f"# {' beside '.join(labels)}", ""]
+    lines = [f"# {shared}{' beside '.join(labels)}", ""]
     if comparison.enough:
         lines.append(
             f"They agree in {agree} of {plural(of, 'figure')}: shown to lie within {SHARE:.0%}, "
@@ -304,12 +373,21 @@ def markdown_of(comparison: Comparison) -> str:
         )
     else:
         lines.append(f"Whether they agree needs {FEWEST_REPEATS} repeats of each.")
+    if comparison.paired:
+        seeds = [str(run.seed) for run in next(iter(comparison.groups.values()))]
+        lines += ["", f"Paired by seed ({', '.join(seeds)}), as each run is the same at any time."]
     lines += ["", f"| median (spread) | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     lines += [_line(row) for row in comparison.rows if any(any(s.values) for s in row.sides)]
     lines += ["", *(f"Left out: {doubt}." for doubt in comparison.doubts)]
     if comparison.unlike:
         lines.append(f"They were not asked alike: {', '.join(comparison.unlike)} differ.")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _heads(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what labels of a sweep begin with in common, up to a value, and what is left."""
+    end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
+    return plain(labels[0][:end]), [plain(label[end:]) for label in labels]
 
 
 def _line(row: Row) -> str:

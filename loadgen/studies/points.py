@@ -94,11 +94,15 @@ class Job:
     @property
     def options(self) -> RunOptions:
         """The options of its run."""
-        told, label = json.dumps(self.values, sort_keys=True), values_text(self.values)
-        name = _PLAIN.sub("-", label or self.document.name).strip("-.")[:_LONGEST_NAME]
+        told = json.dumps(self.values, sort_keys=True)
+        # Runs of other seeds are repeats, which share a label.
+        label = values_text({path: one for path, one in self.values.items() if path != SEED})
+        name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")[
+            :_LONGEST_NAME
+        ]
         return RunOptions(
             out=self.study.out,
-            name=f"{name}-{zlib.crc32(told.encode()):08x}",
+            name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
             label=label,
             written=self.document.written,
             place=self.study.place,

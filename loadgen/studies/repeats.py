@@ -100,6 +100,7 @@ def run_sides(
 ) -> list[FinishedSide]:
     """Run every side so often, in turn, so that what changes on a machine meets all of them.
 
+    In virtual time nothing changes: there each repeat has the next seed, on all sides the same.
     Each run is judged and its files are written. A Ctrl-C ends with the run that it met.
 
     Args:
@@ -117,11 +118,13 @@ def run_sides(
     """
     rounds = []
     for side in sides:
-        name = resolved(side.document, side.options)[1].name
-        rounds.append(numbered(replace(side.options, name=name), repeats))
+        options = resolved(side.document, side.options)[1]
+        seeds = repeats if options.place == "virtual" else 1
+        named = numbered(replace(side.options, name=options.name), repeats)
+        rounds.append([(_seeded(side.document, n % seeds), each) for n, each in enumerate(named)])
     done: list[list[FinishedSide]] = [[] for _ in sides]
-    for number, (place, side) in product(range(repeats), enumerate(sides)):
-        directory = run(side.document, rounds[place][number])
+    for number, place in product(range(repeats), range(len(sides))):
+        directory = run(*rounds[place][number])
         with Results.open(directory) as results:
             finished = FinishedSide(directory, write_files(results))
         done[place].append(finished)
@@ -129,6 +132,10 @@ def run_sides(
         if finished.verdict.level is Level.INTERRUPTED:
             break
     return [*chain.from_iterable(done)]
+
+
+def _seeded(document: Document, further: int) -> Document:
+    return document.model_copy(update={"seed": document.seed + further})
 
 
 def compared(

@@ -92,8 +92,8 @@ class _ExactCharge:
                 self._held[limit_type] = await self._limiter.acquire(
                     limit_type, self._size_bytes, None, self._owner
                 )
-            except PermitAcquireError:
-                raise not_in_time(limit_type) from None
+            except PermitAcquireError as error:
+                raise not_in_time(limit_type, error) from None
             except PermitTooLargeError as error:
                 raise self._oversized(error, limit_type) from None
 

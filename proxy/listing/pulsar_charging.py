@@ -141,16 +141,16 @@ class _PulsarCharge:
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:
         try:
             return await self._limiter.update(heap, size_bytes)
-        except PermitAcquireError:
-            raise not_in_time(LimitType.HEAP_MEMORY) from None
+        except PermitAcquireError as error:
+            raise not_in_time(LimitType.HEAP_MEMORY, error) from None
         except PermitTooLargeError as error:
             raise self._names_too_large(error) from None
 
     async def _acquire(self, limit_type: LimitType, size_bytes: int) -> MemoryPermit:
         try:
             return await self._limiter.acquire(limit_type, size_bytes, None, self._owner)
-        except PermitAcquireError:
-            raise not_in_time(limit_type) from None
+        except PermitAcquireError as error:
+            raise not_in_time(limit_type, error) from None
         except PermitTooLargeError as error:
             raise self._too_large(error, limit_type) from None
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.policy import Admission
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope
 from limiter.memory.dual_limiter import LimitType, MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
@@ -21,6 +23,7 @@ from server.configuration.authorization import AuthorizationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
 from server.configuration.limits import LimitConfig
+from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
 from server.configuration.tls_keys import port_tls
 from server.limits.connections import ConnectionBounds
 from server.tls.settings import ServerTlsSettings
@@ -39,6 +42,7 @@ CAP_KEYS = {
     LimitScope.NAMESPACE: "floodgateTopicListMaxBytesPerNamespace",
     LimitScope.TENANT: "floodgateTopicListMaxBytesPerTenant",
 }
+POLICY_KEY = "floodgateAdmissionPolicy"
 OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
@@ -144,8 +148,8 @@ class ServerConfig(BaseModel):
     """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE
     """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
-    admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
-    """floodgateAdmissionPolicy; profile pulsar: fifo. With policy fair also
+    admission: InstanceOf[AdmissionRules] = AdmissionRules(AdmissionPolicy.FAIR)
+    """floodgateAdmissionPolicy; profile pulsar: fifo. Unless the policy is fifo also
     floodgateTopicListMaxBytesPerConnection, ...PerNamespace, ...PerTenant and
     floodgateTopicListOverdraftMaxBytes, each for heap and for direct memory alike."""
     size_estimate: SizeEstimate = SizeEstimate.EXACT
@@ -211,24 +215,37 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
     buffers = checked.text("floodgateResponseBuffers") or (
         "private" if pulsar_compatible else "shared"
     )
-    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if pulsar_compatible else "fair")
+    policy = checked.text(POLICY_KEY) or ("fifo" if pulsar_compatible else "fair")
     return {
         "profile": profile,
         "size_estimate": SizeEstimate(estimate),
         "response_buffers": ResponseBuffers(buffers),
-        "admission": _admission_rules(checked, AdmissionPolicy(policy)),
+        "admission": _admission_rules(checked, _policy(checked, policy)),
         "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
         "limits": LimitConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 
-def _admission_rules(checked: CheckedKeys, policy: AdmissionPolicy) -> AdmissionRules:
-    """Read the limits of policy fair; fifo has no use for them and refuses them."""
+def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission]:
+    """Return the policy of a word, or a class, which is imported; what cannot be is a problem."""
+    if not is_class_path(name):
+        return AdmissionPolicy(name)
+    try:
+        return loaded_class(name, Admission)
+    except UnusableClassError as error:
+        checked.refuse(f"{POLICY_KEY}={name}: {error}")
+        return AdmissionPolicy.FIFO
+
+
+def _admission_rules(
+    checked: CheckedKeys, policy: AdmissionPolicy | type[Admission]
+) -> AdmissionRules:
+    """Read the limits of fair and of policies of one's own; fifo has no use for them."""
     if policy is AdmissionPolicy.FIFO:
         for key in (*CAP_KEYS.values(), OVERDRAFT_KEY):
             if checked.value(key):
                 checked.refuse(
-                    f"{key}={checked.value(key)}: only floodgateAdmissionPolicy=fair has such a "
+                    f"{key}={checked.value(key)}: only {POLICY_KEY}=fair, or a class, has such a "
                     "limit; set that, or remove the key"
                 )
     overdraft = checked.value(OVERDRAFT_KEY)

@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from server.configuration.loaded_class import is_class_path
+
 Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
 
 NO_PORT = "Optional.empty"
@@ -40,6 +42,7 @@ class KnownKey:
         max: Largest number allowed.
         required: Pulsar does not start without it.
         values: What an enum may be; empty for other types.
+        or_class: Beside ``values``, a class may be named: ``module:Class``.
         suffixes: ``64k`` and ``1m`` are read as bytes, with a warning.
     """
 
@@ -53,6 +56,7 @@ class KnownKey:
     required: bool = False
     values: tuple[str, ...] = ()
     suffixes: bool = False
+    or_class: bool = False
 
     @property
     def default_value(self) -> Value:
@@ -83,7 +87,8 @@ class KnownKey:
     def expected(self) -> str:
         """The values that are accepted, as the end of a sentence."""
         if self.values:
-            return f"one of {', '.join(self.values)}"
+            own = ", or a class of Python, module:Class" if self.or_class else ""
+            return f"one of {', '.join(self.values)}{own}"
         if self.type in ("boolean", "Boolean"):
             return "true or false"
         if self.type in ("Set", "List"):
@@ -100,7 +105,8 @@ class KnownKey:
 
     def _typed(self, text: str) -> Value:
         if self.values:
-            return _choice(text, self.values)
+            own = self.or_class and is_class_path(text)
+            return text if own else _choice(text, self.values)
         if self.type.startswith("Optional"):
             return self._optional(text)
         if self.type in ("int", "Integer", "long", "Long"):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from limiter.errors import LimitScope
+from limiter.errors import LimitScope, PermitAcquireRefusedError
 from server.configuration.common import CAP_KEYS, LIMIT_KEYS
 
 if TYPE_CHECKING:
-    from limiter.errors import PermitTooLargeError
+    from limiter.errors import PermitAcquireError, PermitTooLargeError
     from limiter.memory.dual_limiter import LimitType
 
 TOO_LARGE_FOR_A_FRAME = pb.NotAllowedError
@@ -68,6 +68,12 @@ class ErrorForm(NamedTuple):
         """Build the answer to a request that failed."""
         relayed = self.build_relayed if error.by_broker else None
         return (relayed or self.build)(request_id, error.server_error, error.message)
+
+
+def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
+    """Return the refusal of a request that got no memory: the policy's own reason, or ``text``."""
+    own = isinstance(error, PermitAcquireRefusedError)
+    return RequestError(pb.TooManyRequests, str(error) if own else text)
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:

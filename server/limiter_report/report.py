@@ -19,7 +19,6 @@ from server.limiter_report.waiting import waiting_by_namespace
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from limiter.admission.rules import AdmissionPolicy
     from limiter.clock import Clock
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
     from limiter.metrics.outcome_counts import OutcomeCounts
@@ -65,7 +64,7 @@ class BudgetReport:
 
     statistics: SemaphoreStatistics
     timeout_seconds: float
-    policy: AdmissionPolicy
+    policy: str
     oldest_waiter: OldestWaiter | None
     ledger: LedgerStatistics | None
     recent: tuple[LedgerEntry, ...]
@@ -125,7 +124,7 @@ class LimiterReporter:
         return BudgetReport(
             statistics=statistics,
             timeout_seconds=semaphore.timeout_seconds,
-            policy=semaphore.policy,
+            policy=semaphore.policy_name,
             oldest_waiter=oldest_waiter,
             ledger=ledger_statistics,
             recent=events,

@@ -86,7 +86,7 @@ def _budget(report: BudgetReport, most: int) -> dict[str, object]:
     return {
         **_figures(report.statistics),
         "timeoutSeconds": report.timeout_seconds,
-        "policy": report.policy.value,
+        "policy": report.policy,
         "oldestWaiter": None if report.oldest_waiter is None else _waiter(report.oldest_waiter),
         "outcomes": {outcome.name.lower(): n for outcome, n in report.outcomes.items()},
         "ledger": _ledger(report),

@@ -39,7 +39,7 @@ def _budget(limit_type: LimitType, report: BudgetReport) -> Iterator[str]:
     figures = report.statistics
     limit = f"{figures.max_permits:,}" if figures.max_permits > 0 else "unlimited"
     places = f"{figures.max_queue_size:,}" if figures.max_queue_size > 0 else "unlimited"
-    yield f"{limit_type.value.upper()} MEMORY, bytes; policy {report.policy.value}"
+    yield f"{limit_type.value.upper()} MEMORY, bytes; policy {report.policy}"
     yield (
         f"  {figures.acquired_permits:,} of {limit} held, "
         f"at most {figures.high_water_permits:,} so far"

@@ -240,8 +240,9 @@ def _widest_misses(question: Question, tries: Tries) -> str:
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
-    told = "; ".join(tries.goal.misses(outcome)) + (f" ({'; '.join(reasons)})" if reasons else "")
-    return said("widest-misses", goal=tries.goal, limits=limits, told=told)
+    missed = "; ".join(tries.goal.misses(outcome))
+    missed += f" ({'; '.join(reasons)})" if reasons else ""
+    return said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
 
 
 # -- real storms ----------------------------------------------------------------------------------

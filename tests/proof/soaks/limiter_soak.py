@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.permits.account import SharedHolder
 from limiter.semaphore.async_semaphore import AsyncSemaphore

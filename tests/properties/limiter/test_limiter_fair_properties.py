@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hypothesis import settings
 
+from limiter.admission.caps import AdmissionCaps
 from limiter.admission.places import LENT_DIVISOR
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.permits.permit import AcquireOutcome
 from tests.properties.limiter.limiter_history import MANY_CLIENTS, LimiterHistory
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from limiter.admission import rules
 from limiter.admission.fair import FairAdmission
 from limiter.admission.fair_queue import TurnQueue
 from limiter.errors import PermitAcquireTimeoutError
@@ -238,7 +239,8 @@ def test_the_properties_find_this_mutant(
     history: type[LimiterHistory], mutant: type[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given: a semaphore that is changed, or is made of a part that is
-    monkeypatch.setattr(async_semaphore, mutant.__mro__[1].__name__, mutant)
+    where = rules if issubclass(mutant, FairAdmission) else async_semaphore
+    monkeypatch.setattr(where, mutant.__mro__[1].__name__, mutant)
     mutated = type("Mutated", (history,), {"semaphore_class": async_semaphore.AsyncSemaphore})
     # When, Then
     with pytest.raises(AssertionError):

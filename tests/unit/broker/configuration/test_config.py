@@ -9,7 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from broker.configuration.config import BrokerConfig, RegexImplementation, TopicType, known_keys
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from examples.policies.expected_wait import ExpectedWait
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.common import Profile, ResponseBuffers, TopicListLimits
@@ -334,6 +336,31 @@ def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
         ("floodgate", "fifo"): "fifo",
         ("floodgate", "fair"): "fair",
     }
+
+
+def test_a_policy_may_be_a_class_of_ones_own_in_any_profile() -> None:
+    for profile in ("pulsar", "floodgate"):
+        own = "examples.policies.expected_wait:ExpectedWait"
+        keys = {"floodgateProfile": profile, "floodgateAdmissionPolicy": own}
+        rules = BrokerConfig.from_properties(keys).admission
+        assert rules.policy is ExpectedWait
+        assert rules.policy_name == own
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("fairer", "expected one of fifo, fair, or a class of Python, module:Class"),
+        ("no_such:Class", "no_such cannot be imported: ModuleNotFoundError"),
+        ("examples.policies.expected_wait:Missing", "has no class Missing"),
+        ("collections:OrderedDict", "OrderedDict is no subclass of Admission"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_refused_with_key_and_value(policy: str, told: str) -> None:
+    (problem,) = problems(floodgateAdmissionPolicy=policy)
+    assert problem.startswith("floodgateAdmissionPolicy=")
+    assert policy in problem
+    assert told in problem
 
 
 def test_caps_and_overdraft_reach_the_rules() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.caps import Caps, OverQuota
-from limiter.admission.rules import AdmissionCaps
+from limiter.admission.caps import AdmissionCaps, Caps, OverQuota
 from limiter.errors import LimitScope, PermitTooLargeError
 from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.permit import Permit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from limiter.admission.rules import AdmissionCaps
+from limiter.admission.caps import AdmissionCaps
 from limiter.errors import (
     LimitScope,
     PermitAcquireCancelledError,

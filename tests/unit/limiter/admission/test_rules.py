@@ -6,7 +6,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 
 
 def test_policies_have_the_names_of_the_configuration() -> None:

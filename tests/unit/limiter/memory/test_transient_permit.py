@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from limiter.permits.ledger import Ledger, LedgerEvent, check_all_balanced

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,9 +172,29 @@ def test_requests_are_counted_by_outcome() -> None:
         "stalled",
     ]
     assert [(sample.labels["type"], sample.value) for sample in samples] == [
-        *(("heap", 0) for _ in AcquireOutcome),
+        *(("heap", 0) for _ in range(8)),
         *(("direct", times) for times in range(1, 9)),
     ]
+
+
+def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None:
+    # Given: one of the labels is a word of ours
+    idle = SemaphoreStatistics(1000, 0, 1000, 0, 10, 0)
+    limiter = FixedLimiter(replace(idle, refused={"too_late": 3, "timed_out": 1}), idle)
+    tally = OutcomeCounts(ManualClock())
+    tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.REFUSED, 0.0, 4)
+    tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.TIMED_OUT, 25.0, 2)
+    # When
+    requests = {
+        sample.labels["outcome"]: sample.value
+        for sample in samples_of(metrics(limiter, tally=tally))
+        if sample.name == "floodgate_topic_list_requests_total" and sample.labels["type"] == "heap"
+    }
+    # Then
+    assert {name: count for name, count in requests.items() if count} == {
+        "too_late": 3,
+        "timed_out": 3,
+    }
 
 
 def test_without_a_limit_all_is_zero_but_the_configured_queue() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+from limiter.admission.caps import AdmissionCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import (
     PermitAcquireQueueFullError,
     PermitAcquireTimeoutError,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
+from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +20,13 @@ from loadgen.results.comparing import (
     finished_run,
     markdown_of,
 )
-from loadgen.results.ranks import adjusted, rank_test, shift_interval
+from loadgen.results.ranks import (
+    adjusted,
+    mean_interval,
+    paired_test,
+    rank_test,
+    shift_interval,
+)
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:
@@ -135,6 +143,91 @@ def test_the_tables_of_a_run_are_compared_whatever_its_summary_says(tmp_path: Pa
     (tmp_path / "summary.json").write_text("{}")
     found = finished_run(directory)
     assert (found.label, found.doubt, found.summary["total"]["answered"]) == ("scenario", None, 1)
+
+
+def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[FinishedRun]:
+    """Return runs in virtual time, one of each seed."""
+    made = []
+    for p50, seed in zip(times, seeds, strict=True):
+        one = run(title, p50)
+        document = {"name": title, "clients": [], "seed": seed}
+        place = f"{title}-{seed}"
+        made.append(replace(one, place=place, run={"document": document, "place": "virtual"}))
+    return made
+
+
+def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
+    # Given: seeds matter much, what was changed a little, but always in one direction
+    seeds = range(1, 7)
+    first = [1.0 * seed for seed in seeds]
+    second = [value + 0.3 + 0.01 * seed for value, seed in zip(first, seeds, strict=True)]
+    # When
+    paired = compare([*seeded("x", first, seeds), *reversed(seeded("y", second, seeds))])
+    unpaired = compare(sides(first, second))
+    # Then
+    words = [
+        next(row for row in found.rows if row.figure == "a.list response p50").differences[1].word
+        for found in (paired, unpaired)
+    ]
+    assert words == [Word.DIFFER, Word.OPEN]
+    assert paired.paired
+    assert not unpaired.paired
+    assert "Paired by seed (1, 2, 3, 4, 5, 6)" in markdown_of(paired)
+
+
+def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> None:
+    # Given
+    first = [*seeded("x", [1.0, 2.0], [1, 2]), *seeded("x", [1.0], [1])]
+    first[-1] = replace(first[-1], place="again")
+    # When
+    found = compare([*first, *seeded("y", [1.0, 2.0, 3.0], [1, 2, 3])])
+    # Then
+    assert [[each.place for each in runs] for runs in found.groups.values()] == [
+        ["x-1", "x-2"],
+        ["y-1", "y-2"],
+    ]
+    assert found.doubts == [
+        "again: the same run as x-1, seed 1 in virtual time",
+        "y-3: there is not a run of seed 3 with each label",
+    ]
+
+
+def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
+    runs = [*seeded("x", NEAR, range(5)), *seeded("y", NEAR, range(5))]
+    runs[0] = replace(runs[0], run={**runs[0].run, "place": "processes"})
+    assert not compare(runs).paired
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "expected"),
+    # From a table of Student's distribution.
+    [(12.706, 1, 0.05), (2.920, 2, 0.1), (3.182, 3, 0.05), (2.571, 5, 0.05), (2.447, 6, 0.05)],
+)
+def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expected: float) -> None:
+    # Given: pairs whose mean lies t of its standard errors from nothing
+    count = freedom + 1
+    spread = [1.0, -1.0] * (count // 2) + [0.0] * (count % 2)
+    mean = t * stdev(spread) / math.sqrt(count)
+    # Then
+    assert paired_test([mean + one for one in spread]) == pytest.approx(expected, rel=0.01)
+
+
+def test_pairs_of_which_one_never_was_are_judged_by_their_ranks() -> None:
+    assert paired_test([math.inf] * 6) == 2 / 2**6
+    assert paired_test([math.inf, -math.inf, 0.0]) == 1.0
+    assert paired_test([0.0] * 6) == 1.0
+    assert paired_test([2.0]) == 1.0
+    assert paired_test([2.0, 2.0]) == 0.0
+
+
+def test_the_interval_of_pairs_is_that_of_their_mean_difference() -> None:
+    assert mean_interval([1.0] * 4) is None
+    assert mean_interval([math.inf, 0.0, 0.0, 0.0, 0.0]) is None
+    assert mean_interval([1.0] * 5) == (1.0, 1.0)
+    # 2.132 is Student's 95 % quantile of four degrees of freedom.
+    reach = 2.132 * stdev([0.0, 1.0, 2.0, 3.0, 4.0]) / math.sqrt(5)
+    found = mean_interval([0.0, 1.0, 2.0, 3.0, 4.0])
+    assert found == pytest.approx((2 - reach, 2 + reach), rel=1e-3)
 
 
 @given(

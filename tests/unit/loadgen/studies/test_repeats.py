@@ -16,6 +16,8 @@ from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loadgen.places.options import Place
+
 DOCUMENT = parse_document("{name: mine, clients: [{name: steady, do: list, count: 1}]}")
 
 
@@ -63,6 +65,21 @@ def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> N
     assert numbered(RunOptions(name="a"), 1) == [RunOptions(name="a")]
     with pytest.raises(UsageError, match="--repeats 0"):
         numbered(RunOptions(), 0)
+
+
+def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(
+    tmp_path: Path,
+) -> None:
+    # Given
+    run = FakeExperiment()
+    document = DOCUMENT.model_copy(update={"seed": 7})
+    places: tuple[Place, ...] = ("virtual", "processes")
+    for place in places:
+        both = profiles(document, RunOptions(out=tmp_path / place, place=place))
+        # When
+        run_sides(both, 2, run=run)
+    # Then
+    assert [document.seed for document, _ in run.run] == [7, 7, 8, 8, 7, 7, 7, 7]
 
 
 def test_a_run_that_was_interrupted_is_the_last(tmp_path: Path) -> None:

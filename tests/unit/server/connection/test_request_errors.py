@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.errors import LimitScope, PermitTooLargeError
+from limiter.errors import (
+    LimitScope,
+    PermitAcquireError,
+    PermitAcquireRefusedError,
+    PermitAcquireTimeoutError,
+    PermitTooLargeError,
+)
 from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command, lookup_failed
 from server.connection.request_errors import (
     ErrorForm,
     RequestError,
     illegal_argument_text,
+    not_granted,
     oversized_text,
 )
 
@@ -73,3 +80,18 @@ def test_the_shipped_text_is_as_recorded() -> None:
         "java.lang.IllegalArgumentException: Requested permits=1512890 is larger than "
         "maxPermits=1048576"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermitAcquireRefusedError("too_late", "It would be too late"), "It would be too late"),
+        (PermitAcquireTimeoutError(25.0), "no memory"),
+        (None, "no memory"),
+    ],
+)
+def test_a_client_is_told_the_reason_of_a_policy_and_else_ours(
+    error: PermitAcquireError | None, told: str
+) -> None:
+    refusal = not_granted(error, "no memory")
+    assert (refusal.server_error, refusal.message) == (pb.TooManyRequests, told)

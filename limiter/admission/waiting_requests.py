@@ -16,17 +16,26 @@ class WaitingRequests:
     """Requests in the order in which they came; the admission policy may serve them in another.
 
     Attributes:
-        requests: The requests, the oldest first.
+        requests: The requests, the oldest first, with what each lacked when it came.
+        lacking_permits: The sum of that.
         max_size: Places for them; 0 or less is an unbounded queue.
-        timeout_seconds: How long a request that comes now may wait.
+        timeout_seconds: How long a request that comes now may wait, if the policy does not differ.
         more_seconds: Asked how much longer a request may wait that would time out now; 0 or
             less: not at all.
     """
 
-    __slots__ = ("_clock", "max_size", "more_seconds", "requests", "timeout_seconds")
+    __slots__ = (
+        "_clock",
+        "lacking_permits",
+        "max_size",
+        "more_seconds",
+        "requests",
+        "timeout_seconds",
+    )
 
     def __init__(self, max_size: int, timeout_seconds: float, clock: Clock) -> None:
-        self.requests: OrderedDict[Waiter, None] = OrderedDict()
+        self.requests: OrderedDict[Waiter, int] = OrderedDict()
+        self.lacking_permits = 0
         self.max_size = max_size
         self.timeout_seconds = timeout_seconds
         self.more_seconds: Callable[[Waiter], float] | None = None
@@ -48,20 +57,22 @@ class WaitingRequests:
     def add(self, waiter: Waiter) -> None:
         """Let a request wait."""
         waiter.enqueued_at = self._clock.now()
-        self.requests[waiter] = None
+        self.requests[waiter] = lacking = waiter.needed
+        self.lacking_permits += lacking
         if waiter.holder is not None:
             waiter.holder.waiters[waiter] = None
 
     def remove(self, waiter: Waiter) -> None:
         """Take a request out of the queue and off its holder's list."""
-        del self.requests[waiter]
+        self.lacking_permits -= self.requests.pop(waiter)
         if waiter.holder is not None:
             waiter.holder.waiters.pop(waiter, None)
 
-    def limit_wait(self, waiter: Waiter, time_out: Callable[[Waiter], None]) -> None:
-        """Call ``time_out`` when a request that begins to wait has waited for too long."""
-        due = waiter.enqueued_at + self.timeout_seconds
-        waiter.timer = self._clock.call_at(due, time_out, waiter)
+    def limit_wait(
+        self, waiter: Waiter, seconds: float, time_out: Callable[[Waiter], None]
+    ) -> None:
+        """Call ``time_out`` when a request that begins to wait has done so for ``seconds``."""
+        waiter.timer = self._clock.call_at(waiter.enqueued_at + seconds, time_out, waiter)
 
     def extend_wait(self, waiter: Waiter, time_out: Callable[[Waiter], None]) -> bool:
         """Give a request more time at its deadline; false when it gets none."""

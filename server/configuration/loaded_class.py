@@ -1,0 +1,68 @@
+"""Classes that a configuration names: ``module:Class`` of Python, found where a process looks."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from server.module_names import class_module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BaseT = TypeVar("BaseT")
+
+MAX_TEXT_CHARACTERS = 300
+"""Characters that are shown of an exception's own text."""
+
+
+class UnusableClassError(Exception):
+    """The reason why a class cannot be used."""
+
+
+def is_class_path(text: str) -> bool:
+    """Return True for a text of the form ``module:Class``; nothing is imported for it."""
+    module, colon, name = text.partition(":")
+    return bool(colon) and all(map(str.isidentifier, [*module.split("."), name]))
+
+
+def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> type[BaseT]:
+    """Import ``module:Class``: what is installed goes before what is in the working directory.
+
+    Args:
+        path: The class path.
+        base: The class has to be a subclass of it.
+        methods: The class has to have them.
+
+    Raises:
+        UnusableClassError: There is no such class, or not of this kind.
+    """
+    module_name, _, class_name = path.partition(":")
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())
+    try:
+        module = importlib.import_module(class_module(module_name))
+    except (Exception, SystemExit) as error:
+        raise UnusableClassError(f"{module_name} cannot be imported: {told(error)}") from error
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise UnusableClassError(f"{module_name} has no class {class_name}")
+    missing = [method for method in methods if not callable(getattr(found, method, None))]
+    missing = missing or sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise UnusableClassError(f"{class_name} lacks {', '.join(missing)}")
+    if not issubclass(found, base):
+        raise UnusableClassError(f"{class_name} is no subclass of {base.__name__}")
+    return found
+
+
+def told(error: BaseException) -> str:
+    """Return an exception of foreign code as text that can go into an answer, whatever it says."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - even its text may be broken
+        text = type(error).__name__
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}..."

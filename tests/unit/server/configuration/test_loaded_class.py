@@ -1,0 +1,49 @@
+"""A class that a configuration names is found, or its sentence says why not."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from limiter.admission.policy import Admission
+from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:B", True),
+        ("a.b:C", True),
+        ("a.b.C", False),
+        ("fair", False),
+        ("a:", False),
+        (":B", False),
+    ],
+)
+def test_a_class_path_is_a_module_and_a_class(text: str, expected: bool) -> None:
+    assert is_class_path(text) is expected
+
+
+def test_a_class_is_found_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: a program that was not started as python -m
+    (tmp_path / "a_policy_of_mine.py").write_text(
+        "from limiter import Admission\nclass Mine(Admission):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    # When
+    found = loaded_class("a_policy_of_mine:Mine", Admission)
+    # Then
+    assert issubclass(found, Admission)
+
+
+def test_a_class_of_another_kind_is_refused() -> None:
+    with pytest.raises(UnusableClassError, match="OrderedDict is no subclass of Admission"):
+        loaded_class("collections:OrderedDict", Admission)
