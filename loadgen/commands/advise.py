@@ -19,6 +19,7 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     complete_target,
+    own_files,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
@@ -44,7 +45,7 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
-from loadgen.studies.advise.findings import rows
+from loadgen.studies.advise.findings import heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -53,7 +54,7 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_topics,
 )
 from loadgen.studies.advise.obstacles import latest_polite_seconds
-from loadgen.studies.advise.question import Question, listing_groups
+from loadgen.studies.advise.question import MORE_KEYS, Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
 from loadgen.studies.advise.sentences import said
 from loadgen.studies.demo import run_demo
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document, Topics
+    from loadgen.places.launcher import ServerFiles
     from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
@@ -180,6 +182,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         times_of(asked, profile),
         parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
+        more=more_of(own_files(broker_conf, proxy_conf)),
     )
     note = (lambda sentence: None) if as_json else say
     told = question.goal.told
@@ -234,7 +237,7 @@ def _megabytes(text: str) -> int:
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     print_sentences([verdict(advice)], advice.obstacles)
     if advice.setting is not None:
-        console().print(table_of(("key", "today", "advised", "why"), rows(advice)))
+        console().print(table_of(heads(advice), rows(advice)))
     files = ", ".join(each.name for each in paths[1:])
     print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
 
@@ -275,6 +278,8 @@ def families_document(families: Sequence[str], settings: Sequence[str], option: 
     try:
         return parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
+        if not str(error).startswith(option):
+            raise  # It is of a setting.
         raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
 
 
@@ -305,6 +310,14 @@ def namespaces_of(
             "say whose topics: --topics PATH or --admin-url URL; advise takes a scenario, too"
         )
     return shapes_of_topics(scenario)
+
+
+def more_of(files: ServerFiles) -> dict[str, dict[str, str]]:
+    """Return what the servers' files say of further keys that decide."""
+    return {
+        role: {key: own.keys[key] for key in MORE_KEYS[role] if key in own.keys}
+        for role, own in (("broker", files.broker), ("proxy", files.proxy))
+    }
 
 
 def deciding(role: str, file: Path | None) -> dict[str, str]:

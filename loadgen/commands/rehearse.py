@@ -13,6 +13,7 @@ from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sente
 from loadgen.commands.advise import (
     deciding,
     families_document,
+    more_of,
     namespaces_of,
     parsed,
     times_of,
@@ -47,14 +48,13 @@ from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Setting, limits_of
 from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.dry_run import dry_run
-from loadgen.studies.rehearsal import MORE_KEYS, Event, Rehearsal, rehearsal_text
+from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text
 from loadgen.studies.rehearsed import rehearsed
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadgen.places.launcher import ServerFiles
     from loadgen.studies.rehearsed import Rehearsed
 
 _REASONS_SHOWN = 5
@@ -128,6 +128,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     shapes = namespaces_of(topics, admin_url, namespace or ())
     broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    files = own_files(broker_conf, proxy_conf)
     question = Question(
         listing_groups(asked),
         shapes,
@@ -136,22 +137,15 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         Setting(limits_of(broker, pause=pause), proxy),
         max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
         times=times_of(asked, profile),
+        more=more_of(files),
     )
-    files = own_files(broker_conf, proxy_conf)
-    more, notes = _more(files), tuple(files.notes())
-    rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), more, notes)
+    notes = tuple(files.notes())
+    rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), notes)
     if write_document is None:
         _play(rehearsal, RunOptions(out=out, place=place), alerts or SHIPPED_RULES, as_json=as_json)
         return
     write_text(write_document, rehearsal_text(rehearsal))
     print_sentences([f"Play it with: loadgen run {write_document} --place {place}"])
-
-
-def _more(files: ServerFiles) -> dict[str, dict[str, str]]:
-    return {
-        role: {key: own.keys[key] for key in MORE_KEYS[role] if key in own.keys}
-        for role, own in (("broker", files.broker), ("proxy", files.proxy))
-    }
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from loadgen.plan.group import Group
 
 Event = Literal["restart", "rolling", "proxy", "deploy"]
-MORE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "broker": ("maxConcurrentLookupRequest", "subscriptionPatternMaxLength"),
-    "proxy": ("maxConcurrentLookupRequests",),
-}
-"""Keys of the operator's files that decide, beside those that an advice is about."""
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
 """Rather more than a real broker needs for a listing: before the event nobody is to wait."""
@@ -45,7 +40,6 @@ class Rehearsal:
         question: Of the whole cluster; its limits are today's.
         brokers: How many share namespaces and clients.
         away_seconds: From the end of a server until it is there again.
-        more: Further keys of the servers, by role.
         notes: Sentences on what differs from the operator's cluster.
     """
 
@@ -53,7 +47,6 @@ class Rehearsal:
     event: Event
     brokers: int = 1
     away_seconds: float = 30.0
-    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -167,9 +160,6 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
     said: dict[str, Any] = yaml.safe_load(document_text(share, share.today))
     said["name"] = f"rehearse-{rehearsal.event}"
     said["description"] = f"{_TITLES[rehearsal.event]}. Assumed: {'; '.join(rehearsal.assumed())}."
-    for role, keys in rehearsal.more.items():
-        if role in said["servers"]:
-            said["servers"][role].update(keys)
     if warm_up:
         for group in said["clients"]:
             rate = math.ceil(group["count"] / (_IN_TIME * warm_up))

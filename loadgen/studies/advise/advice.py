@@ -197,7 +197,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     found = replace(found, setting=setting)
     try:
         if _may_be_kept(question) and all(tries.bears(e, question.today, most) for e in tried[:2]):
-            setting = _switched(larger_of(setting, question.today), question)
+            larger = larger_of(setting, question.today, question.goal.accounted_mb)
+            setting = _switched(larger, question)
             found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)

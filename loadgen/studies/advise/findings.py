@@ -75,20 +75,28 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
     question = advice.question
     if knob.name == "pause":
         return said(f"why-pause-{question.profile}")
-    if same:
-        kept = knob.name in MEMORY and advice.today is not None
-        return said("why-kept" if kept else "why-as-it-is")
+    if knob.name not in MEMORY and same:
+        return said("why-as-it-is")
+    if same and advice.today is not None and not question.goal.misses(advice.today):
+        return said("why-kept")
     if knob.name not in MEMORY:
         kind = "queue" if knob.name.endswith("queue") else "timeout"
         return said(f"why-{kind}", question=question)
     assert advice.setting is not None
     safe = knob.value(advice.setting) <= getattr(safe_limits(question), knob.name)
     kind = knob.name.removesuffix("_mb")
+    if not safe and advice.setting.of(knob.server).accounted_mb >= question.goal.accounted_mb:
+        return said("why-accounted")
     return said(f"why-safe-{kind}") if safe else said(f"why-strains-{kind}")
 
 
+def heads(advice: Advice) -> tuple[str, ...]:
+    """Return the heads of the table of keys: whose value is which, where there are two servers."""
+    return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
+
+
 def rows(advice: Advice) -> list[tuple[str, ...]]:
-    """Return title, today, advised and why of each key; of broker / proxy where these differ."""
+    """Return title, today, advised and why of each key; of proxy / broker where these differ."""
     found: dict[str, list[KeyFinding]] = {}
     for each in findings(advice):
         found.setdefault(each.title, []).append(each)

@@ -128,11 +128,18 @@ def capped(setting: Setting, most: Setting) -> Setting:
     return setting
 
 
-def larger_of(setting: Setting, in_force: Setting) -> Setting:
-    """Return the limits in force, where they are not below those of a setting."""
+def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
+    """Return the limits in force, where they are not below those of a setting.
+
+    Where one that is raised takes the memory that may be accounted, the other one gets the rest.
+    """
+    raised = {knob for knob in memory_knobs(setting) if knob.value(setting) > knob.value(in_force)}
+    for knob in raised:
+        in_force = knob.set(in_force, knob.value(setting))
     for knob in memory_knobs(setting):
-        if knob.value(setting) > knob.value(in_force):
-            in_force = knob.set(in_force, knob.value(setting))
+        beyond = in_force.of(knob.server).accounted_mb - accounted_mb
+        if knob not in raised and beyond > 0:
+            in_force = knob.set(in_force, knob.value(in_force) - beyond)
     return in_force
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from proto.frames import FRAME_PADDING_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from loadgen.documents.model import Document, Profile
     from loadgen.jvm_options import JvmOptions
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.limits import Setting
 
 LONGEST_SECONDS = 86_400.0
+MORE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "broker": ("maxConcurrentLookupRequest", "subscriptionPatternMaxLength"),
+    "proxy": ("maxConcurrentLookupRequests",),
+}
+"""Keys of the operator's files that decide, beside those that an advice is about."""
 ONCE = "once"
 """Clients that list once and never try again; all others are libraries that discover topics."""
 WATCHING = frozenset({"polite", "java-watch"})
@@ -78,6 +83,7 @@ class Question:
         jvm: What the broker's JVM may take, where its options are known.
         seed: Of all that is left to chance.
         seconds: How long the search may take.
+        more: Further keys of the operator's files that decide, by role; see ``MORE_KEYS``.
     """
 
     groups: tuple[Group, ...]
@@ -92,6 +98,7 @@ class Question:
     jvm: JvmOptions | None = None
     seed: int = 1
     seconds: float = 120.0
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def proxy(self) -> bool:
@@ -191,7 +198,10 @@ def document_text(question: Question, setting: Setting) -> str:
         "floodgateSocketSendBufferBytes": max(LEAST_BUFFER_BYTES, network_bytes - receive),
         "maxMessageSize": question.max_message_bytes,
     }
-    servers = {role: {**keys, **more} for role, keys in setting.keys().items()}
+    servers = {
+        role: {**keys, **more, **question.more.get(role, {})}
+        for role, keys in setting.keys().items()
+    }
     document = {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import writing
 from loadgen.jvm_options import left_of
-from loadgen.studies.advise.findings import findings, rows
+from loadgen.studies.advise.findings import findings, heads, rows
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.limits import FLOW_KEYS
 from loadgen.studies.advise.question import document_text
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Role
     from loadgen.studies.advise.advice import Advice
+    from loadgen.studies.advise.limits import Setting
     from loadgen.studies.advise.question import Question
 
 SCHEMA_VERSION = 5
@@ -94,7 +95,7 @@ def _markdown(advice: Advice) -> Iterator[str]:
         yield f"## {server}.conf\n\n```properties\n{fragment(advice, server)}```\n"
     if advice.setting:
         yield "## Each key\n"
-        yield "| key | today | advised | why |\n|---|---|---|---|"
+        yield f"| {' | '.join(heads(advice))} |\n|---|---|---|---|"
         yield from (f"| {' | '.join(cells)} |" for cells in rows(advice))
         yield ""
     yield from _listed("## Assumed", assumed(question))
@@ -110,17 +111,29 @@ def verdict(advice: Advice) -> str:
     question, setting = advice.question, advice.setting
     found = []
     if advice.today is not None:
-        limits, told = (
-            question.today.of(question.today.servers[0]),
-            question.goal.told(advice.today),
-        )
-        found.append(said("today", limits=limits, told=told))
+        told = question.goal.told(advice.today)
+        found.append(said("today", limits=_memory(question.today), told=told))
     if setting is None:
         return " ".join([*found, said("nothing-found")])
-    limits = setting.of(setting.servers[0])
     told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)
-    kept = setting == question.today
-    return " ".join([*found, said("kept") if kept else said("found", limits=limits, told=told)])
+    if setting == question.today:
+        return " ".join([*found, said("kept")])
+    return " ".join([*found, said("found", limits=_memory(setting), told=told)])
+
+
+def _memory(setting: Setting) -> str:
+    """Say the limits of each server, together where they are alike."""
+    each = {
+        server: " and ".join(
+            f"{size} MB of {memory}" if size > 0 else f"{memory} without a limit"
+            for size, memory in ((limits.heap_mb, "heap"), (limits.direct_mb, "direct memory"))
+        )
+        for server in setting.servers
+        for limits in (setting.of(server),)
+    }
+    if len({*each.values()}) == 1:
+        return next(iter(each.values()))
+    return "; ".join(f"{server}: {told}" for server, told in each.items())
 
 
 def sure(advice: Advice) -> list[str]:

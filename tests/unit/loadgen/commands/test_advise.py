@@ -52,6 +52,11 @@ def test_topics_come_from_one_place(tmp_path: Path) -> None:
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
 
 
+def test_a_setting_that_is_wrong_is_no_fault_of_the_families(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--set clients\.cpp\.read=never: "):
+        advise(topics=topics_file(tmp_path), family=["cpp=5"], settings=["clients.cpp.read=never"])
+
+
 def test_a_scenario_has_its_own_clients() -> None:
     with pytest.raises(UsageError, match="--family is for no scenario"):
         advise("storm", family=["cpp=5"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,11 +39,13 @@ def document(*asked: Any, **more: Any) -> dict[str, Any]:
 
 def test_a_deploy_is_the_storm_of_an_advice_with_todays_limits() -> None:
     # Given
-    advised = yaml.safe_load(document_text(question(), question().today))
+    more = {"broker": {"maxConcurrentLookupRequest": "700"}}
+    asked = replace(question(), more=more)
+    advised = yaml.safe_load(document_text(asked, asked.today))
     # When
-    found = document(question(), "deploy", more={"broker": {"maxConcurrentLookupRequest": "700"}})
+    found = document(asked, "deploy")
     # Then
-    assert found["servers"]["broker"].pop("maxConcurrentLookupRequest") == "700"
+    assert found["servers"]["broker"]["maxConcurrentLookupRequest"] == "700"
     for told in ("name", "description"):
         advised.pop(told)
         assert found.pop(told)

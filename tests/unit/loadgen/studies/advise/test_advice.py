@@ -8,12 +8,13 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.studies.advise.advice import advise, confirm, virtual_storms
+from loadgen.studies.advise.findings import rows
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.report import sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from tests.support.runs.recorded_run import event, record_run, request
-from tests.unit.loadgen.studies.advise.asked import needs, question
+from tests.unit.loadgen.studies.advise.asked import clients, needs, question
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +50,34 @@ def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
     advice = advise(wide, needs(5, 19))
     assert advice.setting is not None
     assert advice.setting.broker.accounted_mb <= 150
+
+
+def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
+    # Given: they pass, and fit what may be accounted, but their direct memory is too small
+    goal = Goal(back_within_seconds=65, accounted_mb=30)
+    today = Setting(Limits(heap_mb=26, direct_mb=4))
+    # When
+    advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
+    # Then
+    assert advice.setting is not None
+    assert advice.setting.broker.direct_mb > 4
+    assert advice.setting.broker.accounted_mb == 30
+    assert ("heap MB", "26", "18", "what --accounted leaves") in rows(advice)
+
+
+def test_limits_in_force_that_miss_are_not_said_to_pass() -> None:
+    # Given: the limits would do, the waits do not
+    today = Setting(Limits(heap_mb=8, direct_mb=11, heap_timeout_millis=1))
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        return needs(5, 100 if setting == today else 5)(asked, setting)
+
+    # When
+    advice = advise(question(clients(40, timeout=90), goal=GOAL, today=today), storm)
+    # Then
+    told = {title: why for title, _, _, why in rows(advice)}
+    assert "goal missed" in verdict(advice)
+    assert told["heap MB"] == "all first guesses and the largest list fit"
 
 
 def test_what_would_break_the_advice_is_said() -> None:

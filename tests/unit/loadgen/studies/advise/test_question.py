@@ -125,6 +125,16 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
     assert Goal().misses(found) == ["2 of 3 not recovered within 60 s", "33 % refused"]
 
 
+def test_a_storm_has_the_further_keys_of_the_files_of_servers_that_there_are() -> None:
+    # When
+    more = {"broker": {"maxConcurrentLookupRequest": "2"}, "proxy": {"none": "1"}}
+    asked = question(more=more)
+    servers = parse_document(document_text(asked, asked.today)).servers
+    # Then
+    assert servers.broker["maxConcurrentLookupRequest"] == "2"
+    assert servers.proxy is None
+
+
 def test_a_goal_of_nothing_has_a_document_that_can_run() -> None:
     asked = question(goal=Goal(refused_share=1.0))
     parse_document(document_text(asked, asked.today), check_expectation=parse_expectation)

@@ -13,7 +13,7 @@ from loadgen.documents.service_times import PULSAR
 from loadgen.jvm_options import JvmOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
-from loadgen.studies.advise.findings import TITLES, rows
+from loadgen.studies.advise.findings import TITLES, heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
 from loadgen.studies.advise.report import fragment, markdown, sure, to_json, verdict, write
@@ -79,6 +79,25 @@ def test_an_advice_is_read_in_a_minute() -> None:
     lines = [verdict(given), *(" ".join(row) for row in rows(given)), *sure(given)]
     # Then
     assert sum(-(-len(line) // 80) for line in lines) <= 25
+
+
+def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
+    # When
+    given = advice()
+    waits = dict(zip(heads(given), rows(given)[2], strict=True))
+    # Then
+    assert given.setting is not None
+    proxy, broker = (given.setting.of(each).heap_timeout_millis for each in ("proxy", "broker"))
+    assert proxy != broker
+    assert (waits["proxy / broker"], waits["advised"]) == ("heap wait ms", f"{proxy} / {broker}")
+    assert heads(advice(proxy=False))[0] == "key"
+
+
+def test_limits_that_are_off_and_those_of_two_servers_are_said_as_they_are() -> None:
+    today = Setting(Limits(heap_mb=0, direct_mb=20), Limits(heap_mb=5, direct_mb=-1))
+    told = verdict(advise(question(today=today), needs(5, 19)))
+    assert "broker: heap without a limit and 20 MB of direct memory)" in told
+    assert "(proxy: 5 MB of heap and direct memory without a limit;" in told
 
 
 def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
