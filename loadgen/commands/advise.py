@@ -157,8 +157,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
-    if not minutes > 0:
-        raise UsageError(f"--minutes {minutes:g}: must be above 0")
+    _require_possible(minutes, confirm_at, no_confirm=no_confirm)
     begun, seconds = time.monotonic(), 60 * minutes
     asked = _asked(target, settings or (), family or ())
     groups, topics_of_scenario = listing_groups(asked), asked.topics if target else None
@@ -204,6 +203,15 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)
+
+
+def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:
+    if not minutes > 0:
+        raise UsageError(f"--minutes {minutes:g}: must be above 0")
+    if confirm_at and no_confirm:
+        raise UsageError("--confirm-at is a storm, and --no-confirm is none: leave one out")
+    if confirm_at and not confirm_at.startswith(("pulsar://", "pulsar+ssl://")):
+        raise UsageError(f"--confirm-at {confirm_at[:80]}: write it as pulsar://host:6650")
 
 
 def _place(

@@ -77,6 +77,8 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("minutes", -1.0, "--minutes -1: must be above 0"),
         ("minutes", math.nan, "--minutes nan: must be above 0"),
         ("settings", ["clients.java-watch.read.rate=quick"], "read.rate 'quick': must be"),
+        ("confirm_at", "127.0.0.1:6650", "127.0.0.1:6650: write it as pulsar://host:6650"),
+        ("confirm_at", "pulsar://10.0.0.1:6650", "add --yes-this-is-my-cluster"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(
