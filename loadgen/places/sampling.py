@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 0.25
 MOST_SHARE = 0.05
 """Of a server's time for its page: a broker with 60,000 topics takes a tenth of a second for it."""
-REQUEST_TIMEOUT_SECONDS = 2.0
+REQUEST_TIMEOUT_SECONDS, FIRST_PATIENCE_SECONDS = 2.0, 20.0
 LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
 """So many may pass until memory has come back after the last client has gone."""
@@ -187,7 +187,8 @@ class ServerWatch(Samples):
         """
         for target in self._targets:
             try:
-                took = min(self._scrape(target), self._scrape(target))
+                # It may still be at work on its topics, or on the storm before.
+                took = min(self._scrape(target, FIRST_PATIENCE_SECONDS) for _ in range(2))
             except UNREADABLE as error:
                 reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
                 raise UsageError(
@@ -235,11 +236,11 @@ class ServerWatch(Samples):
                 return
             time.sleep(SAMPLE_SECONDS)
 
-    def _scrape(self, target: Target) -> float:
+    def _scrape(self, target: Target, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
         """Add what a server's page says, and return how long that took."""
         begun = time.perf_counter()
         url = f"{target.admin_url.rstrip('/')}/metrics/"
-        page = self._pages.read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
+        page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
         # What the books tell, nobody else has to.
         told = _OF_THE_PROCESS if target.process in self._books else ()
         kept = {metric: value for metric, value in kept_samples(page) if metric not in told}
