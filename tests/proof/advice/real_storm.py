@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.places.options import RunOptions
+from loadgen.places.sampling import KernelBooks
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import run_storm
 from loadgen.topics.loading import TopicLoader
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 150.0
 _STOP_SECONDS = 20.0
+_SETTLE_SECONDS, _LOOK_SECONDS, _IDLE = 90.0, 3.0, 0.15
+"""How long a broker may take to settle; idle is so much of a core."""
 _CALLS_AT_ONCE = 16
 _CALL_SECONDS = 120.0
 
@@ -68,9 +71,21 @@ def real_cluster(cluster: ProvenCluster, setting: Setting) -> Iterator[tuple[str
         try:
             admin_url = f"http://127.0.0.1:{web}"
             asyncio.run(_make_topics(cluster, admin_url))
+            _settle(pid)
             yield f"pulsar://127.0.0.1:{service}", admin_url
         finally:
             _end(pid)
+
+
+def _settle(pid: int) -> None:
+    """Wait until a broker has done what its new topics made it do: that is none of a storm."""
+    give_up, books = time.monotonic() + _SETTLE_SECONDS, KernelBooks("broker", pid)
+    spent = books.samples()["process_cpu_seconds_total"]
+    while time.monotonic() < give_up:
+        time.sleep(_LOOK_SECONDS)
+        before, spent = spent, books.samples()["process_cpu_seconds_total"]
+        if spent - before < _IDLE * _LOOK_SECONDS:
+            return
 
 
 def _end(pid: int) -> None:
