@@ -64,6 +64,7 @@ class Advice:
         setting: The advised one; None: nothing helps.
         outcome: What came of it in virtual time.
         today: What comes of the operator's present limits; None: not tried.
+        shaky: These meet the goal as asked, but not with a broker half as slow again.
         edge: The smallest limits found that just meet the goal as asked; None: not looked for.
         breaks: What would break the advised limits, and what comes of them then.
         bears: Strains that were tried and borne.
@@ -79,6 +80,7 @@ class Advice:
     setting: Setting | None = None
     outcome: Outcome | None = None
     today: Outcome | None = None
+    shaky: bool = False
     edge: Setting | None = None
     breaks: tuple[tuple[str, Outcome], ...] = ()
     bears: tuple[str, ...] = ()
@@ -196,7 +198,9 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     setting, tried = start(question), strains(question)
     found = replace(found, setting=setting)
     try:
-        if _may_be_kept(question) and all(tries.bears(e, question.today, most) for e in tried[:2]):
+        holds = all(tries.bears(each, question.today, most) for each in tried[:2])
+        found = replace(found, shaky=not holds and not tries.misses(question, question.today))
+        if _may_be_kept(question) and holds:
             larger = larger_of(setting, question.today, question.goal.accounted_mb)
             setting = _switched(larger, question)
             found = replace(found, setting=setting)

@@ -113,6 +113,8 @@ def verdict(advice: Advice) -> str:
     if advice.today is not None:
         told = question.goal.told(advice.today)
         found.append(said("today", limits=_memory(question.today), told=told))
+    if advice.shaky:
+        found.append(said("shaky"))
     if setting is None:
         return " ".join([*found, said("nothing-found")])
     told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)

@@ -45,6 +45,16 @@ def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
     assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (8, 100)
 
 
+def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        return needs(*((20, 20) if asked.times != QUESTION.times else (5, 5)))(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert "That is luck: a broker half as slow again misses it." in verdict(advice)
+    assert advice.setting is not None
+    assert advice.setting.broker.heap_mb >= 20
+
+
 def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
     wide = question(goal=Goal(back_within_seconds=65, accounted_mb=150))
     advice = advise(wide, needs(5, 19))
