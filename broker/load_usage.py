@@ -1,4 +1,4 @@
-"""How much of its machine a broker uses, as a real broker's load balancer reports it: in percent.
+"""Measures a broker's share of its machine, in percent, as a real broker's load balancer does.
 
 Read when somebody scrapes. Processor time is a mean over at least a minute, the time between two
 load reports of a real broker, however often and by however many it is asked.

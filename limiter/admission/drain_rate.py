@@ -1,17 +1,17 @@
-"""How fast a budget serves those that wait for it."""
+"""The rate at which a budget grants permits to requests that wait."""
 
 from __future__ import annotations
 
 import math
 
 REMEMBERED_SECONDS = 5.0
-"""What was granted so long ago counts a third (1/e) of what is granted now."""
+"""A grant of so long ago counts a third (1/e) of one of now."""
 
 
 class DrainRate:
-    """Permits a second that were granted to those who waited, recent ones counting most.
+    """Measures permits a second granted to requests that waited, recent grants most.
 
-    Only time in which somebody waits counts: while nobody does, nothing can be said.
+    Time in which no request waits does not count.
     """
 
     __slots__ = ("_permits", "_seconds", "_since")
@@ -21,18 +21,18 @@ class DrainRate:
         self._since: float | None = None
 
     def begins(self, now: float) -> None:
-        """Somebody waits from now on."""
+        """Count time from now on: a request waits."""
         if self._since is None:
             self._since = now
 
     def granted(self, permits: int, now: float) -> None:
-        """Count what was granted to one who waited."""
+        """Count permits granted to a request that waited."""
         self._permits, self._seconds = self._until(now)
         self._permits += permits
         self._since = now
 
     def ends(self) -> None:
-        """Nobody waits any more."""
+        """Stop counting time: no request waits any more."""
         self._since = None
 
     def now(self, now: float) -> float | None:
@@ -41,7 +41,7 @@ class DrainRate:
         return permits / seconds if permits and seconds else None
 
     def _until(self, now: float) -> tuple[float, float]:
-        """Return permits and seconds as they count at ``now``, the time without a grant too."""
+        """Return permits and seconds by their weight at ``now``, time without a grant included."""
         passed = 0.0 if self._since is None else now - self._since
         kept = math.exp(-passed / REMEMBERED_SECONDS)
         return self._permits * kept, self._seconds * kept + passed

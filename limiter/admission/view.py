@@ -1,4 +1,4 @@
-"""What an admission policy sees of the budget that it admits to."""
+"""The view of a budget that an admission policy decides by."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BudgetView:
-    """One budget as its policy sees it; to be read only. Units: permits (bytes), seconds.
+    """Shows one budget to its policy, which only reads it. Units: permits (bytes), seconds.
 
     Attributes:
         budget: What is limited and held: ``max_permits``, ``acquired``, ``available_permits``.
@@ -53,25 +53,25 @@ class BudgetView:
 
     @property
     def waiting_permits(self) -> int:
-        """What all of them lack together."""
+        """Permits that all waiting requests lack together."""
         return self.queue.lacking_permits
 
     @property
     def timeout_seconds(self) -> float:
-        """How long a request may wait, as configured."""
+        """The configured time after which a waiting request is refused."""
         return self.queue.timeout_seconds
 
     @property
     def oldest_wait_seconds(self) -> float:
-        """How long the oldest request has waited; 0 when none waits."""
+        """Age of the oldest waiting request; 0 when none waits."""
         oldest = self.queue.oldest()
         return 0.0 if oldest is None else self.waited_seconds(oldest)
 
     @property
     def drain_rate(self) -> float | None:
-        """Permits a second that those who wait are granted; None while that is not known.
+        """Permits a second granted to waiting requests; None before the first grant.
 
-        Measured from the first time that it is asked for: others do not pay for it.
+        Measured from the first read on: a policy that never reads it costs nothing.
         """
         now = self.clock.now()
         if self.drain is None:

@@ -1,1 +1,1 @@
-"""What Prometheus would make of a run: rules of alerts, evaluated over its samples."""
+"""Evaluates the rules of Prometheus alerts over the samples of a run."""

@@ -101,9 +101,7 @@ def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
 
 def fault_of(error: ErrorDetails) -> Fault:
     """Return the fault that pydantic found."""
-    # Branches of a union that nobody writes stand in brackets.
-    path = tuple(each for each in error["loc"] if not str(each).startswith("("))
-    kind, given = error["type"], error["input"]
+    path, kind, given = tuple(error["loc"]), error["type"], error["input"]
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
         return Fault(path, _unknown_key(path))

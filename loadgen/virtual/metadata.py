@@ -8,10 +8,12 @@ thread, once for all who ask for a namespace meanwhile, and matched by others, f
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.virtual.processor import Threads
 from proto.names import NamespaceName
+from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from broker.ownership.ownership import Owner
@@ -79,15 +81,16 @@ def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None
 
 def _let_store_wait(broker: BrokerService, processor: Processor) -> None:
     at_once, times = broker.store.snapshot, processor.times
-    thread = Threads(processor)
+    thread, flights = Threads(processor), SingleFlight[None]()
     # A lookup lists nothing: a real broker answers one in 0.1 ms, however many topics there are.
     broker.lookup_handler._store = copy(broker.store)
 
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.count
-        # Those who ask for the same namespace meanwhile share it.
-        await thread.work(times.list_name * names, times.list_wait)
+        # As upstream: listings of a namespace that come meanwhile join the query under way.
+        work = partial(thread.work, times.list_name * names, times.list_wait)
+        await flights.join(namespace, work)
         return found
 
     broker.store.snapshot = snapshot  # type: ignore[method-assign]

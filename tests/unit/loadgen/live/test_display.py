@@ -119,3 +119,7 @@ def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
 )
 def test_every_phase_has_its_word(phase: str, word: str) -> None:
     assert counts(Totals(phase=phase, started=1), 1).startswith(f"{word}: 1 sent")
+
+
+def test_clients_that_connect_again_are_counted_once() -> None:
+    assert counts(Totals(connected=16), 10).endswith("10 of 10 clients")

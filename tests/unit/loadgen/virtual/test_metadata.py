@@ -114,3 +114,21 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
     assert max(row.done or 0.0 for row in rows if row.operation == "watch") == pytest.approx(
         seconds, rel=0.05
     )
+
+
+def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
+    # Given: ten lists at once of 10 names, each read in 100 ms
+    times = PULSAR.model_copy(update={"list_name": 0.1})
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
+            "clients": [{"name": "all", "do": "list", "count": 10}],
+            "phases": {"measure": 30},
+        }
+    )
+    # When: the first is read alone, for the size of its list
+    rows = run_in_virtual_time(document).rows.requests
+    # Then
+    assert max(row.done or 0.0 for row in rows) < 2.1
