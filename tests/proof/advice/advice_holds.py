@@ -1,7 +1,8 @@
 """Advice given to a real 4.2.4 as its broker.conf, for clusters of a seeded generator: it holds.
 
-Each cluster has two starts of a real broker, with today's limits and with the advised ones, and
-three storms of each: one cold, two warm. In a network of its own: where readers are slow, its
+Each cluster has a start of a real broker with today's limits and three storms: one cold, two warm.
+Where others are advised, they have a start as well, and so have, for two storms each, the edge that
+virtual time finds and half of it. In a network of its own: where readers are slow, its
 kernel buffers are bounded as those of a longer way are; on the plain loopback the kernel takes 4 MB
 of an answer at once. What was run already is in the folder of results, and is not run again.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import LoadgenError
 from loadgen.studies.advise.advice import advise
 from loadgen.studies.advise.goal import Outcome
-from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.limits import MEMORY, Limits, Setting
 from loadgen.studies.advise.report import markdown
 from tests.proof.advice.clusters import ALL, TRIAL
 from tests.proof.advice.real_storm import limits_in_force, real_cluster, storm
@@ -27,9 +28,14 @@ from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.proof.advice.clusters import ProvenCluster
 
-STORMS = 3
+STORMS = {"today": 3, "advised": 3, "edge": 2, "half": 2}
+"""Storms of each start: with the limits of today, the advised ones, the edge, and half the edge."""
+MOST_OF_THE_EDGE = 3
+"""The advised limits are at most so many times the smallest that a real broker bears."""
 MOST_LATE = 1.5
 """By this factor, or by a second, the predicted time of the last client may be off."""
 MOST_REFUSED = 0.05
@@ -70,21 +76,15 @@ def _in_own_network(cluster: ProvenCluster, out: Path) -> None:
 
 def play(cluster: ProvenCluster, out: Path) -> None:
     """Seek advice for a cluster, and run what is missing of its storms."""
-    found = _advice(cluster, out)
-    for name in ("today", "advised"):
-        limits = found[name]["limits"]
-        missing = [each for each in range(STORMS) if not _file(out, name, each).exists()]
+    for name, limits in _limits(_advice(cluster, out)).items():
+        storms = STORMS[name]
         # A storm that was run on its own would be a cold one again.
-        if (
-            limits is None
-            or not missing
-            or (name == "advised" and limits == found["today"]["limits"])
-        ):
+        if all(_file(out, name, number).exists() for number in range(storms)):
             continue
-        setting = Setting(Limits(**limits))
+        setting = Setting(limits)
         with real_cluster(cluster, setting) as addresses:
             _require_limits(setting, limits_in_force(addresses[1]))
-            for number in range(STORMS):
+            for number in range(storms):
                 outcome = storm(cluster, setting, addresses, out / name, f"{number}")
                 _say(f"{cluster.name}: {name} {number}: {cluster.goal.told(outcome)}")
                 _write(_file(out, name, number), asdict(outcome))
@@ -107,6 +107,18 @@ def _advice(cluster: ProvenCluster, out: Path) -> dict[str, Any]:
         _write(file, told)
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
+
+
+def _limits(found: dict[str, Any]) -> dict[str, Limits]:
+    """Return the limits that a real broker is started with, by the names of their starts."""
+    today, advised, edge = found["today"]["limits"], found["advised"]["limits"], found["edge"]
+    starts = {"today": Limits(**today)}
+    if advised and advised != today:
+        starts |= {"advised": Limits(**advised), "edge": Limits(**edge)}
+        halves = {key: edge[key] // 2 for key in MEMORY}
+        if all(halves.values()):
+            starts["half"] = Limits(**{**edge, **halves})
+    return starts
 
 
 def _told(outcome: Outcome | None) -> dict[str, Any] | None:
@@ -136,17 +148,17 @@ def _write(file: Path, told: dict[str, Any]) -> None:
 def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     """Check what was seen of a cluster; say if virtual time was right about today."""
     found = json.loads((out / _ADVICE).read_text(encoding="utf-8"))
-    kept = found["advised"]["limits"] == found["today"]["limits"]
-    today = _seen(out, "today")
-    advised = today if kept else _seen(out, "advised") if found["advised"]["limits"] else []
-    result.figures[cluster.name] = {
-        **found,
-        "title": cluster.title,
-        "seen": {"today": list(map(asdict, today)), "advised": list(map(asdict, advised))},
-    }
+    starts = _limits(found)
+    seen = {name: _seen(out, name) for name in starts}
+    today = seen["today"]
+    advised = seen.get("advised", today if found["advised"]["limits"] else [])
+    rows = {name: list(map(asdict, storms)) for name, storms in seen.items()}
+    result.figures[cluster.name] = {**found, "title": cluster.title, "seen": rows}
     told = " | ".join(cluster.goal.told(each) for each in advised) or "; ".join(found["obstacles"])
     held = not any(map(cluster.goal.misses, advised))
     result.check(f"{cluster.name}: advised", held, f"{_said(found, 'advised')}: {told}")
+    if "edge" in starts:
+        _judge_edge(cluster, starts, seen, result)
     predicted = Outcome(**found["today"]["outcome"])
     misses = sum(bool(cluster.goal.misses(each)) for each in today)
     right = (misses > len(today) / 2) is bool(cluster.goal.misses(predicted))
@@ -157,6 +169,27 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     return right
 
 
+def _judge_edge(
+    cluster: ProvenCluster,
+    starts: Mapping[str, Limits],
+    seen: Mapping[str, list[Outcome]],
+    result: ProofResult,
+) -> None:
+    """Check that half the edge misses, and that the advice is not far from what a broker bears."""
+    held = [name for name in seen if not any(map(cluster.goal.misses, seen[name]))]
+    for name in ("half", "edge"):
+        if name in seen:
+            told = " | ".join(map(cluster.goal.told, seen[name]))
+            limits = starts[name]
+            said = f"{limits.heap_mb} and {limits.direct_mb} MB: {told}"
+            result.check(f"{cluster.name}: {name}", name == "edge" or name not in held, said)
+    least = min((starts[name] for name in held), key=lambda each: each.accounted_mb, default=None)
+    if least is not None:
+        times = starts["advised"].accounted_mb / least.accounted_mb
+        said = f"{times:.1f} times the smallest that a real broker bore ({least.accounted_mb} MB)"
+        result.check(f"{cluster.name}: room", times <= MOST_OF_THE_EDGE, said)
+
+
 def _alike(predicted: Outcome, seen: Outcome) -> bool:
     times = sorted((predicted.slowest_seconds or 0.0, seen.slowest_seconds or 0.0))
     near = times[1] <= max(MOST_LATE * times[0], times[0] + 1)
@@ -164,7 +197,7 @@ def _alike(predicted: Outcome, seen: Outcome) -> bool:
 
 
 def _seen(out: Path, name: str) -> list[Outcome]:
-    files = [_file(out, name, number) for number in range(STORMS)]
+    files = [_file(out, name, number) for number in range(STORMS[name])]
     return [Outcome(**json.loads(each.read_text(encoding="utf-8"))) for each in files]
 
 
