@@ -114,7 +114,9 @@ def _limits(found: dict[str, Any]) -> dict[str, Limits]:
     today, advised, edge = found["today"]["limits"], found["advised"]["limits"], found["edge"]
     starts = {"today": Limits(**today)}
     if advised and advised != today:
-        starts |= {"advised": Limits(**advised), "edge": Limits(**edge)}
+        starts["advised"] = Limits(**advised)
+    if "advised" in starts and edge:
+        starts["edge"] = Limits(**edge)
         halves = {key: edge[key] // 2 for key in MEMORY}
         if all(halves.values()):
             starts["half"] = Limits(**{**edge, **halves})
