@@ -56,14 +56,13 @@ from loadgen.studies.advise.namespaces import (
 from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import MORE_KEYS, Question, listing_groups
 from loadgen.studies.advise.report import sure, verdict, write
-from loadgen.studies.advise.sentences import said
 from loadgen.studies.demo import run_demo
 from loadgen.studies.demo_storms import STORMS, DemoOptions
 from loadgen.units import parse_size
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Document, Topics
     from loadgen.places.launcher import ServerFiles
@@ -191,7 +190,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
             question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
         )
         if not no_confirm and advice.setting is not None:
-            at = _place(question, confirm_at, admin_url, note)
+            urls = {"broker": admin_url} if admin_url and confirm_at else {}
+            at = RunOptions(service_url=confirm_at, admin_urls=urls)
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note, at=at)
     paths = write(advice, out)
     if as_json:
@@ -212,19 +212,6 @@ def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> N
         raise UsageError("--confirm-at is a storm, and --no-confirm is none: leave one out")
     if confirm_at and not confirm_at.startswith(("pulsar://", "pulsar+ssl://")):
         raise UsageError(f"--confirm-at {confirm_at[:80]}: write it as pulsar://host:6650")
-
-
-def _place(
-    question: Question, confirm_at: str, admin_url: str, note: Callable[[str], None]
-) -> RunOptions:
-    """Return where a real storm takes place; that of a cluster is announced."""
-    if not confirm_at:
-        return RunOptions()
-    figures = {"clients": question.clients, "listed": len(question.listed)}
-    seconds = question.storm_seconds
-    note(said("storms-a-cluster", url=confirm_at, seconds=seconds, **figures))
-    urls = {"broker": admin_url} if admin_url else {}
-    return RunOptions(service_url=confirm_at, admin_urls=urls)
 
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:

@@ -25,13 +25,13 @@ from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
 from loadgen.studies.advise.margins import directions, strains
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
-from loadgen.studies.advise.question import document_text
+from loadgen.studies.advise.question import LOOKUP_REFUSALS, document_text
 from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadgen.studies.advise.question import Question
     from loadgen.studies.advise.search import Storm
@@ -177,7 +177,7 @@ def advise(
             raise UsageError(said("no-time-at-all", question=question)) from None
         found, most = replace(found, obstacles=(said("no-time-for-more"),)), None
     if most is None:
-        why = found.obstacles or (_widest_misses(question, tries),)
+        why = found.obstacles or tuple(_widest_misses(question, tries))
         found = replace(found, obstacles=why)
     else:
         found = _search(found, tries, most)
@@ -240,13 +240,19 @@ def _may_be_kept(question: Question) -> bool:
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
-def _widest_misses(question: Question, tries: Tries) -> str:
+def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
+    """Say what becomes of all memory that may be accounted, and which other key is in its way."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
     missed = "; ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
-    return said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    for words, (server, key) in LOOKUP_REFUSALS.items():
+        refused = sum(n for reason, n in outcome.reasons.items() if words in reason)
+        if refused:
+            places = question.more.get(server, {}).get(key, question.lookups)
+            yield said("few-lookups", refused=refused, server=server, key=key, places=places)
 
 
 # -- real storms ----------------------------------------------------------------------------------
@@ -284,6 +290,10 @@ def confirm(
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
     storms: list[Confirmation] = []
+    if at.service_url and longest <= seconds:
+        figures = {"clients": question.clients, "listed": len(question.listed)}
+        lasting = question.storm_seconds
+        note(said("storms-a-cluster", url=at.service_url, seconds=lasting, **figures))
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
         note(name.replace("-", " "))

@@ -62,7 +62,8 @@ def start(question: Question) -> Setting:
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
     found = _setting(question, heap_mb, direct_mb)
     if question.proxy:  # The broker's reader is the proxy, which is fast.
-        found = replace(found, broker=replace(found.broker, direct_mb=max(1, safe.direct_mb)))
+        direct_mb = min(safe.direct_mb, budget - heap_mb)
+        found = replace(found, broker=replace(found.broker, direct_mb=max(1, direct_mb)))
     return found
 
 

@@ -32,6 +32,11 @@ MORE_KEYS: Mapping[str, tuple[str, ...]] = {
     "proxy": ("maxConcurrentLookupRequests",),
 }
 """Keys of the operator's files that decide, beside those that an advice is about."""
+LOOKUP_REFUSALS = {
+    "too many pending lookup requests": ("broker", "maxConcurrentLookupRequest"),
+    "Too many concurrent lookup": ("proxy", "maxConcurrentLookupRequests"),
+}
+"""Words of refusals for want of a place for lookups -> the server, and the key, that says so."""
 ONCE = "once"
 """Clients that list once and never try again; all others are libraries that discover topics."""
 WATCHING = frozenset({"polite", "java-watch"})

@@ -77,7 +77,7 @@ class Tries:
 
         found = next(filter(all_borne, self._steps(start, most)), most)
         for knob in memory_knobs(found):  # It may have been one of them that was too small.
-            smaller = knob.set(found, knob.value(start))
+            smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):
                 found = smaller
         return found

@@ -51,6 +51,15 @@ def test_only_the_limit_that_is_too_small_grows() -> None:
     assert tries.climb(setting(6, 6), setting(90), [AS_ASKED]) == setting(6, 21)
 
 
+def test_what_begins_above_the_most_is_not_paired_with_a_limit_that_grew() -> None:
+    # Given: today's heap is most of what may be accounted
+    tries = Tries(needs(5, 60), GOAL)
+    # When
+    found = tries.climb(setting(80, 20), setting(25, 75), [AS_ASKED])
+    # Then
+    assert found.broker.accounted_mb <= 100
+
+
 def test_a_strain_that_all_memory_does_not_bear_asks_for_no_more() -> None:
     # A processor that is too slow is no reason for memory.
     tries = Tries(lambda asked, _: met(back=50 if asked is HARDER else 100), GOAL)
