@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES, read_rules
 from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
-from loadgen.commands.advise import (
-    deciding,
-    families_document,
-    more_of,
-    namespaces_of,
-    parsed,
-    times_of,
-)
+from loadgen.commands.advise import families_document, namespaces_of, question_of
 from loadgen.commands.options import (
     AsJson,
     BrokerConf,
@@ -25,6 +18,7 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     own_files,
+    parsed,
 )
 from loadgen.commands.run import show_run, watched
 from loadgen.commands.shown import (
@@ -36,7 +30,6 @@ from loadgen.commands.shown import (
 )
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
-from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import Place, RunOptions
@@ -45,8 +38,6 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import Setting, limits_of
-from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text
 from loadgen.studies.rehearsed import rehearsed
@@ -126,19 +117,9 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         require_own_cluster(admin_url, confirmed=is_own)
     asked = families_document(clients.replace(" ", "").split(","), settings or (), "--clients")
     shapes = namespaces_of(topics, admin_url, namespace or ())
-    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
-    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     files = own_files(broker_conf, proxy_conf)
-    question = Question(
-        listing_groups(asked),
-        shapes,
-        Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share)),
-        profile,
-        Setting(limits_of(broker, pause=pause), proxy),
-        max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
-        times=times_of(asked, profile),
-        more=more_of(files),
-    )
+    goal = Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share))
+    question = question_of(asked, shapes, goal, profile, files)
     notes = tuple(files.notes())
     rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), notes)
     if write_document is None:
