@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.alerts.rules import SHIPPED_RULES, read_rules
 from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
@@ -44,7 +43,7 @@ from loadgen.studies.rehearsed import rehearsed
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadgen.studies.rehearsed import Rehearsed
 
@@ -143,9 +142,8 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
         found = rehearsed(rehearsal, results, rules)
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
-        told = {**vars(found), "back": [*map(_finite, found.back)], "alerts": alerts}
-        where = {"directory": str(finished.directory), "assumed": [*rehearsal.assumed()]}
-        print_object(1, {**where, **told})
+        where = {"directory": finished.directory, "assumed": [*rehearsal.assumed()]}
+        print_object(1, {**where, **vars(found), "alerts": alerts})
     else:
         _show(rehearsal, found)
         print_sentences([f"Page, tables and document are in {finished.directory}"])
@@ -153,11 +151,6 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
         raise LoadgenError(finished.verdict.count, ExitCode.CORRECTNESS)
     if found.missed:
         raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
-
-
-def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON has it: what never happened is null."""
-    return {name: None if value == math.inf else value for name, value in row.items()}
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:

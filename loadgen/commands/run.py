@@ -50,9 +50,8 @@ from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
 from loadgen.studies.dry_run import dry_run as reckoned
-from loadgen.studies.dry_run import duration, needs_table, told
+from loadgen.studies.dry_run import duration, needs_table, schedule_table, told
 from loadgen.studies.repeats import Side, run_sides
-from loadgen.studies.schedule import schedule_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,10 +221,10 @@ def _require_measured(document: Document, options: RunOptions) -> None:
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:
     if as_json:
-        print_object(3, told(needs))
+        print_object(4, told(needs))
         return
     print_sentences([f"{needs.document.name}: nothing was started. {duration(needs)}\n"])
-    console().print(table_of(*schedule_table(needs.groups)))
+    console().print(table_of(*schedule_table(needs)))
     if any(group.later for group in needs.groups):
         print_sentences(["+ first requests; clients ask again as their family does"])
     console().print(table_of(*needs_table(needs)))

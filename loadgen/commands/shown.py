@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -40,8 +41,9 @@ def console() -> Console:
 
 
 def print_json(told: Any) -> None:  # noqa: ANN401
-    """Print a document for a program."""
-    sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False, default=str)}\n")
+    """Print a document for a program: of dataclasses and models, too; infinite is null."""
+    text = to_json(told, indent=2, inf_nan_mode="null", fallback=str)
+    sys.stdout.write(f"{text.decode()}\n")
 
 
 def print_object(schema_version: int, told: Mapping[str, Any]) -> None:

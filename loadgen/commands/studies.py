@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -184,7 +183,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     with termination_interrupts():
         limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
-        print_object(1, {"scenario": target, "path": wanted.path, **asdict(limit)})
+        print_object(1, {"scenario": target, "path": wanted.path, **vars(limit)})
     elif limit.passes is not None:
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:

@@ -1,6 +1,6 @@
-"""A dry run: what a run would need of this machine, and when; all of it follows from the document.
+"""A dry run: the needs of a run, which follow from its document, beside the means of this machine.
 
-Sizes of memory and disk are estimates. What the machine cannot do is refused before anything is
+Requests, memory and disk are estimates. A need above the means is refused before anything is
 touched, a sentence each with its remedy.
 """
 
@@ -10,7 +10,7 @@ import math
 import re
 import resource
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,8 +19,7 @@ from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
 from loadgen.places.topics import known_namespaces
-from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS
-from loadgen.studies.schedule import last_start, most_at_once, schedules
+from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
 from loadgen.units import format_bytes, format_count, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -28,15 +27,18 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Document
     from loadgen.places.options import RunOptions
-    from loadgen.studies.schedule import GroupSchedule
+    from loadgen.plan.clients import Namespace
+    from loadgen.plan.group import Group
 
-_UNLIMITED, _MB, _PARTS = 1 << 62, 1 << 20, 32
+_UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
 """Of each process; of a proxy of profile ``floodgate`` to its broker, whatever its clients are."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
+_ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
+"""Of an answer: each name's tag and length; its ids and hash; all of one that is no list."""
 LIMIT_KEYS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 
 
@@ -60,8 +62,30 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class GroupSchedule:
+    """The requests of one group of clients, as far as they are known before the run.
+
+    Attributes:
+        connections: Through a proxy, at most.
+        requests: About how many.
+        first_start_seconds, last_start_seconds: When its clients start.
+        answer_bytes: The mean size of an answer, on the wire.
+        later: True if clients ask again, at moments that only the run decides.
+    """
+
+    name: str
+    clients: int
+    connections: int
+    requests: int
+    first_start_seconds: float
+    last_start_seconds: float
+    answer_bytes: int
+    later: bool
+
+
+@dataclass(frozen=True)
 class Need:
-    """Something that a run needs, beside what this machine has of it.
+    """A need of a run, beside the means of this machine.
 
     Attributes:
         has: None is unknown.
@@ -125,7 +149,11 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
     """
     document, options = resolved(document, options)
     machine = machine or this_machine(options.out)
-    groups = tuple(schedules(document, known_namespaces(document.topics)))
+    namespaces = known_namespaces(document.topics)
+    groups = tuple(
+        _schedule(document, group, document.seed + number, namespaces)
+        for number, group in enumerate(document.clients)
+    )
     sockets = options.place != "virtual"
     made = sockets and not options.service_url and document.topics.made
     topics = sum(document.topics.sizes) if made else 0
@@ -168,16 +196,40 @@ def _numbers(file: str, behind: str = "") -> list[int]:
     return [int(each) for each in re.findall(r"\d+", line[1])] if line else []
 
 
-# -- the needs ------------------------------------------------------------------------------------
+def _schedule(
+    document: Document, group: Group, seed: int, namespaces: Sequence[Namespace]
+) -> GroupSchedule:
+    """Return the schedule of one group; ``namespaces`` are those of the run."""
+    starts = start_moments(group, seed)
+    asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
+    return GroupSchedule(
+        group.name,
+        group.count,
+        group.count * group.connections_each,
+        round(group.count * group.requests_each(document.phases.end - group.after)),
+        min(starts),
+        max(starts),
+        _answer_bytes(group, asked, document),
+        later=bool(group.family),
+    )
+
+
+def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
+    """Return the mean size of an answer; of a list that nobody knows, that of the usual one."""
+    if not {"list", "watch"} & set(group.operations):
+        delivered = group.operations[0] == "deliver"
+        return int(getattr(group, "size", 0)) if delivered else _SMALL_ANSWER_BYTES
+    usual, each = document.topics.per_namespace, document.topics.mean_name_bytes + _ENTRY_BYTES
+    names = sum(usual if one.topics is None else one.topics for one in asked)
+    return names * each // max(1, len(asked)) + _HEAD_BYTES
 
 
 def _answers(groups: Sequence[GroupSchedule], topics: int, machine: Machine) -> Iterator[Need]:
-    """Yield what answers take, and the files of the run."""
-    answers = sum(len(group.starts) for group in groups)
-    size = sum(len(group.starts) * group.answer_bytes for group in groups)
+    """Yield the bytes of answers, and of the run's files."""
+    answers = sum(group.requests for group in groups)
+    size = sum(group.requests * group.answer_bytes for group in groups)
     more = ", and what clients ask for later" if any(group.later for group in groups) else ""
     yield Need(f"bytes of {plural(answers, 'answer')}{more}", size, unit="bytes")
-    yield Need("bytes under way at once, at most", most_at_once(groups), unit="bytes")
     disk, what = topics * _TOPIC_FILE_BYTES + answers * _ROW_BYTES, plural(topics, "topic")
     remedy = "use another --out, or fewer topics"
     yield Need(f"disk, with {what}", disk, machine.disk_bytes, remedy, "bytes")
@@ -245,28 +297,15 @@ def _limits(keys: Mapping[str, str]) -> int:
     return sum(int(keys.get(name) or 100) for name in LIMIT_KEYS) * _MB
 
 
-# -- for people and programs ----------------------------------------------------------------------
-
-
 def told(run: DryRun) -> dict[str, Any]:
-    """Return what ``--dry-run --json`` prints."""
-    groups = [
-        {
-            **vars(group),
-            "starts": len(group.starts),
-            "first_start_seconds": float(group.starts[0]),
-            "last_start_seconds": float(group.starts[-1]),
-            "starts_per_second": group.rates(_PARTS, last_start(run.groups)),
-        }
-        for group in run.groups
-    ]
+    """Return the object of ``--dry-run --json``."""
     return {
         "scenario": run.document.name,
         "seconds_at_most": run.seconds,
-        "groups": groups,
-        "needs": [asdict(each) for each in run.needs],
+        "groups": run.groups,
+        "needs": run.needs,
         "obstacles": run.obstacles,
-        "warnings": list(run.document.warnings),
+        "warnings": run.document.warnings,
     }
 
 
@@ -290,3 +329,18 @@ def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
     """Return what the run needs beside what the machine has."""
     rows = [[each.what, each.text(each.needed), each.text(each.has)] for each in run.needs]
     return ["needs", "", "of"], rows
+
+
+def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
+    """Return the requests of each group, and when its clients start."""
+    rows = [
+        [
+            each.name,
+            f"{each.clients:,}",
+            f"{each.requests:,}{' +' * each.later}",
+            format_seconds(each.first_start_seconds),
+            format_seconds(each.last_start_seconds),
+        ]
+        for each in run.groups
+    ]
+    return ["group", "clients", "requests, about", "first starts", "last starts"], rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,9 @@ FROM (SELECT topics, bytes, done, lag(done) OVER (ORDER BY done) AS before,
       FROM requests WHERE operation = 'list' AND outcome = 'answered')
 WHERE part > 1 GROUP BY part ORDER BY part"""
 """Five parts of a load in turn; what came first has waited for connections."""
-_LOOKUPS = """SELECT client, service_seconds AS seconds FROM requests
-WHERE operation = 'lookup' AND outcome = 'answered' ORDER BY client, sent"""
+_LOOKUPS = """SELECT service_seconds AS seconds,
+  row_number() OVER (PARTITION BY client ORDER BY sent) = 1 AS first
+FROM requests WHERE operation = 'lookup' AND outcome = 'answered'"""
 _WATCHES = """SELECT service_seconds AS seconds FROM requests
 WHERE operation = 'watch' AND outcome = 'answered' AND namespace = :largest"""
 _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answered,
@@ -62,11 +63,10 @@ class Figure:
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
     def over(self, *others: Figure) -> Figure:
-        """Return the same value, with a range in which all of those of others lie too."""
-        low = min(self.low, *(each.low for each in others))
-        return Figure(
-            self.value, low, max(self.high, *(each.high for each in others)), self.samples
-        )
+        """Return the same value, with a range that has the ranges of others in it."""
+        every = (self, *others)
+        low, high = min(each.low for each in every), max(each.high for each in every)
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         LoadgenError: Too little was answered to tell.
     """
     told = {name: _Told.of(directory, sized) for name, directory in runs.items()}
-    first, later = _lookups(told["lookups"]), Figure.of(told["watch"].later_lookups)
+    first = [row["seconds"] for row in told["lookups"].lookups if row["first"]]
+    # A watch begins with a lookup: those of its namespaces were looked up before.
+    later = Figure.of([row["seconds"] for row in told["watch"].lookups])
     alone, matched = told["alone"].rounds, told["pattern"].rounds
     warm = alone[len(alone) // 2 :]
     list_alone = Figure.of([each["name"] for each in warm])
@@ -138,14 +140,6 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     return Fitted(times, figures, tuple(each.refused for each in told.values() if each.refused))
 
 
-def _lookups(told: _Told) -> list[float]:
-    """Return the first lookup of each client."""
-    first: dict[int, float] = {}
-    for row in told.lookups:
-        first.setdefault(row["client"], row["seconds"])
-    return [*first.values()]
-
-
 @dataclass(frozen=True)
 class _Told:
     """What the rows of one probe say."""
@@ -155,11 +149,6 @@ class _Told:
     lookups: list[dict[str, Any]]
     watches: list[float]
     refused: str
-
-    @property
-    def later_lookups(self) -> list[float]:
-        """Lookups of namespaces that were looked up before: of watches, which begin so."""
-        return [row["seconds"] for row in self.lookups]
 
     @property
     def rate(self) -> Figure:
@@ -182,12 +171,8 @@ class _Told:
             (counts,) = results.sql(_COUNTS)
         missing = counts["asked"] - counts["answered"]
         refused = f"{name}: {missing:,} of {counts['asked']:,} got no answer: {counts['reason']}"
-        enough = {
-            "alone": len(rounds) >= _FEWEST,
-            "pattern": len(rounds) >= _FEWEST,
-            "watch": bool(watches),
-            "lookups": bool(lookups),
-        }
+        few = len(rounds) < _FEWEST
+        enough = {"alone": not few, "pattern": not few, "watch": watches, "lookups": lookups}
         if not enough.get(name, len(windows) >= _FEWEST):
             raise LoadgenError(
                 f"too little was answered to measure {name}: give it more time with --seconds, or "
