@@ -14,7 +14,7 @@ from loadgen.commands.options import parsed
 from loadgen.commands.shown import console, print_sentences, say, table_of
 from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
-from loadgen.places.options import Place, RunOptions
+from loadgen.places.options import Place  # noqa: TC001 (evaluated by Typer)
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Speed
 from loadgen.report.page import comparison_page, write_page
@@ -22,8 +22,7 @@ from loadgen.report.pictures import picture_of, write_picture
 from loadgen.report.run_charts import labels_of
 from loadgen.report.sections import beside
 from loadgen.results.results import Results
-from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import STORMS, DemoOptions
+from loadgen.studies.demo import STORMS, DemoOptions, run_demo
 from loadgen.units import parse_size
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def demo(
     if place == "spark":
         require(SPARK)
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
-    run = RunOptions(place=place)
-    options = DemoOptions(number, namespaces, clients, rate, out, run)
+    options = DemoOptions(number, namespaces, clients, rate, out, place)
     with termination_interrupts():
         result = run_demo(options, say)
     _show_demo(result, out)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from loadgen.documents.model import Profile
     from loadgen.results.results import Results
     from loadgen.results.summary import Summary
-    from loadgen.studies.demo_storms import DemoRun
 
 MEMORY_RATIO = 5.0
 # The size at which the demo was thought out: a thousand answers of a million bytes.
@@ -30,6 +30,15 @@ _BESIDE = """SELECT count(*) FILTER (there) AS due,
   count(*) FILTER (due >= :until AND got) AS answered_after
 FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS there
   FROM requests WHERE "group" <> :peer AND operation = 'list')"""
+
+
+class DemoRun(NamedTuple):
+    """One run of the demo; ``does`` is said of its clients when it begins."""
+
+    name: str
+    label: str
+    does: str
+    profile: Profile
 
 
 class Ran(NamedTuple):
