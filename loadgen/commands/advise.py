@@ -36,7 +36,6 @@ from loadgen.plan.fields import Bytes, Duration, Share
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
-from loadgen.studies.advise.findings import heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -46,7 +45,7 @@ from loadgen.studies.advise.namespaces import (
 )
 from loadgen.studies.advise.obstacles import latest_polite_seconds
 from loadgen.studies.advise.question import MORE_KEYS, Question, listing_groups
-from loadgen.studies.advise.report import sure, verdict, write
+from loadgen.studies.advise.report import heads, rows, sure, verdict, write
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:

@@ -38,14 +38,13 @@ from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.dry_run import dry_run
-from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text
-from loadgen.studies.rehearsed import rehearsed
+from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.studies.rehearsed import Rehearsed
+    from loadgen.studies.rehearsal import Rehearsed
 
 _REASONS_SHOWN = 5
 

@@ -31,11 +31,10 @@ from loadgen.studies.advise.advice import virtual_storms
 from loadgen.studies.advise.bounds import splits, start
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import strains
 from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
-from loadgen.studies.advise.search import Tries
+from loadgen.studies.advise.search import Tries, strains
 from loadgen.studies.demo_checks import (
     Check,
     DemoRun,

@@ -1,4 +1,4 @@
-"""A rehearsal: the storm of an advice with something that happens to servers, as one document.
+"""A rehearsal: the storm of an advice with an event at its servers, and what came of it.
 
 Clients, topics, limits and links are those of :func:`document_text`, so that a rehearsal and an
 advice of the same files are the same storm.
@@ -10,18 +10,24 @@ import math
 import random
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
+from loadgen.alerts.rules import Alerts, alerts_of
+from loadgen.alerts.seen import seen_by_scrapes
 from loadgen.errors import UsageError
+from loadgen.results.questions import QUERIES
 from loadgen.studies.advise.question import WATCHING, Question, document_text
 from loadgen.units import format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from loadgen.plan.group import Group
+    from loadgen.results.results import Results
 
 Event = Literal["restart", "rolling", "proxy", "deploy"]
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
@@ -30,6 +36,18 @@ _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
 _IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
+# A client that watches is back when its watch stands again; others, when they have their next list.
+_AGAIN = """SELECT r.group AS "group", r.client, coalesce(min(done) FILTER (outcome = 'answered'
+    AND sent >= :since AND done < :until
+    AND operation = CASE WHEN family IN ('polite', 'java-watch') THEN 'watch' ELSE 'list' END
+  ) - :since, CAST('Infinity' AS DOUBLE)) AS back_seconds
+FROM requests r GROUP BY ALL"""
+_BACK = """SELECT count(*) AS clients, count_if(back_seconds <= :due) AS back,
+  quantile_disc(back_seconds, 0.5) AS half_seconds, max(back_seconds) AS last_seconds
+FROM ({clients}) WHERE "group" = :name"""
+_ASKED = """SELECT count(*) AS asked, count_if(outcome IN ('refused', 'timeout', 'wrong')
+    AND NOT coalesce(reason, '') LIKE 'ServiceNotReady%') AS refused
+FROM measured WHERE operation IN ('list', 'watch')"""
 
 
 @dataclass(frozen=True)
@@ -164,7 +182,12 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
         for group in said["clients"]:
             rate = math.ceil(group["count"] / (_IN_TIME * warm_up))
             group["arrive"] = {"kind": "constant", "rate": rate}
-        said["shocks"] = [*_shocks(rehearsal, [each["name"] for each in said["clients"]])]
+        if rehearsal.brokers == 1:
+            role = "proxy" if rehearsal.event == "proxy" else "broker"
+            happening = [{"restart": role, "for": rehearsal.away_seconds}]
+        else:  # Others are there: the connections alone are lost.
+            happening = [{"anew": each["name"]} for each in said["clients"]]
+        said["shocks"] = [{"at": at, **each} for at in rehearsal.moments for each in happening]
         due = max(map(rehearsal.due_seconds, share.groups))
         hold = max(rehearsal.moments) - warm_up + due
         said["phases"] = {"warm_up": warm_up, "measure": 1, "hold": hold, "drain": 5}
@@ -180,10 +203,55 @@ _TITLES: Mapping[Event, str] = {
 }
 
 
-def _shocks(rehearsal: Rehearsal, groups: list[str]) -> Iterator[dict[str, Any]]:
-    role = "proxy" if rehearsal.event == "proxy" else "broker"
-    for at in rehearsal.moments:
-        if rehearsal.brokers == 1:
-            yield {"at": at, "restart": role, "for": rehearsal.away_seconds}
-        else:  # Others are there: the connections alone are lost.
-            yield from ({"at": at, "anew": name} for name in groups)
+# -- what came of it ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """The answer of a rehearsal.
+
+    Attributes:
+        back: A row for each group of clients: of several events the one that took longest.
+        reasons: Requests without an answer, by reason.
+        seen: What servers held, and the most of it that a scrape sees.
+        missed: Where it falls short of the goal; empty: it does not.
+    """
+
+    back: Sequence[dict[str, Any]]
+    reasons: Sequence[dict[str, Any]]
+    seen: Sequence[dict[str, Any]]
+    alerts: Alerts
+    missed: tuple[str, ...]
+
+
+def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
+    """Judge a finished rehearsal.
+
+    Raises:
+        UsageError: The rules cannot be read.
+    """
+    back = [_back(rehearsal, run, each) for each in rehearsal.share.groups]
+    share, missed = rehearsal.question.goal.refused_share, []
+    for row in back:
+        late = row["clients"] - row["back"]
+        if late > row["clients"] * share + 1e-6:
+            told = f"{late:,} of {row['clients']:,} {row['group']} not back"
+            missed.append(f"{told} within {format_seconds(row['due_seconds'])}")
+    (asked,) = run.sql(_ASKED)
+    if asked["refused"] > asked["asked"] * share + 1e-6:
+        told = f"{asked['refused']:,} of {asked['asked']:,} lists and watches refused"
+        missed.append(f"{told} (at most {100 * share:g} %)")
+    seen = seen_by_scrapes(run)
+    return Rehearsed(back, run.query("reasons"), seen, alerts_of(run, rules), tuple(missed))
+
+
+def _back(rehearsal: Rehearsal, run: Results, group: Group) -> dict[str, Any]:
+    due = rehearsal.due_seconds(group)
+    asked = {"name": group.name, "due": due}
+    if rehearsal.event == "deploy":
+        rows = run.sql(_BACK.replace("{clients}", QUERIES["clients"].sql), **asked)
+    else:
+        text, moments = _BACK.replace("{clients}", _AGAIN), (*rehearsal.moments, math.inf)
+        rows = [run.sql(text, since=a, until=b, **asked)[0] for a, b in pairwise(moments)]
+    worst = min(rows, key=lambda row: (row["back"], -(row["last_seconds"] or 0.0)))
+    return {"group": group.name, "due_seconds": due, **worst}

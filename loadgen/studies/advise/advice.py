@@ -23,10 +23,9 @@ from loadgen.results.results import read_run
 from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
-from loadgen.studies.advise.margins import directions, strains
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import LOOKUP_REFUSALS, document_text
-from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries
+from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 

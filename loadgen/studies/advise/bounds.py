@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import GROWTH, MORE_CLIENTS, larger, more_clients
 from loadgen.studies.advise.question import WATCHING, reading_seconds
+from loadgen.studies.advise.search import GROWTH, MORE_CLIENTS, larger, more_clients
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:

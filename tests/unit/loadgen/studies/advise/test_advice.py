@@ -10,10 +10,9 @@ from broker.errors import TOO_MANY_LOOKUPS as BROKER_LOOKUPS
 from loadgen.errors import UsageError
 from loadgen.places.options import RunOptions
 from loadgen.studies.advise.advice import advise, confirm, virtual_storms
-from loadgen.studies.advise.findings import rows
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.report import sure, verdict
+from loadgen.studies.advise.report import rows, sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from proxy.errors import TOO_MANY_LOOKUPS as PROXY_LOOKUPS
 from tests.support.runs.recorded_run import event, record_run, request

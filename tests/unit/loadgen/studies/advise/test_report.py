@@ -13,10 +13,19 @@ from loadgen.documents.service_times import PULSAR
 from loadgen.jvm_options import JvmOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
-from loadgen.studies.advise.findings import TITLES, heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
-from loadgen.studies.advise.report import fragment, markdown, sure, to_json, verdict, write
+from loadgen.studies.advise.report import (
+    TITLES,
+    fragment,
+    heads,
+    markdown,
+    rows,
+    sure,
+    to_json,
+    verdict,
+    write,
+)
 from server.configuration.file import parse_properties
 from tests.unit.loadgen.studies.advise.asked import needs, question
 

@@ -9,8 +9,7 @@ import pytest
 
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import Strain, slower, strains
-from loadgen.studies.advise.search import OutOfTimeError, Tries
+from loadgen.studies.advise.search import OutOfTimeError, Strain, Tries, slower, strains
 from tests.unit.loadgen.studies.advise.asked import needs, question
 
 if TYPE_CHECKING:
