@@ -24,18 +24,19 @@ from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import sweep_chart
-from loadgen.studies.find_limit import find_limit, in_words
+from loadgen.studies.find_limit import find_limit, in_words, parse_range
 from loadgen.studies.points import Study
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
     lines_of,
+    parse_grid,
+    parse_varied,
     require_valid,
     sweep,
     told,
 )
 from loadgen.studies.sweep import table_of as rows_of
-from loadgen.studies.varied import parse_grid, parse_range, parse_varied
 from loadgen.units import plural
 
 if TYPE_CHECKING:

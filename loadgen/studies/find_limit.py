@@ -1,25 +1,105 @@
-"""Bisects a setting between two ends for the last value whose expectations are met."""
+"""Bisects a setting between two ends for the last value whose expectations are met; the ends."""
 
 from __future__ import annotations
 
+import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
-from loadgen.studies.points import figure_text, run_job
-from loadgen.studies.sweep import SHOWN
-from loadgen.studies.varied import spaced
+from loadgen.plan.fields import Bytes, Moment, RateOrNone, Share, Speed
+from loadgen.studies.points import SHOWN, figure_text, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.studies.points import Experiment, Point, Study, Value
-    from loadgen.studies.varied import Range
 
 _MOST_PROBES = 60
 """A limit at 0 is never close enough: no bracket is a small share of it."""
+_FAR_APART = 4
+_KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
+"""The numbers of a document that may have a unit."""
+_UNIT = re.compile(r"(?<=\d)\s*([a-zA-Z/%]+)$")
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
+
+
+class Range(NamedTuple):
+    """A setting by its path, and two ends in a unit; a plain number has none."""
+
+    path: str
+    low: float
+    high: float
+    unit: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """True if only whole numbers are between them."""
+        return not self.unit and self.low == int(self.low) and self.high == int(self.high)
+
+    def exact(self, value: float) -> float | int:
+        """Return a value as it is tried."""
+        return round(value) if self.whole else value
+
+    def written(self, value: float) -> Value:
+        """Return a value as a document has it: with a unit it is a text."""
+        if not self.unit:
+            return self.exact(value)
+        # No unit stands behind an exponent.
+        return f"{np.format_float_positional(float(f'{value:.6g}'), trim='-')}{self.unit}"
+
+    def spread(self, count: int) -> list[Value]:
+        """Return so many values, both ends among them."""
+        return list(dict.fromkeys(map(self.written, spaced(self.low, self.high, count))))
+
+
+def spaced(low: float, high: float, count: int) -> list[float]:
+    """Return so many values from one to another: by their ratio where those are far apart."""
+    far = low > 0 and high / low > _FAR_APART
+    found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
+    return found
+
+
+def parse_range(text: str) -> Range:
+    """Return the path and the ends of ``clients.all.count=10..1000``, or of ``100kB/s..2MB/s``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    path, _, ends = text.partition("=")
+    first, _, last = ends.partition("..")
+    try:
+        found = Range(path.strip(), *_ends(first, last))
+    except ValueError:
+        found = Range("", 0.0, 0.0)
+    if not (found.path and math.isfinite(found.low) and math.isfinite(found.high)):
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
+            "clients.all.count=10..1000, or with units of one kind 100kB/s..2MB/s"
+        )
+    if found.low >= found.high:
+        raise UsageError(f"--vary {text[:80]!r}: the first end must be smaller than the second")
+    return found
+
+
+def _ends(first: str, last: str) -> tuple[float, float, str]:
+    """Return two ends in the unit of one of them.
+
+    Raises:
+        ValueError: They are no numbers, or of units of two kinds.
+    """
+    units = [found[1] for each in (first, last) if (found := _UNIT.search(each.strip()))]
+    for kind in _KINDS if units else ():
+        with suppress(ValidationError):
+            low, high, one = map(kind.validate_python, (first, last, f"1{units[0]}"))
+            return low / one, high / one, units[0]
+    return float(first), float(last), ""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,15 @@ _ASKED = tuple(
 )
 FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}
 """The figures of each point, and their units."""
+SHOWN = {
+    "clients.back.rate": "back",
+    "clients.back.p99": "back p99",
+    "requests.refused.rate": "refused",
+    "list.response.p99": "list p99",
+    "broker.heap.used.max": "heap",
+    "broker.direct.used.max": "direct",
+}
+"""Figures of the table, and the heads of their columns."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._=-]+")
 _LONGEST_NAME = 100
 

@@ -13,16 +13,19 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.documents.tree import parse_values
 from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.places.experiment import experiment
+from loadgen.studies.find_limit import parse_range
 from loadgen.studies.points import (
     FIGURES,
     SEED,
+    SHOWN,
     Job,
     Point,
     Study,
@@ -31,7 +34,6 @@ from loadgen.studies.points import (
     in_short,
     run_job,
 )
-from loadgen.studies.varied import MOST_POINTS
 from loadgen.topics.executors import in_spark
 from loadgen.units import plural
 
@@ -42,20 +44,56 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.studies.points import Experiment
-    from loadgen.studies.varied import Varied
 
     Combination = tuple[tuple[str, str], ...]
 
 PARQUET_NAME = "sweep.parquet"
-SHOWN = {
-    "clients.back.rate": "back",
-    "clients.back.p99": "back p99",
-    "requests.refused.rate": "refused",
-    "list.response.p99": "list p99",
-    "broker.heap.used.max": "heap",
-    "broker.direct.used.max": "direct",
-}
-"""Figures of the table, and the heads of their columns."""
+MOST_POINTS = 10_000
+
+
+class Varied(NamedTuple):
+    """A setting by its path, and the values that it takes."""
+
+    path: str
+    values: tuple[Value, ...]
+
+
+def parse_varied(text: str) -> Varied:
+    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
+
+    Raises:
+        UsageError: The text is not of one of these forms.
+    """
+    path, _, values = text.partition("=")
+    if ".." in values:
+        between, _, count = text.rpartition("/")
+        if not count.isdecimal() or not 2 <= int(count) <= MOST_POINTS:
+            raise UsageError(
+                f"--vary {text[:80]!r} does not say how many values: write PATH=LOW..HIGH/COUNT, "
+                "for example clients.all.count=10..1000/5"
+            )
+        found = parse_range(between)
+        return Varied(found.path, tuple(found.spread(int(count))))
+    row = parse_values(f"[{values}]", "--vary").plain()
+    if not path.strip() or not isinstance(row, list) or not row:
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
+            "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
+        )
+    return Varied(path.strip(), tuple(row))
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, str(file)).plain()
+    rows = found.values() if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and each for each in rows):
+        raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
 
 
 @dataclass(frozen=True)
@@ -182,9 +220,8 @@ def write_points(points: Sequence[Point], out: Path) -> None:
 def _column(values: Sequence[Value]) -> pa.Array:
     """Return a column of one type: numbers where all are, else texts."""
     kinds = {type(value) for value in values}
-    if kinds <= {int, float} or kinds == {bool}:
-        return pa.array([float(each) for each in values] if len(kinds) > 1 else list(values))
-    return pa.array([in_short(value) for value in values], pa.string())
+    plain = kinds <= {int, float} or kinds == {bool}
+    return pa.array(values if plain else [in_short(value) for value in values])
 
 
 # -- what came of it ------------------------------------------------------------------------------

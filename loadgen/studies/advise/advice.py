@@ -170,7 +170,8 @@ def advise(
     tries = Tries(storm or virtual_storms(question.seconds), question.goal, on_try)
     try:
         found = replace(found, today=tries.outcome(question, question.today))
-        most = _most(question, tries)
+        met = (each for each in splits(question) if not tries.misses(question, each))
+        most = next(met, None)
     except OutOfTimeError:
         if not tries.done:
             raise UsageError(said("no-time-at-all", question=question)) from None
@@ -183,14 +184,6 @@ def advise(
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
-def _most(question: Question, tries: Tries) -> Setting | None:
-    """Return the split of all memory that may be accounted which meets the goal, if one does."""
-    for setting in splits(question):
-        if not tries.misses(question, setting):
-            return setting
-    return None
-
-
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     """Return the advice with limits that bear all strains, as far as there is time to try them."""
     question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
@@ -200,8 +193,10 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         found = replace(found, shaky=not holds and not tries.misses(question, question.today))
         if _may_be_kept(question) and holds:
-            larger = larger_of(setting, question.today, question.goal.accounted_mb)
-            setting = _switched(larger, question)
+            setting = larger_of(setting, question.today, question.goal.accounted_mb)
+            # The switch of PIP-434 is as the profile can bear it.
+            pause = question.profile == "floodgate"
+            setting = replace(setting, broker=replace(setting.broker, pause=pause))
             found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)
@@ -210,26 +205,15 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge)
-        for strain in tried[1:]:
-            if tries.misses(strain.question, setting):
-                breaks.append((strain.name, tries.outcome(strain.question, setting)))
-            else:
-                borne.append(strain.name)
-        for harder in directions(question).values():
+        for harder in (*([each] for each in tried[1:]), *directions(question)):
             broken = next((e for e in harder if tries.misses(e.question, setting)), None)
-            if broken is not None:
-                breaks.append((broken.name, tries.outcome(broken.question, setting)))
-            else:
+            if broken is None:
                 borne.append(harder[-1].name)
+            else:
+                breaks.append((broken.name, tries.outcome(broken.question, setting)))
     except OutOfTimeError:
         found = replace(found, complete=False)
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
-
-
-def _switched(setting: Setting, question: Question) -> Setting:
-    """Return a setting with the switch of PIP-434 as its profile can bear it."""
-    pause = question.profile == "floodgate"
-    return replace(setting, broker=replace(setting.broker, pause=pause))
 
 
 def _may_be_kept(question: Question) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from loadgen.errors import writing
 from loadgen.jvm_options import left_of
@@ -66,12 +67,8 @@ class KeyFinding:
     why: str
 
 
-def findings(advice: Advice) -> tuple[KeyFinding, ...]:
-    """Return a finding for each key that is advised."""
-    return tuple(_findings(advice))
-
-
-def _findings(advice: Advice) -> Iterator[KeyFinding]:
+def findings(advice: Advice) -> Iterator[KeyFinding]:
+    """Yield a finding for each key that is advised."""
     question, setting = advice.question, advice.setting
     if setting is None:
         return
@@ -83,8 +80,7 @@ def _findings(advice: Advice) -> Iterator[KeyFinding]:
             if of_broker and server == "proxy" and question.profile == "pulsar":
                 continue
             key = KEYS[name]
-            same = today[key] == advised[key]
-            why = _why(advice, Knob(server, name), same=same)
+            why = _why(advice, Knob(server, name), same=today[key] == advised[key])
             yield KeyFinding(server, key, title, today[key], advised[key], why)
 
 
@@ -134,7 +130,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
     """
     texts = {
         REPORT_NAME: markdown(advice),
-        JSON_NAME: json.dumps(to_json(advice), indent=2, ensure_ascii=False) + "\n",
+        JSON_NAME: to_json(document_of(advice), indent=2).decode() + "\n",
     }
     if advice.setting is not None:
         texts |= {f"{each}.conf": fragment(advice, each) for each in advice.setting.servers}
@@ -311,21 +307,20 @@ def what_else(question: Question) -> list[str]:
     return [said(name) for name, does in helps.items() if does]
 
 
-def to_json(advice: Advice) -> dict[str, Any]:
+def document_of(advice: Advice) -> dict[str, Any]:
     """Return the answer as a document: all of it, and the sentences of the report."""
-    question, largest, found = advice.question, advice.question.largest, asdict(advice)
+    question, largest = advice.question, advice.question.largest
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
-    found["question"] |= {
-        "times": question.times.model_dump(),
-        "groups": [group.model_dump(mode="json") for group in question.groups],
-        "namespaces": len(question.namespaces),
-        "largest": asdict(largest) | sizes,
-    }
     return {
         "schema_version": SCHEMA_VERSION,
-        **found,
+        **vars(advice),
+        "question": {
+            **{each.name: getattr(question, each.name) for each in fields(question)},
+            "namespaces": len(question.namespaces),
+            "largest": {**vars(largest), **sizes},
+        },
         "met": advice.met,
-        "findings": [asdict(each) for each in findings(advice)],
+        "findings": [*findings(advice)],
         "verdict": verdict(advice),
         "sure": sure(advice),
         "warnings": advice.warnings,

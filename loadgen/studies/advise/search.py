@@ -62,19 +62,17 @@ def strains(question: Question) -> tuple[Strain, ...]:
     )
 
 
-def directions(question: Question) -> dict[str, list[Strain]]:
+def directions(question: Question) -> list[list[Strain]]:
     """Return ever harder questions of one kind each: more clients, growth, slow processors."""
     kinds = {
         "clients": more_clients,
         "names in the largest namespace": larger,
         "time that a broker takes": slower,
     }
-    return {
-        kind: [
-            Strain(f"{factor:g} times the {kind}", harder(question, factor)) for factor in _FURTHER
-        ]
+    return [
+        [Strain(f"{factor:g} times the {kind}", harder(question, factor)) for factor in _FURTHER]
         for kind, harder in kinds.items()
-    }
+    ]
 
 
 def more_clients(question: Question, factor: float) -> Question:

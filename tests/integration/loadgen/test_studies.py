@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
 from loadgen.studies.demo import DemoOptions, run_demo
-from loadgen.studies.sweep import SweepOptions, sweep
-from loadgen.studies.varied import parse_varied
+from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,13 +13,14 @@ from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
+    Varied,
     lines_of,
+    parse_varied,
     require_valid,
     sweep,
     table_of,
     told,
 )
-from loadgen.studies.varied import Varied, parse_varied
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 

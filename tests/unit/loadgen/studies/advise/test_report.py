@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic_core import to_json
 
 from broker.configuration.config import BrokerConfig
 from loadgen.documents.reading import read_document
@@ -17,12 +18,12 @@ from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
 from loadgen.studies.advise.report import (
     TITLES,
+    document_of,
     fragment,
     heads,
     markdown,
     rows,
     sure,
-    to_json,
     verdict,
     write,
 )
@@ -144,7 +145,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
 
 def test_a_program_is_told_all_of_it() -> None:
     # When
-    told = json.loads(json.dumps(to_json(advice())))
+    told = json.loads(to_json(document_of(advice())))
     # Then
     assert told["met"]
     assert told["settings"]["proxy"][KEYS["heap_mb"]] == "8"
