@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -143,14 +143,14 @@ def _listed(
         raise UsageError(f"--from {source} does not exist.")
     if out.resolve() == source.resolve():
         raise UsageError(f"--out {out} is the list itself: give another folder.")
-    with ExitStack() as stack:
-        size = source.stat().st_size if source.is_file() else sys.maxsize
-        worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
-        executor_for = stack.enter_context(_executors(place, master, worth))
-        rounds = [
-            executor_for(stack.enter_context(counting(text, None)))
-            for text in (f"Reading {source}", f"Writing {out}")
-        ]
+    size = source.stat().st_size if source.is_file() else sys.maxsize
+    worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
+    with (
+        _executors(place, master, worth) as executor_for,
+        counting(f"Reading {source}", None) as on_read,
+        counting(f"Writing {out}", None) as on_written,
+    ):
+        rounds = executor_for(on_read), executor_for(on_written)
         made = write_listed_corpus(source, out, rounds, skip_invalid=skip_invalid)
     if made.invalid.count:
         typer.echo(str(made.invalid), err=True)
@@ -188,14 +188,14 @@ def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
         "seconds": round(time.perf_counter() - started, 2),
     }
     if as_json:
-        print_object(1, {"directory": str(corpus.directory), **told})
+        print_object(1, {"directory": corpus.directory, **told})
         return
-    shown = {
-        name.replace("_", " "): f"{value:,}" for name, value in told.items() if value is not None
-    }
-    if manifest.seed is not None:
-        shown["seed"] = str(manifest.seed)
-    console().print(table_of((f"Topics in {corpus.directory}", ""), shown.items()))
+    rows = [
+        (name.replace("_", " "), str(value) if name == "seed" else f"{value:,}")
+        for name, value in told.items()
+        if value is not None
+    ]
+    console().print(table_of((f"Topics in {corpus.directory}", ""), rows))
 
 
 def snapshot(

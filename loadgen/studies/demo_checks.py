@@ -58,8 +58,8 @@ class Ran(NamedTuple):
     @property
     def doubt(self) -> str | None:
         """Say why its times are rough; None if they are not."""
-        found = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
-        return found[0] if found else None
+        found = (each.sentence for each in self.summary.findings if each.level == "unreliable")
+        return next(found, None)
 
     def of_servers(self, figure: str) -> list[float]:
         """Return how much a figure of each server rose at most; empty if nobody measured it."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from loadgen.engine.connecting import CONNECTING_AT_ONCE
 from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
@@ -49,14 +48,12 @@ class Machine:
     Attributes:
         descriptors: The most that a process may open.
         ports: Free for one pair of source and destination address.
-        backlog: The most connections that a socket lets wait to be accepted.
         memory_bytes: What is available now.
         disk_bytes: What is free where the run is written.
     """
 
     descriptors: int
     ports: int | None = None
-    backlog: int | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
 
@@ -171,7 +168,7 @@ def this_machine(out: Path) -> Machine:
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ports = _numbers("sys/net/ipv4/ip_local_port_range")
-    backlog, memory = _numbers("sys/net/core/somaxconn"), _numbers("meminfo", "MemAvailable:")
+    memory = _numbers("meminfo", "MemAvailable:")
     out = out.resolve()
     existing = next(each for each in (out, *out.parents) if each.is_dir())
     disk = shutil.disk_usage(existing)
@@ -180,7 +177,6 @@ def this_machine(out: Path) -> Machine:
     return Machine(
         _UNLIMITED if hard == resource.RLIM_INFINITY else hard,
         ports[1] - ports[0] + 1 if ports else None,
-        backlog[0] if backlog else None,
         memory[0] * 1024 if memory else None,
         disk.free,
     )
@@ -257,9 +253,6 @@ def _over_sockets(
     share = min(1.0, CLIENTS_PER_SOURCE_ADDRESS / clients) if on_loopback else 1.0
     ports = math.ceil(share * connections)
     yield Need("ports of a source address", ports, machine.ports, remedy)
-    at_once = min(clients, CONNECTING_AT_ONCE * tasks)
-    remedy = "raise net.core.somaxconn, or use fewer --tasks"
-    yield Need("connecting at once", at_once, machine.backlog, remedy)
     read = sum({group.answer_bytes for group in groups})
     processes = [("worker", tasks, math.ceil(connections / tasks), read, options.master is None)]
     if proxy:

@@ -104,15 +104,12 @@ class Job:
     def options(self) -> RunOptions:
         """The options of its run."""
         told = json.dumps(self.values, sort_keys=True)
-        # Runs of other seeds are repeats, which share a label.
-        label = values_text({path: one for path, one in self.values.items() if path != SEED})
-        name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")[
-            :_LONGEST_NAME
-        ]
+        name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")
         return RunOptions(
             out=self.study.out,
             name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
-            label=label,
+            # Runs of other seeds are repeats, which share a label.
+            label=values_text({path: one for path, one in self.values.items() if path != SEED}),
             written=self.document.written,
             place=self.study.place,
             files=self.study.files,

@@ -6,7 +6,8 @@ Whether sides differ, or agree, is judged by their tables: :mod:`loadgen.results
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from loadgen.documents.model import MOST_REPEATS
@@ -122,16 +123,16 @@ def run_sides(
         seeds = repeats if options.place == "virtual" else 1
         named = numbered(replace(side.options, name=options.name), repeats)
         rounds.append([(_seeded(side.document, n % seeds), each) for n, each in enumerate(named)])
-    done: list[list[FinishedSide]] = [[] for _ in sides]
-    for number, place in product(range(repeats), range(len(sides))):
-        directory = run(*rounds[place][number])
+    done: list[tuple[int, FinishedSide]] = []
+    for number, side_number in product(range(repeats), range(len(sides))):
+        directory = run(*rounds[side_number][number])
         with Results.open(directory) as results:
             finished = FinishedSide(directory, write_files(results))
-        done[place].append(finished)
+        done.append((side_number, finished))
         on_run(finished)
         if finished.verdict.level is Level.INTERRUPTED:
             break
-    return [*chain.from_iterable(done)]
+    return [finished for _, finished in sorted(done, key=itemgetter(0))]
 
 
 def _seeded(document: Document, further: int) -> Document:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from loadgen.engine.link import RUN_ENDED
@@ -147,11 +148,10 @@ def outcome_of(goal: Goal, directory: Path) -> Outcome:
         stalled = results.value(_STALLED, **_STALL)
         figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
     reasons = {row["reason"]: row["n"] for row in rows if row["failed"]}
-    held = {process: 0.0 for process, _ in figures}
-    for process in held:
-        for kind in ("heap", "direct"):
-            used = figures.get((process, f"{kind}.used"), 0.0)
-            held[process] += figures.get((process, f"{kind}.high"), used)
+    held = dict.fromkeys((process for process, _ in figures), 0.0)
+    for process, kind in product(held, ("heap", "direct")):
+        used = figures.get((process, f"{kind}.used"), 0.0)
+        held[process] += figures.get((process, f"{kind}.high"), used)
     clients, back, slowest = found.values()
     asked, refused = sum(row["n"] for row in rows), sum(reasons.values())
     return Outcome(clients, back, slowest, asked, refused, held, reasons, int(stalled))

@@ -14,27 +14,29 @@ if TYPE_CHECKING:
     from loadgen.documents.model import Role
 
 _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
+_HEAP, _DIRECT = (f"{_LIST}{kind}MemSizePermitsAcquire" for kind in ("Heap", "Direct"))
+_SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
 """Keys that are searched, in the order of what binds: direct memory waits for readers."""
 
 
-def _key(name: str, shipped: Any) -> Any:  # noqa: ANN401 - a field of its type
-    return field(default=shipped, metadata={"key": name})
+def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a field of its type
+    return field(default=shipped, metadata={"key": name, "title": title})
 
 
 @dataclass(frozen=True)
 class Limits:
     """The values of one server; the defaults are those that Pulsar ships."""
 
-    heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100)
-    direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100)
-    heap_timeout_millis: int = _key(f"{_LIST}HeapMemSizePermitsAcquireTimeoutMillis", 25_000)
-    direct_timeout_millis: int = _key(f"{_LIST}DirectMemSizePermitsAcquireTimeoutMillis", 25_000)
-    heap_queue: int = _key(f"{_LIST}HeapMemSizePermitsAcquireQueueSize", 10_000)
-    direct_queue: int = _key(f"{_LIST}DirectMemSizePermitsAcquireQueueSize", 10_000)
-    high_water_mark: int = _key(f"{_CHANNEL}WriteBufferHighWaterMark", 65_536)
-    low_water_mark: int = _key(f"{_CHANNEL}WriteBufferLowWaterMark", 32_768)
-    pause: bool = _key(f"{_CHANNEL}PauseReceivingRequestsIfUnwritable", shipped=False)
+    heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100, "heap MB")
+    direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100, "direct MB")
+    heap_timeout_millis: int = _key(f"{_HEAP}TimeoutMillis", 25_000, "heap wait ms")
+    direct_timeout_millis: int = _key(f"{_DIRECT}TimeoutMillis", 25_000, "direct wait ms")
+    heap_queue: int = _key(f"{_HEAP}QueueSize", 10_000, "heap queue")
+    direct_queue: int = _key(f"{_DIRECT}QueueSize", 10_000, "direct queue")
+    high_water_mark: int = _key(f"{_CHANNEL}WriteBufferHighWaterMark", 65_536, "high water mark")
+    low_water_mark: int = _key(f"{_CHANNEL}WriteBufferLowWaterMark", 32_768, "low water mark")
+    pause: bool = _key(_SWITCH, shipped=False, title="pause (PIP-434)")
     cooldown_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownMs", 5_000)
     cooldown_permits: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPermits", 5)
     cooldown_period_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs", 10)
@@ -51,6 +53,8 @@ class Limits:
 
 KEYS: dict[str, str] = {each.name: each.metadata["key"] for each in fields(Limits)}
 """Fields of :class:`Limits` -> keys of broker.conf and proxy.conf."""
+TITLES = {each.name: title for each in fields(Limits) if (title := each.metadata["title"])}
+"""Fields of :class:`Limits` that are advised -> what a table calls them."""
 FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
 """A Pulsar proxy has none of these; Floodgate's has all."""
 

@@ -13,7 +13,7 @@ from loadgen.errors import writing
 from loadgen.jvm_options import left_of
 from loadgen.studies.advise.bounds import safe_limits
 from loadgen.studies.advise.goal import percent
-from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, Knob
+from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, TITLES, Knob
 from loadgen.studies.advise.question import document_text
 from loadgen.studies.advise.sentences import said
 from loadgen.units import plural, rate_text
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 5
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
-TITLES = {
-    "heap_mb": "heap MB",
-    "direct_mb": "direct MB",
-    "heap_timeout_millis": "heap wait ms",
-    "direct_timeout_millis": "direct wait ms",
-    "heap_queue": "heap queue",
-    "direct_queue": "direct queue",
-    "high_water_mark": "high water mark",
-    "low_water_mark": "low water mark",
-    "pause": "pause (PIP-434)",
-}
-"""Fields of limits -> what a table calls them; all others stay as they are."""
-
 _CELLS = ("today", "advised", "why")
 
 

@@ -40,7 +40,7 @@ clients:
 phases: {measure: 20s}
 """
 ANSWER = 102_040
-ROOMY = Machine(1_000_000, 28_000, 4096, 1 << 50, 1 << 50)
+ROOMY = Machine(1_000_000, 28_000, 1 << 50, 1 << 50)
 
 
 def document(profile: str = "pulsar") -> Document:
@@ -77,7 +77,6 @@ def test_connections_descriptors_and_ports() -> None:
     assert found["descriptors, worker (each of 2)"] == 58 + 64
     assert found["descriptors, proxy"] == 115 + 115 + 64
     assert found["descriptors, broker"] == 115 + 64
-    assert found["connecting at once"] == 115
     assert "disk, with 4,000 topics" in found
     shared = needed(document("floodgate"))
     assert (shared["descriptors, proxy"], shared["descriptors, broker"]) == (115 + 8 + 64, 8 + 64)
@@ -109,7 +108,7 @@ def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
 
 
 def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
-    found = needs(machine=Machine(1, 1, 1, 1, 1 << 50), place="virtual")
+    found = needs(machine=Machine(1, 1, 1, 1 << 50), place="virtual")
     assert [each.what.partition(" ")[0] for each in found.needs] == ["bytes", "disk,"]
     assert not found.obstacles
 
@@ -124,10 +123,6 @@ def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
         (
             replace(ROOMY, ports=100),
             r"ports of a source address: 115 are needed and 100 are there: widen",
-        ),
-        (
-            replace(ROOMY, backlog=100),
-            r"connecting at once: 115 are .*: raise net\.core\.somaxconn",
         ),
         (
             replace(ROOMY, memory_bytes=1 << 20),

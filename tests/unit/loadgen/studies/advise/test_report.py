@@ -15,9 +15,8 @@ from loadgen.jvm_options import JvmOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
+from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, TITLES, Limits, Setting, limits_of
 from loadgen.studies.advise.report import (
-    TITLES,
     document_of,
     fragment,
     heads,
