@@ -1,4 +1,4 @@
-"""``loadgen advise``: the limits that meet a goal; ``loadgen demo``: the faults and their fixes."""
+"""``loadgen advise``: limits for a goal, of an operator's topics, clients and files."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def families_document(families: Sequence[str], settings: Sequence[str], option: 
     """Return a document with clients of families, each ``NAME=COUNT``, and settings laid over it.
 
     Raises:
-        UsageError: They are none; it names the option.
+        UsageError: A family, or its count, is none; the sentence names the option.
     """
     groups = []
     for text in families:
@@ -246,7 +246,7 @@ def namespaces_of(
     """Return the namespaces of a file, of a cluster, or of a scenario.
 
     Raises:
-        UsageError: Nobody says whose, or two do.
+        UsageError: No option says whose topics, or two options do.
     """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")

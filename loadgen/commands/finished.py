@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: what finished runs are asked."""
+"""``loadgen report``, ``picture`` and ``sql``: questions to finished runs."""
 
 from __future__ import annotations
 

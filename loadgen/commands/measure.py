@@ -1,4 +1,4 @@
-"""``loadgen measure``: what the work of a running broker takes, for virtual time."""
+"""``loadgen measure``: service times of a running broker, for virtual time."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return namespaces, the smallest first.
 
     Raises:
-        UsageError: They are too alike to draw a line through.
+        UsageError: The sizes are too alike to draw a line through.
     """
     shapes = sorted(shapes_of_cluster(admin_url, names), key=lambda each: each.topics)
     if shapes[-1].topics < _LEAST_SPREAD * shapes[0].topics:
@@ -139,7 +139,7 @@ def _figure(name: str, value: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Write a time with the unit that it is small in."""
+    """Write a time in the largest unit below the time."""
     for worth, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= worth:
             return f"{seconds / worth:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what the shell is told about them."""
+"""Options of several commands, and the reading of their values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Return the shipped scenarios that a word begins; files are the shell's to complete."""
+    """Return shipped scenarios for the beginning of a word; the shell itself completes files."""
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
@@ -70,19 +70,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Return the document that a command line names, with its settings laid over it.
+    """Return the document of a command line, with settings laid over the scenario.
 
     Raises:
-        UsageError: It has a fault; the sentence says where.
+        UsageError: The document has a fault; the sentence says where.
     """
     return read_document(target, settings or (), parse_expectation)
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
-    """Return a value as a document would read it.
+    """Return the value of an option, read by the rules of a document.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no such value.
     """
     try:
         return TypeAdapter(kind).validate_python(text)
@@ -92,10 +92,10 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
 
 
 def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse the value of an option that is no service URL, or one that may be somebody else's.
+    """Refuse the value of an option that is no service URL, or of a cluster with another owner.
 
     Raises:
-        UsageError: It is.
+        UsageError: The value is refused.
     """
     if url:
         require_service_url(option, url)
@@ -106,7 +106,7 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
     """Return web ports and process ids by role of ``broker=http://host:port,4711``.
 
     Raises:
-        UsageError: One is not of this form, or a role comes twice.
+        UsageError: A text is not of this form, or a role comes twice.
     """
     urls: dict[str, str] = {}
     pids: dict[str, int] = {}
@@ -127,9 +127,9 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
 
 
 def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
-    """Return what an operator's configuration files say.
+    """Return the keys of an operator's configuration files.
 
     Raises:
-        UsageError: One cannot be read, or has wrong values.
+        UsageError: A file cannot be read, or has wrong values.
     """
     return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))

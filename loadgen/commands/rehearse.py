@@ -1,4 +1,4 @@
-"""``loadgen rehearse``: what a restart or a deploy does to your own topics, clients and limits."""
+"""``loadgen rehearse``: a restart or a deploy, with your own topics, clients and limits."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
-    """Run a rehearsal's document, and tell what came of it."""
+    """Run a rehearsal's document, and tell the outcome."""
     read_rules(rules)
     text = rehearsal_text(rehearsal)
     document = parse_document(text, Path("rehearse.yaml"), (), parse_expectation)

@@ -182,7 +182,7 @@ def cluster(
 def watched(
     document: Document, options: RunOptions, *, as_json: bool, abort_early: bool = False
 ) -> Path:
-    """Run a document, and show what goes on."""
+    """Run a document, and show its progress."""
     if abort_early:
         options = _aborting(document, options)
     directory = options.out / options.name
@@ -211,7 +211,7 @@ def show_run(finished: FinishedSide, *, as_json: bool) -> None:
 
 
 def _require_measured(document: Document, options: RunOptions) -> None:
-    """Refuse expectations that nobody would measure."""
+    """Refuse expectations without a measurement."""
     groups = [group.name for group in document.clients]
     own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
     watched = options.admin_urls if options.service_url else own
@@ -231,14 +231,14 @@ def _show_needs(needs: DryRun, *, as_json: bool) -> None:
 
 
 def _aborting(document: Document, options: RunOptions) -> RunOptions:
-    """Return options that end one run as soon as an expectation cannot be met."""
+    """Return options to end one run as soon as an expectation cannot be met."""
     groups = [group.name for group in document.clients]
     early = EarlyAbort(parse_expectations(document.expect, groups), document.clients)
     return replace(options, abort_early=lambda totals: early.missed(totals, time.monotonic()))
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
-    """Print what repeats show together; for a program, every summary."""
+    """Print the medians of repeats; for a program, every summary."""
     told = [finished_run(each).summary for each in directories]
     if as_json and len(told) == 1:
         print_json(told[0])

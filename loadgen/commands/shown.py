@@ -1,4 +1,4 @@
-"""What commands print: tables, findings, steps and progress for people, JSON for programs."""
+"""Output of commands: tables, findings, steps and progress for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Verdict
 
 COLUMNS = 100
-"""Of tables that go into a file or a pipe."""
+"""Width of tables in a file or a pipe."""
 _MOST_SAID = 3
 _FIGURE = re.compile(r"[-+\d]|never$|$")
 _BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
@@ -47,7 +47,7 @@ def print_json(told: Any) -> None:  # noqa: ANN401
 
 
 def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
-    """Print an object for a program, with the version of its form and what produced it."""
+    """Print an object for a program, with the version of its form and the producing command."""
     by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
     print_json({"schema_version": schema_version, "produced_by": by, **told})
 
@@ -61,7 +61,7 @@ def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
 
 
 def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> None:
-    """Print sentences as they are, however wide, and then warnings."""
+    """Print sentences unwrapped, and then warnings."""
     screen = console()
     for each in sentences:
         screen.print(each, markup=False, soft_wrap=True)
@@ -73,9 +73,9 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 def counting(
     text: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show how much is done, as told by calls of what this hands out.
+    """Show progress on a terminal, as told by calls of the function handed out.
 
-    Nothing is shown where standard error is no terminal, or if it is to be hidden.
+    Elsewhere, and if hidden, the function does nothing.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
@@ -86,10 +86,10 @@ def counting(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a page that the user asked for.
+    """Write a page for the user.
 
     Raises:
-        UsageError: It cannot be written there.
+        UsageError: The file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def fail_if_not_fine(verdict: Verdict) -> None:
     """End with the sentences of the worst findings and their exit code.
 
     Raises:
-        LoadgenError: There is a finding that is not fine.
+        LoadgenError: A finding is not fine.
     """
     if verdict.fine:
         return

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
 _WIDEST = 1000
-"""Columns of a table: it is wider than its terminal rather than cut."""
+"""Columns of a table, which is rather wider than its terminal than cut."""
 Where = Literal["virtual", "processes"]
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
+# Rows of a file: few enough for progress in steps, many enough to be worth a task.
 _ROWS_PER_FILE = 100_000
-# Fewer files than these are written before a second process has started.
+# Fewer files are written before a second process has started.
 _FILES_WORTH_PROCESSES = 8
 _PROCESSES_WORTH_BYTES = 16_000_000
 _PLAIN_SHARE, _MOST_CALLS = 0.15, 256
@@ -133,7 +133,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
 def _listed(
     source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool
 ) -> Corpus:
-    """Make a corpus of an operator's list, and say what of it was left out.
+    """Make a corpus of an operator's list, and say which names were left out.
 
     Raises:
         UsageError: The place is taken, the list is none, or has invalid names.
@@ -163,7 +163,7 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Hold what executors need; hand out the function that makes one with its progress."""
+    """Hand out a function to make an executor with its progress; hold the Spark session of all."""
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
@@ -174,7 +174,7 @@ def _executors(
 
 
 def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
-    """Print what was made since a moment."""
+    """Print the figures of a corpus, made since a moment."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,

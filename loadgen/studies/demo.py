@@ -1,7 +1,7 @@
 """The demo: the same restart storm three times, and one client that reads nothing, twice.
 
 Each run is a shipped document with settings, with servers and topics of its own. At the end the
-storm is simulated for consumers that retry, and limits are advised for it.
+storm is simulated for consumers with retries, and limits are advised for the storm.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
-"""The first are refused after 25 s; so long until they have asked again, and wait once more."""
+"""The first are refused after 25 s, then ask again, and wait once more: so long it takes."""
 SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
 _ADVICE_NAMESPACES = 10
-"""As many stand for all, which are alike: topics that are made again take time."""
+"""Namespaces of the advice: all are alike, and making the topics of more takes time."""
 _TOLD = {"title", "verdict", "total", "reasons", "back", "servers"}
-"""What ``summary.json`` has of the summary of each run."""
+"""Parts of the summary of each run that ``summary.json`` keeps."""
 _ALL_AT_ONCE, _BESIDE = "list topics at the same moment", "list topics, one of which reads none"
 STORMS = (
     DemoRun("off", "Limits off", _ALL_AT_ONCE, "pulsar"),
@@ -86,8 +86,8 @@ class DemoOptions:
     Attributes:
         topics: How many are made.
         namespaces: None: one for ten thousand topics.
-        clients: Connections, each of which asks once.
-        read_rate: Bytes a second that each client reads; 0 is unlimited.
+        clients: Connections, with one request each.
+        read_rate: Bytes a second of each client; 0 is unlimited.
         place: Where the storms run; the other runs are in processes unless all is virtual.
     """
 
@@ -112,7 +112,7 @@ class DemoOptions:
 
     @cached_property
     def shapes(self) -> tuple[NamespaceShape, ...]:
-        """The namespaces that are listed."""
+        """The namespaces of all listings."""
         return shapes_of_topics(self.made)
 
     @property
@@ -126,9 +126,9 @@ class DemoResult:
     """The answer of the demo.
 
     Attributes:
-        runs: Those that are judged, in their order.
-        notes: Sentences on what a reader should know of its runs.
-        last_words: Sentences on consumers that retry, and the advice.
+        runs: The judged runs, in their order.
+        notes: Sentences on runs whose times are rough.
+        last_words: Sentences on consumers with retries, and the advice.
     """
 
     runs: Sequence[Ran]
@@ -197,7 +197,7 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
 
 
 def stuck_document(run: DemoRun) -> Document:
-    """Return the shipped client that reads nothing; beside it Pulsar answers nobody."""
+    """Return the shipped client without reading, beside which Pulsar answers no other client."""
     document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
     if run.profile == "floodgate":
         expect = (*document.expect, "clients{group=healthy}.reconnects.max == 0")
@@ -207,11 +207,11 @@ def stuck_document(run: DemoRun) -> Document:
 
 
 def returning_document(options: DemoOptions) -> Document:
-    """Return the storm of Java consumers whose programs restart when they are refused.
+    """Return the storm of Java consumers whose programs restart after a refusal.
 
-    Clients that request once disconnect after a refusal, and the queue becomes shorter. These
-    consumers retry after five seconds, so it does not: there are more requests, and hardly more
-    answers.
+    Clients with a single request disconnect after a refusal, and the queue becomes shorter. These
+    consumers retry after five seconds, and the queue stays long: there are more requests, and
+    hardly more answers.
     """
     document = storm_document(RETURNING, options)
     (group,) = document.clients
@@ -288,7 +288,7 @@ def _judged(run: DemoRun, directory: Path) -> Ran:
 
 
 def _rough(ran: Ran, doubt: str) -> str:
-    """Say of a run whose generator was late what that means for the demo."""
+    """Say what a late generator means for the demo."""
     return (
         f"“{ran.run.label}”: {doubt.rstrip('.')}. Times of this run are rough; the checks are of "
         "counts and memory, which that does not touch: the exit code is theirs, and not 98."
@@ -296,7 +296,7 @@ def _rough(ran: Ran, doubt: str) -> str:
 
 
 def _returned(ran: Ran) -> str:
-    """Say how many consumers that retry recover."""
+    """Say how many consumers with retries recover."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused
@@ -309,7 +309,7 @@ def _returned(ran: Ran) -> str:
 
 
 def _advised(options: DemoOptions) -> list[str]:
-    """Return which limits would bring all clients back within a minute, in a few lines."""
+    """Say which limits would bring all clients back within a minute, in a few lines."""
     read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
-"""Of each process; of a proxy of profile ``floodgate`` to its broker, whatever its clients are."""
+"""Of each process; of a proxy of profile ``floodgate`` to its broker, for any number of clients."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
 _ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
-"""Of an answer: each name's tag and length; its ids and hash; all of one that is no list."""
+"""Of an answer: each name's tag and length; its ids and hash; the whole answer to a lookup."""
 LIMIT_KEYS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 
 
@@ -46,10 +46,10 @@ class Machine:
     """The means of a machine; None is unknown.
 
     Attributes:
-        descriptors: The most that a process may open.
+        descriptors: The limit of one process.
         ports: Free for one pair of source and destination address.
-        memory_bytes: What is available now.
-        disk_bytes: What is free where the run is written.
+        memory_bytes: Available now.
+        disk_bytes: Free in the folder of the run.
     """
 
     descriptors: int
@@ -60,14 +60,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class GroupSchedule:
-    """The requests of one group of clients, as far as they are known before the run.
+    """The requests of one group of clients, as far as known before the run.
 
     Attributes:
         connections: Through a proxy, at most.
         requests: About how many.
         first_start_seconds, last_start_seconds: When its clients start.
         answer_bytes: The mean size of an answer, on the wire.
-        later: True if clients ask again, at moments that only the run decides.
+        later: True if clients ask again, at moments known only in the run.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Need:
 
     Attributes:
         has: None is unknown.
-        remedy: What to do if that is not enough; empty: nothing limits it.
+        remedy: What to do against a lack; empty: the need has no limit.
     """
 
     what: str
@@ -96,14 +96,14 @@ class Need:
     unit: Literal["count", "bytes"] = "count"
 
     def text(self, number: int | None) -> str:
-        """Write a number of it."""
+        """Write a number with the unit of the need."""
         if number is None:
             return "unknown" if self.remedy else ""
         return format_bytes(number) if self.unit == "bytes" else format_count(number)
 
     @property
     def obstacle(self) -> str | None:
-        """Why the machine cannot do it, with the remedy; None if it can."""
+        """The lack, with its remedy; None if the machine has enough."""
         if self.has is None or self.needed <= self.has:
             return None
         needed, has = self.text(self.needed), self.text(self.has)
@@ -112,7 +112,7 @@ class Need:
 
 @dataclass(frozen=True)
 class DryRun:
-    """The schedule of a run, and its needs beside what the machine has."""
+    """The schedule of a run, and its needs beside the means of the machine."""
 
     document: Document
     groups: tuple[GroupSchedule, ...]
@@ -125,21 +125,21 @@ class DryRun:
 
     @property
     def obstacles(self) -> list[str]:
-        """What keeps the run from fitting the machine, a sentence each."""
+        """The lacks of the machine, a sentence each."""
         return [each.obstacle for each in self.needs if each.obstacle]
 
     def require_fit(self) -> None:
-        """Refuse a run that does not fit.
+        """Refuse a run above the means of the machine.
 
         Raises:
-            UsageError: It does not; a line for each reason.
+            UsageError: The machine lacks something; a line for each need.
         """
         if self.obstacles:
             raise UsageError("\n".join(self.obstacles))
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:
-    """Reckon the needs of a run; None is this machine.
+    """Reckon the needs of a run on a machine; None is this one.
 
     Raises:
         UsageError: The options do not fit each other or the document.
@@ -161,10 +161,10 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
 
 
 def this_machine(out: Path) -> Machine:
-    """Return the means of this machine; ``out`` is where the run is written.
+    """Return the means of this machine; ``out`` is the folder of the run.
 
     Raises:
-        UsageError: Nothing can be written there.
+        UsageError: The folder cannot be written to.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ports = _numbers("sys/net/ipv4/ip_local_port_range")
@@ -183,7 +183,7 @@ def this_machine(out: Path) -> Machine:
 
 
 def _numbers(file: str, behind: str = "") -> list[int]:
-    """Return the numbers of the line of a file in /proc that begins so; none without the file."""
+    """Return the numbers in a line of a file in /proc, by its beginning; empty without the file."""
     try:
         text = Path("/proc", file).read_text()
     except OSError:
@@ -211,7 +211,7 @@ def _schedule(
 
 
 def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
-    """Return the mean size of an answer; of a list that nobody knows, that of the usual one."""
+    """Return the mean size of an answer; an unknown list counts as large as the usual list."""
     if not {"list", "watch"} & set(group.operations):
         delivered = group.operations[0] == "deliver"
         return int(getattr(group, "size", 0)) if delivered else _SMALL_ANSWER_BYTES
@@ -238,7 +238,7 @@ def _over_sockets(
     topics: int,
     machine: Machine,
 ) -> Iterator[Need]:
-    """Yield connections and ports, and what each process needs."""
+    """Yield connections and ports, and the needs of each process."""
     own, tasks, servers = not options.service_url, options.tasks or 1, document.servers
     proxy = servers.proxy is not None if own else "proxy" in options.admin_urls
     clients = sum(group.clients for group in groups)
@@ -256,7 +256,7 @@ def _over_sockets(
     read = sum({group.answer_bytes for group in groups})
     processes = [("worker", tasks, math.ceil(connections / tasks), read, options.master is None)]
     if proxy:
-        # A tunnel is a connection of its own; the others' are the proxy's.
+        # A tunnel has a connection of its own; other requests share the connections of the proxy.
         of_broker = tunnels + (clients if servers.profile == "pulsar" else _SHARED_CONNECTIONS)
         held = _limits(servers.proxy or {})
         processes.append(("proxy", 1, connections + of_broker, held, own))
@@ -267,9 +267,9 @@ def _over_sockets(
 def _processes(
     processes: Sequence[tuple[str, int, int, int, bool]], machine: Machine
 ) -> Iterator[Need]:
-    """Yield what processes need: their name, number, sockets and bytes held, and if they are ours.
+    """Yield the needs of processes: name, number, sockets, bytes held, and whether started here.
 
-    Those of somebody else, or on another machine, have limits of their own.
+    Processes of another owner, or on another machine, have limits of their own.
     """
     whole = 0
     for name, count, sockets, held, own in processes:
@@ -286,7 +286,7 @@ def _processes(
 
 
 def _limits(keys: Mapping[str, str]) -> int:
-    """Return the bytes of topic lists that a server with these keys may hold."""
+    """Return the limit of topic lists in the memory of a server with such keys, in bytes."""
     return sum(int(keys.get(name) or 100) for name in LIMIT_KEYS) * _MB
 
 
@@ -319,7 +319,7 @@ def duration(run: DryRun) -> str:
 
 
 def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return what the run needs beside what the machine has."""
+    """Return the needs of the run beside the means of the machine."""
     rows = [[each.what, each.text(each.needed), each.text(each.has)] for each in run.needs]
     return ["needs", "", "of"], rows
 

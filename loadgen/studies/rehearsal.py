@@ -1,4 +1,4 @@
-"""A rehearsal: the storm of an advice with an event at its servers, and what came of it.
+"""A rehearsal: the storm of an advice with an event at its servers, and the outcome.
 
 Clients, topics, limits and links are those of :func:`document_text`, so that a rehearsal and an
 advice of the same files are the same storm.
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 Event = Literal["restart", "rolling", "proxy", "deploy"]
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
-"""Rather more than a real broker needs for a listing: before the event nobody is to wait."""
+"""Rather more than a real broker needs for a listing: before the event no client is to wait."""
 _IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
-# A client that watches is back when its watch stands again; others, when they have their next list.
+# A watching client is back with its next watch; a polling client with its next list.
 _AGAIN = """SELECT r.group AS "group", r.client, coalesce(min(done) FILTER (outcome = 'answered'
     AND sent >= :since AND done < :until
     AND operation = CASE WHEN family IN ('polite', 'java-watch') THEN 'watch' ELSE 'list' END
@@ -52,13 +52,13 @@ FROM measured WHERE operation IN ('list', 'watch')"""
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What happens to a cluster, with its clients and topics.
+    """An event at a cluster, with its clients and topics.
 
     Attributes:
-        question: Of the whole cluster; its limits are today's.
+        question: The whole cluster, with the limits of today.
         brokers: How many share namespaces and clients.
         away_seconds: From the end of a server until it is there again.
-        notes: Sentences on what differs from the operator's cluster.
+        notes: Sentences on differences from the operator's cluster.
     """
 
     question: Question
@@ -77,12 +77,12 @@ class Rehearsal:
 
     @cached_property
     def share(self) -> Question:
-        """Namespaces and clients of the one broker that is played."""
+        """Namespaces and clients of the broker in the play."""
         return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
 
     @property
     def warm_up_seconds(self) -> float:
-        """How long all clients have to start before the event; 0: their start is the event."""
+        """The time for all clients to start before the event; 0: the start is the event."""
         if self.event == "deploy":
             return 0.0
         share = self.share
@@ -93,7 +93,7 @@ class Rehearsal:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """When something happens, in seconds since the start of the run."""
+        """The moments of the event, in seconds since the start of the run."""
         steps = self.brokers if self.event == "rolling" else 1
         return tuple(self.warm_up_seconds + step * self._apart for step in range(steps))
 
@@ -102,9 +102,9 @@ class Rehearsal:
         return self.away_seconds + self.question.goal.back_within_seconds
 
     def due_seconds(self, group: Group) -> float:
-        """Return the time that clients have: the goal's, behind that of a server's absence.
+        """Return the time of clients to come back: the goal's, behind the absence of a server.
 
-        Who polls learns of nothing before the next poll.
+        A polling client learns of the event with its next poll.
         """
         due = self.question.goal.back_within_seconds
         if self.event != "deploy":
@@ -113,7 +113,7 @@ class Rehearsal:
         return due
 
     def assumed(self) -> Iterator[str]:
-        """Yield a sentence for each thing that differs from the operator's cluster."""
+        """Yield a sentence for each difference from the operator's cluster."""
         share, whole = self.share, self.question
         yield (
             f"{plural(share.clients, 'client')}, one namespace each in turn, the largest first; "
@@ -141,10 +141,10 @@ class Rehearsal:
 
 
 def fullest(question: Question, brokers: int) -> Question:
-    """Return the share of the fullest of some brokers: full as it is in 95 of 100 random placings.
+    """Return the share of the fullest broker, as full as in 95 of 100 random placings.
 
-    A namespace's watches are at one broker. Lists of clients that poll go anywhere: the fullest has
-    two deviations more than its even share of them.
+    A namespace's watches are at one broker. Lists of polling clients go anywhere: the fullest has
+    two deviations more of these clients than its even share.
     """
     chance, listed = random.Random(question.seed), question.listed
     draws: list[tuple[int, list[int]]] = []
@@ -203,7 +203,7 @@ _TITLES: Mapping[Event, str] = {
 }
 
 
-# -- what came of it ------------------------------------------------------------------------------
+# -- the outcome ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -211,10 +211,10 @@ class Rehearsed:
     """The answer of a rehearsal.
 
     Attributes:
-        back: A row for each group of clients: of several events the one that took longest.
+        back: A row for each group of clients, of the event with the longest return.
         reasons: Requests without an answer, by reason.
-        seen: What servers held, and the most of it that a scrape sees.
-        missed: Where it falls short of the goal; empty: it does not.
+        seen: Memory of the servers, and the largest value in a scrape.
+        missed: Sentences on a missed goal; empty: the goal is met.
     """
 
     back: Sequence[dict[str, Any]]

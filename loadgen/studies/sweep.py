@@ -1,7 +1,7 @@
-"""A sweep: a document run with every combination of some values, and a table of what came of each.
+"""A sweep: a document run with every combination of some values, and a table of the outcomes.
 
-Points in virtual time run side by side, in processes or as one Spark job; those with servers of
-their own one after the other.
+Points in virtual time run side by side, in processes or as one Spark job; points with real servers
+run one after the other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MOST_POINTS = 10_000
 
 
 class Varied(NamedTuple):
-    """A setting by its path, and the values that it takes."""
+    """A setting by its path, and its values in turn."""
 
     path: str
     values: tuple[Value, ...]
@@ -103,7 +103,7 @@ class SweepOptions(Study):
     Attributes:
         varied: Every combination of their values runs.
         repeats: Runs of each combination, with seeds 1, 2, ...
-        workers: Points that run at once, in virtual time.
+        workers: Points at once, in virtual time.
     """
 
     varied: Sequence[Varied] = ()
@@ -151,16 +151,16 @@ def sweep(
     run: Experiment = experiment,
     session: SparkSession | None = None,
 ) -> list[Point]:
-    """Run every point that is not there yet, and write ``sweep.parquet``.
+    """Run every point without a finished run, and write ``sweep.parquet``.
 
     Args:
         options: The question.
         on_done: Told how many points are done.
         run: Runs a document.
-        session: Of Spark, which then runs all points in virtual time as one job.
+        session: Of Spark, for all points in virtual time as one job.
 
     Raises:
-        UsageError: See :func:`jobs_of`; nothing has been run then.
+        UsageError: See :func:`jobs_of`; no point has been run.
         LoadgenError: A point could not be run.
     """
     jobs = jobs_of(options)
@@ -184,10 +184,10 @@ def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Point]:
 
 
 def require_valid(points: Sequence[Point]) -> None:
-    """Refuse a sweep with a run that is not to be relied on; missed expectations are no such thing.
+    """Refuse a sweep with an unreliable run; a missed expectation is reliable.
 
     Raises:
-        LoadgenError: It names the worst, with its exit code.
+        LoadgenError: A run is unreliable; the sentence and the exit code are of the worst.
     """
     bad = [each for each in points if not each.valid]
     if bad:
@@ -203,7 +203,7 @@ def write_points(points: Sequence[Point], out: Path) -> None:
     """Write a row for each point: its values, its figures, its verdict and its run.
 
     Raises:
-        LoadgenError: It cannot be written.
+        LoadgenError: The file cannot be written.
     """
     columns = {path: _column([point.values[path] for point in points]) for path in points[0].values}
     for name in FIGURES:
@@ -224,7 +224,7 @@ def _column(values: Sequence[Value]) -> pa.Array:
     return pa.array(values if plain else [in_short(value) for value in values])
 
 
-# -- what came of it ------------------------------------------------------------------------------
+# -- the outcomes ---------------------------------------------------------------------------------
 
 
 def told(point: Point) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
 
 
 def median(points: Sequence[Point], name: str) -> float | None:
-    """Return the median of a figure; None if nobody measured it."""
+    """Return the median of a figure; None without a measurement."""
     values = [value for point in points if (value := point.figures[name]) is not None]
     return statistics.median(values) if values else None
 
@@ -273,11 +273,11 @@ def median(points: Sequence[Point], name: str) -> float | None:
 def lines_of(
     points: Sequence[Point], figure: str = "clients.back.p99"
 ) -> tuple[str, dict[str, list[tuple[float, list[float]]]]] | None:
-    """Return what a chart of a sweep shows; None where no value has several numbers.
+    """Return the lines of a chart of a sweep; None where no setting has several numbers.
 
     Returns:
-        The path of the first such value, and by all other values: its numbers in their order,
-        each with the figures over its seeds.
+        The path of the first setting with several numbers, and by all other values a line: the
+        numbers in their order, each with the figures over its seeds.
     """
     for along in (path for path in points[0].values if path != SEED):
         numbers = [point.values[along] for point in points]

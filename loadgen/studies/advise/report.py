@@ -41,8 +41,8 @@ class KeyFinding:
     """One key of one server.
 
     Attributes:
-        title: What a table calls it.
-        today, advised: As the file says it.
+        title: The name of the key in a table.
+        today, advised: The values as in the file.
         why: In a few words.
     """
 
@@ -55,7 +55,7 @@ class KeyFinding:
 
 
 def findings(advice: Advice) -> Iterator[KeyFinding]:
-    """Yield a finding for each key that is advised."""
+    """Yield a finding for each advised key."""
     question, setting = advice.question, advice.setting
     if setting is None:
         return
@@ -91,12 +91,12 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
 
 
 def heads(advice: Advice) -> tuple[str, ...]:
-    """Return the heads of the table of keys: whose value is which, where there are two servers."""
+    """Return the heads of the table of keys, with the order of values of two servers."""
     return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
 
 
 def rows(advice: Advice) -> list[tuple[str, ...]]:
-    """Return title, today, advised and why of each key; of proxy / broker where these differ."""
+    """Return title, today, advised and why of each key; as proxy / broker where both differ."""
     found: dict[str, list[KeyFinding]] = {}
     for each in findings(advice):
         found.setdefault(each.title, []).append(each)
@@ -113,7 +113,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
     """Write report, JSON, fragments and the scenario document; return their paths.
 
     Raises:
-        LoadgenError: They cannot be written.
+        LoadgenError: The files cannot be written.
     """
     texts = {
         REPORT_NAME: markdown(advice),
@@ -185,7 +185,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> str:
-    """Say in two sentences what happens today, and what the advice does."""
+    """Say the outcome of today and the outcome of the advice, in two sentences."""
     question, setting = advice.question, advice.setting
     found = []
     if advice.today is not None:
@@ -202,7 +202,7 @@ def verdict(advice: Advice) -> str:
 
 
 def _memory(setting: Setting) -> str:
-    """Say the limits of each server, together where they are alike."""
+    """Say the limits of each server, once where both servers have the same."""
     each = {
         server: " and ".join(
             f"{size} MB of {memory}" if size > 0 else f"{memory} without a limit"
@@ -217,7 +217,7 @@ def _memory(setting: Setting) -> str:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Say how sure the advice is, and what would break it."""
+    """Say how sure the advice is, and on which strains it breaks."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
@@ -250,7 +250,7 @@ def sure(advice: Advice) -> list[str]:
 
 
 def _figures(question: Question) -> dict[str, Any]:
-    """Return what is said of the load and of what was assumed."""
+    """Return the figures of sentences on the load and the assumptions."""
     families, spread = question.families.items(), question.spread_seconds
     return {
         "question": question,
@@ -266,7 +266,7 @@ def _figures(question: Question) -> dict[str, Any]:
 
 
 def assumed(question: Question) -> list[str]:
-    """Say what was taken for granted."""
+    """Return sentences on the assumptions."""
     names = ("speeds", "patterns", "patience", "servers", "turns", "times")
     return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
@@ -283,7 +283,7 @@ def _speeds(question: Question) -> str:
 
 
 def what_else(question: Question) -> list[str]:
-    """Say what would help beside these keys."""
+    """Return sentences on help beside the keys."""
     many = len(question.namespaces) < question.clients
     helps = {
         "spread-starts": not question.spread_seconds,
@@ -295,7 +295,7 @@ def what_else(question: Question) -> list[str]:
 
 
 def document_of(advice: Advice) -> dict[str, Any]:
-    """Return the answer as a document: all of it, and the sentences of the report."""
+    """Return the whole advice as a document, with the sentences of the report."""
     question, largest = advice.question, advice.question.largest
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
     return {

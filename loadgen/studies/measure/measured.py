@@ -1,4 +1,4 @@
-"""Measures a broker by probes: small loads in turn, a document each, and what they took."""
+"""Measures a broker by probes: small loads in turn, a document each."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ FILE_NAME = "service-times.yaml"
 _HEAD = "# What `loadgen measure` found. A scenario takes it: --set servers.service_times={file}\n"
 _DIGITS, _WIDTH = 4, 100
 PATTERN = ".*"
-"""As of a consumer of everything: brokers match it behind ``persistent://tenant/namespace/``."""
+"""The pattern of a consumer of all topics, matched behind ``persistent://tenant/namespace/``."""
 _MOST_CLIENTS, _MOST_WATCHES = 4_000, 40
 _LOOKUP_TOPIC, _LOOKUP_SECONDS = "loadgen-measure", 0.1
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured.
+    """The service times of a broker.
 
     Attributes:
-        times: The service times: those that were found, and the others as in profile ``pulsar``.
-        fitted: What the probes say.
-        by: What produced it: server, moment, cores of this machine, samples.
+        times: Measured times, and for all others the times of profile ``pulsar``.
+        fitted: The figures of the probes.
+        by: The origin: server, moment, cores of this machine, namespaces.
     """
 
     times: ServiceTimes
@@ -50,13 +50,13 @@ class Measured:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The times that cannot be told from outside, or were not measured."""
+        """The times of profile ``pulsar`` among them, which were not measured."""
         return tuple(
             each for each in type(self.times).model_fields if each not in self.fitted.times
         )
 
     def told(self) -> dict[str, Any]:
-        """Return all of it, for the file and for programs."""
+        """Return the whole measurement, for the file and for programs."""
         return {
             KEY: self.times,
             "measured": self.fitted.times,
@@ -82,7 +82,7 @@ def probes(sized: Sequence[str], fresh: Sequence[str], seconds: float) -> list[D
 
     Args:
         sized: Namespaces of different sizes, the smallest first.
-        fresh: Namespaces that nobody has looked a topic up in.
+        fresh: Namespaces without an earlier lookup.
         seconds: The longest time of each load.
     """
     ends, every, matching = (0, len(sized)), [*sized, *fresh], {"pattern": PATTERN}
@@ -134,9 +134,9 @@ def measured(
     Args:
         options: The address of the broker, and the folder of the runs.
         sized: Namespaces of different sizes, the smallest first.
-        fresh: Namespaces that nobody has looked a topic up in.
+        fresh: Namespaces without an earlier lookup.
         seconds: The longest time of each probe.
-        on_probe: Told of each probe before it begins.
+        on_probe: Told of each probe at its beginning.
 
     Raises:
         LoadgenError: The broker cannot be reached, or answers too little.
