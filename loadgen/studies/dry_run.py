@@ -305,13 +305,10 @@ def told(run: DryRun) -> dict[str, Any]:
 def duration(run: DryRun) -> str:
     """Say how long the run takes, by its phases."""
     phases, repeats = run.document.phases, run.document.repeats
-    named = {
-        "warm-up": phases.warm_up,
-        "measuring": phases.measure,
-        "hold": phases.hold,
-        "draining": phases.drain,
-    }
-    parts = ", ".join(f"{name} {format_seconds(s)}" for name, s in named.items() if s)
+    names = ("warm-up", "measuring", "hold", "draining")
+    lengths = (phases.warm_up, phases.measure, phases.hold, phases.drain)
+    named = zip(names, lengths, strict=True)
+    parts = ", ".join(f"{name} {format_seconds(length)}" for name, length in named if length)
     times = f"{plural(repeats, 'run')} of " if repeats > 1 else ""
     lasting = phases.hold or any(group.lasts for group in run.document.clients)
     early = "" if lasting else ", and less if all clients are done before"

@@ -1,6 +1,6 @@
 """A rehearsal: the storm of an advice with an event at its servers, and the outcome.
 
-Clients, topics, limits and links are those of :func:`document_text`, so that a rehearsal and an
+Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
 advice of the same files are the same storm.
 """
 
@@ -13,13 +13,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
-
 from loadgen.alerts.rules import Alerts, alerts_of
 from loadgen.alerts.seen import seen_by_scrapes
 from loadgen.errors import UsageError
 from loadgen.results.questions import QUERIES
-from loadgen.studies.advise.question import WATCHING, Question, document_text
+from loadgen.studies.advise.question import WATCHING, Question, as_text, storm_document
 from loadgen.units import format_seconds, plural
 
 if TYPE_CHECKING:
@@ -175,7 +173,7 @@ def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> 
 def rehearsal_text(rehearsal: Rehearsal) -> str:
     """Return the document of a rehearsal."""
     share, warm_up = rehearsal.share, rehearsal.warm_up_seconds
-    said: dict[str, Any] = yaml.safe_load(document_text(share, share.today))
+    said = storm_document(share, share.today)
     said["name"] = f"rehearse-{rehearsal.event}"
     said["description"] = f"{_TITLES[rehearsal.event]}. Assumed: {'; '.join(rehearsal.assumed())}."
     if warm_up:
@@ -192,7 +190,7 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
         hold = max(rehearsal.moments) - warm_up + due
         said["phases"] = {"warm_up": warm_up, "measure": 1, "hold": hold, "drain": 5}
         said["expect"] = ["clients.back == 100%"]
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=100)
+    return as_text(said)
 
 
 _TITLES: Mapping[Event, str] = {

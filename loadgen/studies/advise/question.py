@@ -196,6 +196,16 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
 
 def document_text(question: Question, setting: Setting) -> str:
     """Return the document of an advice, to try, to confirm and to check a setting."""
+    return as_text(storm_document(question, setting))
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """Return a document as YAML."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
+    """Return the storm of a question as a document."""
     goal, network_bytes = question.goal, question.network_bytes
     receive = max(LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, network_bytes // 2))
     more = {
@@ -206,7 +216,7 @@ def document_text(question: Question, setting: Setting) -> str:
         role: {**keys, **more, **question.more.get(role, {})}
         for role, keys in setting.keys().items()
     }
-    document = {
+    return {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "seed": question.seed,
@@ -221,7 +231,6 @@ def document_text(question: Question, setting: Setting) -> str:
             f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 def _said(times: ServiceTimes) -> str | dict[str, float]:
