@@ -34,7 +34,6 @@ from loadgen.studies.sweep import (
     parse_varied,
     require_valid,
     sweep,
-    told,
 )
 from loadgen.studies.sweep import table_of as rows_of
 from loadgen.units import plural
@@ -113,7 +112,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         on_done = stack.enter_context(counting(plural(runs, "run"), runs, hidden=as_json))
         points = sweep(options, on_done, session=session)
     if as_json:
-        print_object(1, {"scenario": target, "points": [told(each) for each in points]})
+        print_object(1, {"scenario": target, "points": points})
     else:
         _show(points, out)
     require_valid(points)

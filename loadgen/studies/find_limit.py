@@ -168,7 +168,7 @@ def find_limit(
 def in_words(point: Point) -> str:
     """Say the outcome of a probe in a line."""
     figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
-    return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
+    return f"{point.place}: {'; '.join((point.verdict, *point.missed))} ({figures})"
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:

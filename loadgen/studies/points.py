@@ -118,24 +118,22 @@ class Job:
 
 @dataclass(frozen=True)
 class Point:
-    """The outcome of a point.
+    """The outcome of a point, with the names of its JSON.
 
     Attributes:
         figures: By their names; None is not measured, infinite never happened.
+        passed: True if all expectations were met.
         missed: Sentences of bad findings, the worst first.
+        run: The run directory.
     """
 
     values: Mapping[str, Value]
-    directory: Path
-    level: Level
-    word: str
-    missed: tuple[str, ...]
     figures: Mapping[str, float | None]
-
-    @property
-    def passed(self) -> bool:
-        """True if all expectations were met."""
-        return self.level is Level.FINE
+    passed: bool
+    level: Level
+    verdict: str
+    missed: tuple[str, ...]
+    run: Path
 
     @property
     def valid(self) -> bool:
@@ -201,4 +199,4 @@ def measured(directory: Path, values: Mapping[str, Value]) -> Point:
     bad = sorted((each for each in verdict.findings if not each.fine), key=lambda f: -f.level.rank)
     figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
     missed = tuple(each.sentence for each in bad)
-    return Point(values, directory, verdict.level, verdict.word, missed, figures)
+    return Point(values, figures, verdict.fine, verdict.level, verdict.word, missed, directory)

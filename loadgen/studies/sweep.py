@@ -13,7 +13,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -211,8 +211,8 @@ def write_points(points: Sequence[Point], out: Path) -> None:
         if any(value is not None for value in values):
             columns[name] = pa.array(values, pa.float64())
     columns["passed"] = pa.array([point.passed for point in points])
-    columns["verdict"] = pa.array([point.word for point in points])
-    columns["run"] = pa.array([point.directory.name for point in points])
+    columns["verdict"] = pa.array([point.verdict for point in points])
+    columns["run"] = pa.array([point.run.name for point in points])
     with writing(out):
         pq.write_table(pa.table(columns), out / PARQUET_NAME)
 
@@ -225,18 +225,6 @@ def _column(values: Sequence[Value]) -> pa.Array:
 
 
 # -- the outcomes ---------------------------------------------------------------------------------
-
-
-def told(point: Point) -> dict[str, Any]:
-    """Return a point for JSON."""
-    return {
-        "values": point.values,
-        "figures": point.figures,
-        "passed": point.passed,
-        "verdict": point.word,
-        "missed": point.missed,
-        "run": point.directory,
-    }
 
 
 def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
@@ -257,7 +245,7 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for values, same in groups.items():
         told = [figure_text(name, median(same, name)) for name in SHOWN]
-        doubts = Counter(point.word for point in same if not point.valid)
+        doubts = Counter(point.verdict for point in same if not point.valid)
         said = "; ".join(f"{word}: {count}" for word, count in doubts.items())
         passed = f"{sum(point.passed for point in same)} of {len(same)}"
         rows.append([*(value for _, value in values), *told, passed, *([said] * doubtful)])

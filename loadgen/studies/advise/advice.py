@@ -273,12 +273,11 @@ def confirm(
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
     storms: list[Confirmation] = []
-    if at.service_url and longest <= seconds:
-        figures = {"clients": question.clients, "listed": len(question.listed)}
-        lasting = question.storm_seconds
-        note(said("storms-a-cluster", url=at.service_url, seconds=lasting, **figures))
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
+        if at.service_url:
+            listed = len(question.listed)
+            note(said("storms-a-cluster", url=at.service_url, question=question, listed=listed))
         note(name.replace("-", " "))
         options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
