@@ -20,7 +20,6 @@ from loadgen.topics.own_namespaces import TENANT, own_namespaces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.studies.measure.fitted import Figure
     from loadgen.studies.measure.measured import Measured
 
 _SIZES = (100, 1_000, 3_000, 10_000)
@@ -113,11 +112,12 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
 def _show(found: Measured, file: Path) -> None:
     screen, profile = console(), PULSAR.model_dump()
     rows = [
-        (name, _time(each.value), _between(each), _time(profile[name]))
+        (name, *map(_time, (each.value, each.low, each.high, profile[name])))
         for name, each in found.fitted.times.items()
     ]
-    rows += [(name, "not told", "", _time(profile[name])) for name in found.kept]
-    screen.print(table_of(("service time", "measured", "between", "profile pulsar"), rows))
+    rows += [(name, "-", "-", "-", _time(profile[name])) for name in found.kept]
+    heads = ("service time", "median", "5 %", "95 %", "profile pulsar")
+    screen.print(table_of(heads, rows))
     screen.print()
     figures = [
         (name, *(_figure(name, each) for each in (figure.value, figure.low, figure.high)))
@@ -128,10 +128,6 @@ def _show(found: Measured, file: Path) -> None:
         [f"{found.by['server_version']}. Written: {file}"],
         [f"not all was answered: {each}" for each in found.fitted.refused],
     )
-
-
-def _between(figure: Figure) -> str:
-    return f"{_time(figure.low)} to {_time(figure.high)}"
 
 
 def _figure(name: str, value: float) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES
@@ -70,10 +69,9 @@ def start(question: Question) -> Setting:
 def splits(question: Question) -> list[Setting]:
     """Return all memory of the goal, split between heap and direct in several ways."""
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
-    shares = (budget // part for part in (4, 2, 8)), (3 * budget // 4,)
-    heaps = dict.fromkeys(
-        min(max(heap_mb, least.heap_mb), budget - least.direct_mb) for heap_mb in chain(*shares)
-    )
+    shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
+    most = budget - least.direct_mb
+    heaps = dict.fromkeys(min(max(heap_mb, least.heap_mb), most) for heap_mb in shares)
     return [_setting(question, heap_mb, budget - heap_mb) for heap_mb in heaps]
 
 
@@ -111,29 +109,26 @@ def _pinned_mb(question: Question) -> int:
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
     """Return a setting with these limits on each server, and timeouts that clients wait for."""
     flow, queue = question.profile == "floodgate", needed_queue(question.clients)
-    limits = Limits(
-        heap_mb=max(1, heap_mb),
-        direct_mb=max(1, direct_mb),
-        heap_queue=queue,
-        direct_queue=queue,
-        pause=flow,
-    )
     reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
     total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
-    # Requests wait at the proxy, which holds them while the broker answers, and what the proxy lets
-    # through is less than the broker takes.
-    shares = {"broker": 1.0} if not question.proxy else {"proxy": 2 / 3, "broker": 1 / 3}
     # Floodgate's profile waits for direct memory first, and holds no heap meanwhile.
     for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 4
-    found = {
-        server: replace(
-            limits,
+
+    def limits(share: float) -> Limits:
+        """Return the limits of a server with a share of the wait."""
+        return Limits(
+            heap_mb=max(1, heap_mb),
+            direct_mb=max(1, direct_mb),
             heap_timeout_millis=_millis((1 - for_direct) * share * total),
             direct_timeout_millis=_millis(for_direct * share * total),
+            heap_queue=queue,
+            direct_queue=queue,
+            pause=flow,
         )
-        for server, share in shares.items()
-    }
-    return Setting(found["broker"], found.get("proxy"))
+
+    # Requests wait at the proxy, which holds them while the broker answers, and what the proxy lets
+    # through is less than the broker takes.
+    return Setting(limits(1 / 3), limits(2 / 3)) if question.proxy else Setting(limits(1.0))
 
 
 def _millis(seconds: float) -> int:
