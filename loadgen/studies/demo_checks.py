@@ -136,15 +136,14 @@ def effect_visible(off: Ran, asked_bytes: int) -> Check:
         f"without limits up to {format_bytes(unread)} of the {format_bytes(asked_bytes)} of topic "
         f"lists waited in one server for slow clients (at least {format_bytes(needed)} expected)."
     )
-    if unread >= needed:
-        return Check("effect_visible", True, f"Reproduced: {sentence}", neutral=True)
-    return Check(
-        "effect_visible",
-        False,
+    too_small = (
         f"This storm is too small to show what limits do: {sentence} Use larger namespaces (the "
         "kernel's socket buffers hold the beginning of each list), more --clients or a lower "
-        "--read-rate.",
+        "--read-rate."
     )
+    seen = unread >= needed
+    told = f"Reproduced: {sentence}" if seen else too_small
+    return Check("effect_visible", seen, told, neutral=True)
 
 
 def _memory_ratio(off: Ran, floodgate: Ran) -> Check:
