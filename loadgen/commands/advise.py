@@ -44,7 +44,7 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_topics,
 )
 from loadgen.studies.advise.obstacles import latest_polite_seconds
-from loadgen.studies.advise.question import MORE_KEYS, Question, listing_groups
+from loadgen.studies.advise.question import LOOKUP_KEYS, MORE_KEYS, Question, listing_groups
 from loadgen.studies.advise.report import heads, rows, sure, verdict, write
 from loadgen.virtual.servers import refusals
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
 
-_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", "maxConcurrentLookupRequest"
+_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", LOOKUP_KEYS["broker"]
 _BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""

@@ -30,7 +30,7 @@ from loadgen.results.verdict import Level, failures
 from loadgen.studies.advise.advice import virtual_storms
 from loadgen.studies.advise.bounds import splits, start
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.limits import KEYS, Limits, Setting
 from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
@@ -44,7 +44,6 @@ from loadgen.studies.demo_checks import (
     checks_between,
     grown_bytes,
 )
-from loadgen.studies.dry_run import LIMIT_KEYS
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
 """The first are refused after 25 s, then ask again, and wait once more: so long it takes."""
+_LIMIT_KEYS = (KEYS["heap_mb"], KEYS["direct_mb"])
 SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
@@ -177,7 +177,7 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
     reading = options.answer_bytes / options.read_rate if options.read_rate else 0.0
     timeout = min(CLIENT_TIMEOUT_SECONDS + reading, LONGEST_TIMEOUT_SECONDS)
     limit_mb, judged = 0 if run.name == "off" else LIMIT_MB, run.profile == "floodgate"
-    limits = [f"{role}.{key}" for role in ("broker", "proxy") for key in LIMIT_KEYS]
+    limits = [f"{role}.{key}" for role in ("broker", "proxy") for key in _LIMIT_KEYS]
     settings = [
         f"servers.profile={run.profile}",
         *(f"servers.{each}={limit_mb}" for each in limits),
@@ -332,7 +332,7 @@ def _advised(options: DemoOptions) -> list[str]:
         f"Limits for Pulsar, for clients that request once (goal: {goal}), computed, then checked "
         f"by {storms}: {told}. Not confirmed by a real storm: leave room above them.",
         *(
-            f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in LIMIT_KEYS)}"
+            f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in _LIMIT_KEYS)}"
             for server, keys in setting.keys().items()
         ),
         "`loadgen advise` finds all keys for your cluster, with room for growth and slow servers.",

@@ -19,10 +19,11 @@ from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
 from loadgen.places.topics import known_namespaces
 from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
+from loadgen.studies.advise.limits import limits_of
 from loadgen.units import format_bytes, format_count, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document
     from loadgen.places.options import RunOptions
@@ -38,7 +39,6 @@ _PER_CONNECTION_BYTES = 20_000
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
 _ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
 """Of an answer: each name's tag and length; its ids and hash; the whole answer to a lookup."""
-LIMIT_KEYS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 
 
 @dataclass(frozen=True)
@@ -258,9 +258,9 @@ def _over_sockets(
     if proxy:
         # A tunnel has a connection of its own; other requests share the connections of the proxy.
         of_broker = tunnels + (clients if servers.profile == "pulsar" else _SHARED_CONNECTIONS)
-        held = _limits(servers.proxy or {})
+        held = limits_of(servers.proxy or {}).accounted_mb * _MB
         processes.append(("proxy", 1, connections + of_broker, held, own))
-    held = _limits(servers.broker) + topics * _PER_TOPIC_BYTES
+    held = limits_of(servers.broker).accounted_mb * _MB + topics * _PER_TOPIC_BYTES
     yield from _processes([*processes, ("broker", 1, of_broker, held, own)], machine)
 
 
@@ -283,11 +283,6 @@ def _processes(
             yield Need(f"memory, {each}, about", memory, unit="bytes")
     remedy = "use fewer clients or topics"
     yield Need("memory in all, about", whole, machine.memory_bytes, remedy, "bytes")
-
-
-def _limits(keys: Mapping[str, str]) -> int:
-    """Return the limit of topic lists in the memory of a server with such keys, in bytes."""
-    return sum(int(keys.get(name) or 100) for name in LIMIT_KEYS) * _MB
 
 
 def told(run: DryRun) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
-from loadgen.studies.advise.question import LOOKUP_REFUSALS, document_text
+from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
 from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
@@ -231,9 +231,10 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
     missed = "; ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
     yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
-    for words, (server, key) in LOOKUP_REFUSALS.items():
+    for server, words in LOOKUP_REFUSALS.items():
         refused = sum(n for reason, n in outcome.reasons.items() if words in reason)
         if refused:
+            key = LOOKUP_KEYS[server]
             places = question.more.get(server, {}).get(key, question.lookups)
             yield said("few-lookups", refused=refused, server=server, key=key, places=places)
 

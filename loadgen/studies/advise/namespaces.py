@@ -13,10 +13,9 @@ from loadgen.topics.listings import take_snapshot
 from loadgen.topics.reading import read_own_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Topics
-    from loadgen.topics.reading import NamespaceSize
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
@@ -48,11 +47,6 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
         )
     own = read_own_topics(path)
     sizes = own.chosen(names) if names else own.namespaces
-    return shapes_of_sizes(sizes)
-
-
-def shapes_of_sizes(sizes: Mapping[str, NamespaceSize]) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of a counted list of topics."""
     return tuple(NamespaceShape(name, each.topics, each.name_bytes) for name, each in sizes.items())
 
 

@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.limits import Setting
 
 LONGEST_SECONDS = 86_400.0
+LOOKUP_KEYS = {"broker": "maxConcurrentLookupRequest", "proxy": "maxConcurrentLookupRequests"}
+"""Keys of the places for lookups, lists and watches."""
 MORE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "broker": ("maxConcurrentLookupRequest", "subscriptionPatternMaxLength"),
-    "proxy": ("maxConcurrentLookupRequests",),
+    "broker": (LOOKUP_KEYS["broker"], "subscriptionPatternMaxLength"),
+    "proxy": (LOOKUP_KEYS["proxy"],),
 }
 """Keys of the operator's files that decide, beside the advised keys."""
 LOOKUP_REFUSALS = {
-    "too many pending lookup requests": ("broker", "maxConcurrentLookupRequest"),
-    "Too many concurrent lookup": ("proxy", "maxConcurrentLookupRequests"),
+    "broker": "too many pending lookup requests",
+    "proxy": "Too many concurrent lookup",
 }
-"""Words of refusals for want of a place for lookups -> server and key of the places."""
+"""Words of refusals for want of such a place."""
 ONCE = "once"
 """Clients that list once and never try again; all other clients are libraries."""
 WATCHING = frozenset({"polite", "java-watch"})
