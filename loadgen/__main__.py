@@ -24,7 +24,7 @@ from server.module_names import module_name
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 SUBCOMMANDS = {
-    "demo": ("advise.demo", "Show a restart storm, with and without limits."),
+    "demo": ("demo.demo", "Show a restart storm, with and without limits."),
     "run": ("run.run", "Run the clients of a scenario."),
     "scenarios": ("scenarios.scenarios", "List the ready-made scenarios, show or check one."),
     "rehearse": ("rehearse.rehearse", "Play a restart of your cluster: who is back when, alerts."),

@@ -1,16 +1,14 @@
-"""``loadgen advise``: the limits that meet a goal; ``loadgen demo``: the faults and their fixes."""
+"""``loadgen advise``: limits for a goal, of an operator's topics, clients and files."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
 from loadgen.commands.options import (
     AsJson,
@@ -20,32 +18,24 @@ from loadgen.commands.options import (
     Settings,
     complete_target,
     own_files,
+    parsed,
     wanted,
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
-from loadgen.documents.faults import fault_of
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
-from loadgen.documents.service_times import SERVICE_TIMES, ServiceTimes
+from loadgen.documents.service_times import SERVICE_TIMES
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.extras import SPARK, require
 from loadgen.jvm_options import parse_jvm_options
 from loadgen.loopback import require_own_cluster
-from loadgen.places.operator_files import read_own_server
-from loadgen.places.options import Place, RunOptions
+from loadgen.places.options import RunOptions
 from loadgen.places.server_process import termination_interrupts
-from loadgen.plan.fields import Bytes, Duration, Share, Speed
-from loadgen.report.page import comparison_page, write_page
-from loadgen.report.pictures import picture_of, write_picture
-from loadgen.report.run_charts import labels_of
-from loadgen.report.sections import beside
+from loadgen.plan.fields import Bytes, Duration, Share
 from loadgen.results.expectations import parse_expectation
-from loadgen.results.results import Results
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.advice import confirm
-from loadgen.studies.advise.findings import heads, rows
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import KEYS, Setting, limits_of
 from loadgen.studies.advise.namespaces import (
@@ -54,29 +44,23 @@ from loadgen.studies.advise.namespaces import (
     shapes_of_topics,
 )
 from loadgen.studies.advise.obstacles import latest_polite_seconds
-from loadgen.studies.advise.question import MORE_KEYS, Question, listing_groups
-from loadgen.studies.advise.report import sure, verdict, write
-from loadgen.studies.advise.sentences import said
-from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import STORMS, DemoOptions
-from loadgen.units import parse_size
+from loadgen.studies.advise.question import LOOKUP_KEYS, MORE_KEYS, Question, listing_groups
+from loadgen.studies.advise.report import heads, rows, sure, verdict, write
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Document, Topics
     from loadgen.places.launcher import ServerFiles
     from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
     from loadgen.studies.advise.question import NamespaceShape
-    from loadgen.studies.demo import DemoResult
 
-_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", "maxConcurrentLookupRequest"
+_MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", LOOKUP_KEYS["broker"]
 _BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
-_NUMBER = re.compile(r"[\d.]{1,20}[kKmM]?")
 _MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
 
 
@@ -159,29 +143,28 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     """
     _require_possible(minutes, confirm_at, no_confirm=no_confirm)
     begun, seconds = time.monotonic(), 60 * minutes
-    asked = _asked(target, settings or (), family or ())
-    groups, topics_of_scenario = listing_groups(asked), asked.topics if target else None
+    if target and family:
+        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+    asked = (
+        wanted(target, settings)
+        if target
+        else families_document(family or ("java-watch=1000",), settings or (), "--family")
+    )
     for url in filter(None, (admin_url, confirm_at)):
         require_own_cluster(url, confirmed=is_own)
-    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
-    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
-    question = Question(
-        groups,
-        namespaces_of(topics, admin_url, namespace or (), topics_of_scenario),
+    question = question_of(
+        asked,
+        namespaces_of(topics, admin_url, namespace or (), asked.topics if target else None),
         Goal(
-            _back_within(back_within, groups),
+            _back_within(back_within, listing_groups(asked)),
             parsed("--refused", refused, Share),
             _megabytes(accounted),
         ),
         profile,
-        Setting(limits_of(broker, pause=pause), proxy),
-        int(parsed("--network", network, Bytes)),
-        known_keys("broker").check(broker).integer(_MESSAGE_KEY),
-        known_keys("broker").check(broker).integer(_LOOKUPS_KEY),
-        times_of(asked, profile),
-        parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
+        own_files(broker_conf, proxy_conf),
+        network_bytes=int(parsed("--network", network, Bytes)),
+        jvm=parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
-        more=more_of(own_files(broker_conf, proxy_conf)),
     )
     note = (lambda sentence: None) if as_json else say
     told = question.goal.told
@@ -191,7 +174,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
             question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
         )
         if not no_confirm and advice.setting is not None:
-            at = _place(question, confirm_at, admin_url, note)
+            urls = {"broker": admin_url} if admin_url and confirm_at else {}
+            at = RunOptions(service_url=confirm_at, admin_urls=urls)
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note, at=at)
     paths = write(advice, out)
     if as_json:
@@ -212,19 +196,6 @@ def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> N
         raise UsageError("--confirm-at is a storm, and --no-confirm is none: leave one out")
     if confirm_at and not confirm_at.startswith(("pulsar://", "pulsar+ssl://")):
         raise UsageError(f"--confirm-at {confirm_at[:80]}: write it as pulsar://host:6650")
-
-
-def _place(
-    question: Question, confirm_at: str, admin_url: str, note: Callable[[str], None]
-) -> RunOptions:
-    """Return where a real storm takes place; that of a cluster is announced."""
-    if not confirm_at:
-        return RunOptions()
-    figures = {"clients": question.clients, "listed": len(question.listed)}
-    seconds = question.storm_seconds
-    note(said("storms-a-cluster", url=confirm_at, seconds=seconds, **figures))
-    urls = {"broker": admin_url} if admin_url else {}
-    return RunOptions(service_url=confirm_at, admin_urls=urls)
 
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:
@@ -250,33 +221,11 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
 
 
-def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
-    """Return a value as a document would read it.
-
-    Raises:
-        UsageError: It is none.
-    """
-    try:
-        return TypeAdapter(kind).validate_python(text)
-    except ValidationError as error:
-        fault = fault_of(error.errors(include_url=False)[0])
-        raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
-
-
-def _asked(target: str | None, settings: Sequence[str], families: Sequence[str]) -> Document:
-    """Return the scenario whose clients are asked about, or one of the families."""
-    if target is None:
-        return families_document(families or ("java-watch=1000",), settings, "--family")
-    if families:
-        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-    return wanted(target, settings)
-
-
 def families_document(families: Sequence[str], settings: Sequence[str], option: str) -> Document:
     """Return a document with clients of families, each ``NAME=COUNT``, and settings laid over it.
 
     Raises:
-        UsageError: They are none; it names the option.
+        UsageError: A family, or its count, is none; the sentence names the option.
     """
     groups = []
     for text in families:
@@ -291,19 +240,13 @@ def families_document(families: Sequence[str], settings: Sequence[str], option: 
         raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
 
 
-def times_of(document: Document, profile: Profile) -> ServiceTimes:
-    """Return the service times that a document names, or those of a profile."""
-    named = SERVICE_TIMES_KEY in document.servers.model_fields_set
-    return document.servers.service_times if named else SERVICE_TIMES[profile]
-
-
 def namespaces_of(
     file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None = None
 ) -> tuple[NamespaceShape, ...]:
     """Return the namespaces of a file, of a cluster, or of a scenario.
 
     Raises:
-        UsageError: Nobody says whose, or two do.
+        UsageError: No option says whose topics, or two options do.
     """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
@@ -320,121 +263,38 @@ def namespaces_of(
     return shapes_of_topics(scenario)
 
 
-def more_of(files: ServerFiles) -> dict[str, dict[str, str]]:
-    """Return what the servers' files say of further keys that decide."""
-    return {
-        role: {key: own.keys[key] for key in MORE_KEYS[role] if key in own.keys}
-        for role, own in (("broker", files.broker), ("proxy", files.proxy))
-    }
-
-
-def deciding(role: str, file: Path | None) -> dict[str, str]:
-    """Return what a server's file says of the keys that decide, if it starts with them.
+def question_of(
+    document: Document,
+    shapes: tuple[NamespaceShape, ...],
+    goal: Goal,
+    profile: Profile,
+    files: ServerFiles,
+    **more: Any,  # noqa: ANN401 - further fields of a question
+) -> Question:
+    """Return the question about a document's clients, with the limits of an operator's files.
 
     Raises:
-        UsageError: It does not.
+        UsageError: No client lists, or a server would not start with its file.
     """
-    server = read_own_server(role, file)
-    decide = {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
-    keys = {key: value for key, value in server.keys.items() if key in decide}
-    server.require(refusals(role, keys))
-    return keys
-
-
-# -- demo -----------------------------------------------------------------------------------------
-
-
-def demo(
-    *,
-    topics: str = "1M",
-    namespaces: int | None = None,
-    clients: int = 1000,
-    read_rate: str = "100kB/s",
-    place: Place = "processes",
-    out: Path = Path("out/demo"),
-) -> None:
-    r"""Show a restart storm: without limits, with Pulsar's limits, with Floodgate.
-
-    Makes topics, starts a broker and a proxy for each of three runs, and has all
-    clients list topics at the same moment and read slowly. In two more runs, as
-    in Pulsar and with Floodgate, one client requests many lists and reads none.
-    Prints tables, writes report.html, demo.svg and summary.json.
-
-    It assumes more than `loadgen rehearse`, which plays your own topics, clients
-    and files: each client lists once, reads slowly, comes through a proxy and
-    never tries again.
-
-    Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
-
-    Examples:
-      loadgen demo
-
-      loadgen demo --topics 50000 --clients 100 --out out/small
-
-    Options:
-        topics (NUMBER): Number of topics to make (50000, 1M).
-        namespaces: Namespaces of the made topics; without it one for 10,000 topics.
-        clients: Clients, which all list topics at the same moment.
-        read_rate (RATE): Bytes a second that each client reads of its list.
-        place (PLACE): Where storms run: processes, spark, or virtual (simulated).
-        out (DIR): Directory for all results.
-    """
-    number = _topics_of_demo(topics, namespaces)
-    if place == "spark":
-        require(SPARK)
-    rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
-    run = RunOptions(place=place)
-    options = DemoOptions(number, namespaces, clients, rate, out, run)
-    with termination_interrupts():
-        result = run_demo(options, say)
-    _show_demo(result, out)
-    print_sentences([f"\n{time.monotonic() - begun:.0f} s in all."])
-    raise typer.Exit(int(result.exit_code))
-
-
-def _show_demo(result: DemoResult, out: Path) -> None:
-    """Write page and picture; print tables, checks and last words."""
-    words = [*result.last_words, *result.notes]
-    with ExitStack() as stack:
-        runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
-        storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
-        told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
-        page = comparison_page(runs, "Floodgate demo", told, result)
-        write_page(out / "report.html", page)
-        # In virtual time no process has a memory of its own.
-        memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
-        write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
-        _show_part("Restart storm: every client lists topics at the same moment", storms)
-        _show_part("One client requests 64 lists and reads none, beside healthy ones", stuck)
-    print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, ✗ failed)"])
-    console().print(table_of(("", ""), [(each.mark, each.sentence) for each in result.checks]))
-    print_sentences(result.last_words, result.notes)
-    print_sentences(
-        [f"Open {out / 'report.html'} in a browser; all figures are in {out / 'summary.json'}."]
+    own, decide = (files.broker, files.proxy), {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
+    kept = [{key: said for key, said in each.keys.items() if key in decide} for each in own]
+    for server, keys in zip(own, kept, strict=True):
+        server.require(refusals(server.role, keys))
+    broker, proxy = (limits_of(keys, pause=profile == "floodgate") for keys in kept)
+    checked, servers = known_keys("broker").check(kept[0]), document.servers
+    named = SERVICE_TIMES_KEY in servers.model_fields_set
+    return Question(
+        listing_groups(document),
+        shapes,
+        goal,
+        profile,
+        Setting(broker, proxy if files.proxy.file else None),
+        max_message_bytes=checked.integer(_MESSAGE_KEY),
+        lookups=checked.integer(_LOOKUPS_KEY),
+        times=servers.service_times if named else SERVICE_TIMES[profile],
+        more={
+            each.role: {key: each.keys[key] for key in MORE_KEYS[each.role] if key in each.keys}
+            for each in own
+        },
+        **more,
     )
-
-
-def _show_part(heading: str, runs: Sequence[Results]) -> None:
-    if runs:
-        print_sentences([f"\n{heading}"])
-        rows = [[*row.values()] for row in beside(runs, labels_of(runs))]
-        console().print(table_of(["", "", *labels_of(runs)], rows))
-
-
-def _topics_of_demo(topics: str, namespaces: int | None) -> int:
-    """Return how many ``--topics`` says.
-
-    Raises:
-        UsageError: It says none, or fewer than there are namespaces.
-    """
-    if not _NUMBER.fullmatch(topics):
-        raise UsageError(
-            f"--topics {topics[:200]} is no number (50000, 1M); your own topics are for: loadgen "
-            "rehearse --topics FILE"
-        )
-    number = parse_size("--topics", topics)
-    if number < 1 or number % 1:
-        raise UsageError(f"--topics {topics} is not a whole number of topics above 0")
-    if number < (namespaces or 1):
-        raise UsageError(f"--topics {topics}: one a namespace at least")
-    return int(number)

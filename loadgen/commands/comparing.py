@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,14 +110,14 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         if path is not None:
             write_text(path, text)
     if as_json:
-        runs = {title: [run.place for run in each] for title, each in comparison.groups.items()}
-        figures = [asdict(row) for row in comparison.rows]
-        more = {
+        told = {
+            "groups": {t: [run.place for run in each] for t, each in comparison.groups.items()},
+            "figures": comparison.rows,
             "left_out": comparison.doubts,
             "unlike": comparison.unlike,
             "paired": comparison.paired,
         }
-        print_object(3, {"groups": runs, "figures": figures, **more})
+        print_object(3, told)
     else:
         print_page(text)
         print_sentences([pages] if pages else [])

@@ -1,4 +1,4 @@
-"""Commands whose docstrings explain their options: each stands once, beside what it does."""
+"""Options explained by the docstring of their command, so that each option stands once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILI
 
 
 def explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command whose options have the help that the docstring has for its parameters.
+    """Return a command with help of its options from the docstring.
 
-    There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
-    its option itself holds. Whole numbers are counts, but for seeds: there is at least one.
+    A row ``name (METAVAR): help`` stands under ``Options:`` for each parameter without an option in
+    its annotation. Whole numbers are counts, but for seeds: at least 1.
     """
     text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
     helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
@@ -40,7 +40,7 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
             is_argument = each.default is inspect.Parameter.empty
             kind: Any = typer.Argument if is_argument else typer.Option
             shown = is_argument or each.default not in (None, "", False)
-            # A switch that is off has no opposite to say.
+            # A switch needs no option to turn it off.
             flags = [f"--{each.name.replace('_', '-')}"] if each.default is False else []
             option = kind(*flags, help=said, metavar=metavar, show_default=shown)
             each = each.replace(annotation=Annotated[each.annotation, option])

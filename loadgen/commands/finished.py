@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: what finished runs are asked."""
+"""``loadgen report``, ``picture`` and ``sql``: questions to finished runs."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ def report(
         verdicts = [verdict_of(run) for run in runs]
         summaries = [summary_of(*each) for each in zip(runs, verdicts, strict=True)]
     if as_json:
-        told = [each.model_dump(mode="json") for each in summaries]
-        print_json({"report": str(path), "runs": told})
+        print_json({"report": path, "runs": summaries})
         return
     for summary, verdict in zip(summaries, verdicts, strict=True):
         called = summary.title.rstrip(".") or summary.name

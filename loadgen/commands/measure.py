@@ -1,4 +1,4 @@
-"""``loadgen measure``: what the work of a running broker takes, for virtual time."""
+"""``loadgen measure``: service times of a running broker, for virtual time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from loadgen.topics.own_namespaces import TENANT, own_namespaces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.studies.measure.fitted import Figure
     from loadgen.studies.measure.measured import Measured
 
 _SIZES = (100, 1_000, 3_000, 10_000)
@@ -98,7 +97,7 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return namespaces, the smallest first.
 
     Raises:
-        UsageError: They are too alike to draw a line through.
+        UsageError: The sizes are too alike to draw a line through.
     """
     shapes = sorted(shapes_of_cluster(admin_url, names), key=lambda each: each.topics)
     if shapes[-1].topics < _LEAST_SPREAD * shapes[0].topics:
@@ -113,11 +112,12 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
 def _show(found: Measured, file: Path) -> None:
     screen, profile = console(), PULSAR.model_dump()
     rows = [
-        (name, _time(each.value), _between(each), _time(profile[name]))
+        (name, *map(_time, (each.value, each.low, each.high, profile[name])))
         for name, each in found.fitted.times.items()
     ]
-    rows += [(name, "not told", "", _time(profile[name])) for name in found.kept]
-    screen.print(table_of(("service time", "measured", "between", "profile pulsar"), rows))
+    rows += [(name, "-", "-", "-", _time(profile[name])) for name in found.kept]
+    heads = ("service time", "median", "5 %", "95 %", "profile pulsar")
+    screen.print(table_of(heads, rows))
     screen.print()
     figures = [
         (name, *(_figure(name, each) for each in (figure.value, figure.low, figure.high)))
@@ -130,16 +130,12 @@ def _show(found: Measured, file: Path) -> None:
     )
 
 
-def _between(figure: Figure) -> str:
-    return f"{_time(figure.low)} to {_time(figure.high)}"
-
-
 def _figure(name: str, value: float) -> str:
     return f"{value:,.0f}" if "a second" in name else _time(value)
 
 
 def _time(seconds: float) -> str:
-    """Write a time with the unit that it is small in."""
+    """Write a time in the largest unit below the time."""
     for worth, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= worth:
             return f"{seconds / worth:.3g} {unit}"

@@ -1,18 +1,18 @@
-"""Options that several commands have, and what the shell is told about them."""
+"""Options of several commands, and the reading of their values."""
 
 from __future__ import annotations
 
-import os
 import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
+from loadgen.documents.faults import fault_of
 from loadgen.documents.reading import read_document, shipped
-from loadgen.documents.server_keys import known_keys
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import UsageError
 from loadgen.loopback import CONFIRMATION_FLAG, require_own_cluster
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.operator_files import read_own_server
@@ -20,7 +20,7 @@ from loadgen.places.options import require_service_url
 from loadgen.results.expectations import parse_expectation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Document
 
@@ -28,35 +28,8 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Return the shipped scenarios that a word begins; files are the shell's to complete."""
+    """Return shipped scenarios for the beginning of a word; the shell itself completes files."""
     return [name for name in shipped() if name.startswith(incomplete)]
-
-
-def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths of ``--set`` that a word begins, as far as there is no choice."""
-    try:
-        document = read_document(context.params["target"])
-    except (KeyError, LoadgenError, TypeError):
-        document = read_document("storm")
-    paths = [each for each in _paths(document.resolved(), "") if each.startswith(incomplete)]
-    common = os.path.commonprefix(paths)  # noqa: RUF071 (of characters)
-    typed = max(len(incomplete), common.rfind(".") + 1)
-    steps = (f"{each[:typed]}{''.join(each[typed:].partition('.')[:2])}" for each in paths)
-    return list(dict.fromkeys(steps))
-
-
-def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
-    """Yield the paths of all values of a document, and of all keys that its servers have."""
-    if above in ("servers.broker.", "servers.proxy."):
-        yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
-    elif isinstance(values, dict):
-        for key, value in values.items():
-            yield from _paths(value, f"{above}{key}.")
-    elif isinstance(values, list) and values and isinstance(values[0], dict):
-        for number, value in enumerate(values):
-            yield from _paths(value, f"{above}{value.get('name', number)}.")
-    else:
-        yield above.removesuffix(".")
 
 
 _option = partial(typer.Option, show_default=False)
@@ -74,7 +47,7 @@ _SET = (
 )
 Settings = Annotated[
     list[str] | None,
-    _option("--set", metavar="PATH=VALUE", help=_SET, autocompletion=complete_setting),
+    _option("--set", metavar="PATH=VALUE", help=_SET),
 ]
 _SERVICE = (
     "pulsar://host:port of a broker or proxy that runs. Without it the scenario's servers are "
@@ -97,19 +70,32 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Return the document that a command line names, with its settings laid over it.
+    """Return the document of a command line, with settings laid over the scenario.
 
     Raises:
-        UsageError: It has a fault; the sentence says where.
+        UsageError: The document has a fault; the sentence says where.
     """
     return read_document(target, settings or (), parse_expectation)
 
 
-def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse the value of an option that is no service URL, or one that may be somebody else's.
+def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
+    """Return the value of an option, read by the rules of a document.
 
     Raises:
-        UsageError: It is.
+        UsageError: The text is no such value.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(text)
+    except ValidationError as error:
+        fault = fault_of(error.errors(include_url=False)[0])
+        raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
+
+
+def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
+    """Refuse the value of an option that is no service URL, or of a cluster with another owner.
+
+    Raises:
+        UsageError: The value is refused.
     """
     if url:
         require_service_url(option, url)
@@ -120,7 +106,7 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
     """Return web ports and process ids by role of ``broker=http://host:port,4711``.
 
     Raises:
-        UsageError: One is not of this form, or a role comes twice.
+        UsageError: A text is not of this form, or a role comes twice.
     """
     urls: dict[str, str] = {}
     pids: dict[str, int] = {}
@@ -141,9 +127,9 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
 
 
 def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
-    """Return what an operator's configuration files say.
+    """Return the keys of an operator's configuration files.
 
     Raises:
-        UsageError: One cannot be read, or has wrong values.
+        UsageError: A file cannot be read, or has wrong values.
     """
     return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))

@@ -1,23 +1,15 @@
-"""``loadgen rehearse``: what a restart or a deploy does to your own topics, clients and limits."""
+"""``loadgen rehearse``: a restart or a deploy, with your own topics, clients and limits."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.alerts.rules import SHIPPED_RULES, read_rules
 from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
-from loadgen.commands.advise import (
-    deciding,
-    families_document,
-    more_of,
-    namespaces_of,
-    parsed,
-    times_of,
-)
+from loadgen.commands.advise import families_document, namespaces_of, question_of
 from loadgen.commands.options import (
     AsJson,
     BrokerConf,
@@ -25,6 +17,7 @@ from loadgen.commands.options import (
     ProxyConf,
     Settings,
     own_files,
+    parsed,
 )
 from loadgen.commands.run import show_run, watched
 from loadgen.commands.shown import (
@@ -36,7 +29,6 @@ from loadgen.commands.shown import (
 )
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
-from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import Place, RunOptions
@@ -45,17 +37,14 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import Setting, limits_of
-from loadgen.studies.advise.question import Question, listing_groups
 from loadgen.studies.dry_run import dry_run
-from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text
-from loadgen.studies.rehearsed import rehearsed
+from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from loadgen.studies.rehearsed import Rehearsed
+    from loadgen.studies.rehearsal import Rehearsed
 
 _REASONS_SHOWN = 5
 
@@ -126,19 +115,9 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         require_own_cluster(admin_url, confirmed=is_own)
     asked = families_document(clients.replace(" ", "").split(","), settings or (), "--clients")
     shapes = namespaces_of(topics, admin_url, namespace or ())
-    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
-    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
     files = own_files(broker_conf, proxy_conf)
-    question = Question(
-        listing_groups(asked),
-        shapes,
-        Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share)),
-        profile,
-        Setting(limits_of(broker, pause=pause), proxy),
-        max_message_bytes=known_keys("broker").check(broker).integer("maxMessageSize"),
-        times=times_of(asked, profile),
-        more=more_of(files),
-    )
+    goal = Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share))
+    question = question_of(asked, shapes, goal, profile, files)
     notes = tuple(files.notes())
     rehearsal = Rehearsal(question, event, brokers, parsed("--away", away, Duration), notes)
     if write_document is None:
@@ -149,7 +128,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
-    """Run a rehearsal's document, and tell what came of it."""
+    """Run a rehearsal's document, and tell the outcome."""
     read_rules(rules)
     text = rehearsal_text(rehearsal)
     document = parse_document(text, Path("rehearse.yaml"), (), parse_expectation)
@@ -162,9 +141,8 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
         found = rehearsed(rehearsal, results, rules)
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
-        told = {**vars(found), "back": [*map(_finite, found.back)], "alerts": alerts}
-        where = {"directory": str(finished.directory), "assumed": [*rehearsal.assumed()]}
-        print_object(1, {**where, **told})
+        where = {"directory": finished.directory, "assumed": [*rehearsal.assumed()]}
+        print_object(1, {**where, **vars(found), "alerts": alerts})
     else:
         _show(rehearsal, found)
         print_sentences([f"Page, tables and document are in {finished.directory}"])
@@ -172,11 +150,6 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
         raise LoadgenError(finished.verdict.count, ExitCode.CORRECTNESS)
     if found.missed:
         raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
-
-
-def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON has it: what never happened is null."""
-    return {name: None if value == math.inf else value for name, value in row.items()}
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:

@@ -50,9 +50,8 @@ from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
 from loadgen.studies.dry_run import dry_run as reckoned
-from loadgen.studies.dry_run import duration, needs_table, told
+from loadgen.studies.dry_run import duration, needs_table, schedule_table, told
 from loadgen.studies.repeats import Side, run_sides
-from loadgen.studies.schedule import schedule_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,7 +182,7 @@ def cluster(
 def watched(
     document: Document, options: RunOptions, *, as_json: bool, abort_early: bool = False
 ) -> Path:
-    """Run a document, and show what goes on."""
+    """Run a document, and show its progress."""
     if abort_early:
         options = _aborting(document, options)
     directory = options.out / options.name
@@ -212,7 +211,7 @@ def show_run(finished: FinishedSide, *, as_json: bool) -> None:
 
 
 def _require_measured(document: Document, options: RunOptions) -> None:
-    """Refuse expectations that nobody would measure."""
+    """Refuse expectations without a measurement."""
     groups = [group.name for group in document.clients]
     own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
     watched = options.admin_urls if options.service_url else own
@@ -222,24 +221,24 @@ def _require_measured(document: Document, options: RunOptions) -> None:
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:
     if as_json:
-        print_object(3, told(needs))
+        print_object(4, told(needs))
         return
     print_sentences([f"{needs.document.name}: nothing was started. {duration(needs)}\n"])
-    console().print(table_of(*schedule_table(needs.groups)))
+    console().print(table_of(*schedule_table(needs)))
     if any(group.later for group in needs.groups):
         print_sentences(["+ first requests; clients ask again as their family does"])
     console().print(table_of(*needs_table(needs)))
 
 
 def _aborting(document: Document, options: RunOptions) -> RunOptions:
-    """Return options that end one run as soon as an expectation cannot be met."""
+    """Return options to end one run as soon as an expectation cannot be met."""
     groups = [group.name for group in document.clients]
     early = EarlyAbort(parse_expectations(document.expect, groups), document.clients)
     return replace(options, abort_early=lambda totals: early.missed(totals, time.monotonic()))
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
-    """Print what repeats show together; for a program, every summary."""
+    """Print the medians of repeats; for a program, every summary."""
     told = [finished_run(each).summary for each in directories]
     if as_json and len(told) == 1:
         print_json(told[0])

@@ -1,4 +1,4 @@
-"""What commands print: tables, findings, steps and progress for people, JSON for programs."""
+"""Output of commands: tables, findings, steps and progress for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from loadgen.results.verdict import Verdict
 
 COLUMNS = 100
-"""Of tables that go into a file or a pipe."""
+"""Width of tables in a file or a pipe."""
 _MOST_SAID = 3
 _FIGURE = re.compile(r"[-+\d]|never$|$")
 _BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
@@ -40,12 +41,13 @@ def console() -> Console:
 
 
 def print_json(told: Any) -> None:  # noqa: ANN401
-    """Print a document for a program."""
-    sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False, default=str)}\n")
+    """Print a document for a program: of dataclasses and models, too; infinite is null."""
+    text = to_json(told, indent=2, inf_nan_mode="null", fallback=str)
+    sys.stdout.write(f"{text.decode()}\n")
 
 
 def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
-    """Print an object for a program, with the version of its form and what produced it."""
+    """Print an object for a program, with the version of its form and the producing command."""
     by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
     print_json({"schema_version": schema_version, "produced_by": by, **told})
 
@@ -59,7 +61,7 @@ def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
 
 
 def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> None:
-    """Print sentences as they are, however wide, and then warnings."""
+    """Print sentences unwrapped, and then warnings."""
     screen = console()
     for each in sentences:
         screen.print(each, markup=False, soft_wrap=True)
@@ -71,9 +73,9 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 def counting(
     text: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show how much is done, as told by calls of what this hands out.
+    """Show progress on a terminal, as told by calls of the function handed out.
 
-    Nothing is shown where standard error is no terminal, or if it is to be hidden.
+    Elsewhere, and if hidden, the function does nothing.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
@@ -84,10 +86,10 @@ def counting(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a page that the user asked for.
+    """Write a page for the user.
 
     Raises:
-        UsageError: It cannot be written there.
+        UsageError: The file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +136,7 @@ def fail_if_not_fine(verdict: Verdict) -> None:
     """End with the sentences of the worst findings and their exit code.
 
     Raises:
-        LoadgenError: There is a finding that is not fine.
+        LoadgenError: A finding is not fine.
     """
     if verdict.fine:
         return

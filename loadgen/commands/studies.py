@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,18 +24,18 @@ from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import sweep_chart
-from loadgen.studies.find_limit import find_limit, in_words
+from loadgen.studies.find_limit import find_limit, in_words, parse_range
 from loadgen.studies.points import Study
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
     lines_of,
+    parse_grid,
+    parse_varied,
     require_valid,
     sweep,
-    told,
 )
 from loadgen.studies.sweep import table_of as rows_of
-from loadgen.studies.varied import parse_grid, parse_range, parse_varied
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
 _WIDEST = 1000
-"""Columns of a table: it is wider than its terminal rather than cut."""
+"""Columns of a table, which is rather wider than its terminal than cut."""
 Where = Literal["virtual", "processes"]
 
 
@@ -113,7 +112,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         on_done = stack.enter_context(counting(plural(runs, "run"), runs, hidden=as_json))
         points = sweep(options, on_done, session=session)
     if as_json:
-        print_object(1, {"scenario": target, "points": [told(each) for each in points]})
+        print_object(1, {"scenario": target, "points": points})
     else:
         _show(points, out)
     require_valid(points)
@@ -184,7 +183,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     with termination_interrupts():
         limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
-        print_object(1, {"scenario": target, "path": wanted.path, **asdict(limit)})
+        print_object(1, {"scenario": target, "path": wanted.path, **vars(limit)})
     elif limit.passes is not None:
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:

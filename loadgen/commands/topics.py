@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
+# Rows of a file: few enough for progress in steps, many enough to be worth a task.
 _ROWS_PER_FILE = 100_000
-# Fewer files than these are written before a second process has started.
+# Fewer files are written before a second process has started.
 _FILES_WORTH_PROCESSES = 8
 _PROCESSES_WORTH_BYTES = 16_000_000
 _PLAIN_SHARE, _MOST_CALLS = 0.15, 256
@@ -133,7 +133,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
 def _listed(
     source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool
 ) -> Corpus:
-    """Make a corpus of an operator's list, and say what of it was left out.
+    """Make a corpus of an operator's list, and say which names were left out.
 
     Raises:
         UsageError: The place is taken, the list is none, or has invalid names.
@@ -143,14 +143,14 @@ def _listed(
         raise UsageError(f"--from {source} does not exist.")
     if out.resolve() == source.resolve():
         raise UsageError(f"--out {out} is the list itself: give another folder.")
-    with ExitStack() as stack:
-        size = source.stat().st_size if source.is_file() else sys.maxsize
-        worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
-        executor_for = stack.enter_context(_executors(place, master, worth))
-        rounds = [
-            executor_for(stack.enter_context(counting(text, None)))
-            for text in (f"Reading {source}", f"Writing {out}")
-        ]
+    size = source.stat().st_size if source.is_file() else sys.maxsize
+    worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
+    with (
+        _executors(place, master, worth) as executor_for,
+        counting(f"Reading {source}", None) as on_read,
+        counting(f"Writing {out}", None) as on_written,
+    ):
+        rounds = executor_for(on_read), executor_for(on_written)
         made = write_listed_corpus(source, out, rounds, skip_invalid=skip_invalid)
     if made.invalid.count:
         typer.echo(str(made.invalid), err=True)
@@ -163,7 +163,7 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Hold what executors need; hand out the function that makes one with its progress."""
+    """Hand out a function to make an executor with its progress; hold the Spark session of all."""
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
@@ -174,7 +174,7 @@ def _executors(
 
 
 def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
-    """Print what was made since a moment."""
+    """Print the figures of a corpus, made since a moment."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,
@@ -188,14 +188,14 @@ def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
         "seconds": round(time.perf_counter() - started, 2),
     }
     if as_json:
-        print_object(1, {"directory": str(corpus.directory), **told})
+        print_object(1, {"directory": corpus.directory, **told})
         return
-    shown = {
-        name.replace("_", " "): f"{value:,}" for name, value in told.items() if value is not None
-    }
-    if manifest.seed is not None:
-        shown["seed"] = str(manifest.seed)
-    console().print(table_of((f"Topics in {corpus.directory}", ""), shown.items()))
+    rows = [
+        (name.replace("_", " "), str(value) if name == "seed" else f"{value:,}")
+        for name, value in told.items()
+        if value is not None
+    ]
+    console().print(table_of((f"Topics in {corpus.directory}", ""), rows))
 
 
 def snapshot(

@@ -1,1 +1,1 @@
-"""Studies: what runs an experiment many times, and asks the tables of each run."""
+"""Studies: loops that run an experiment many times, and ask the tables of each run."""

@@ -1,7 +1,7 @@
 """The demo: the same restart storm three times, and one client that reads nothing, twice.
 
 Each run is a shipped document with settings, with servers and topics of its own. At the end the
-storm is simulated for consumers that retry, and limits are advised for it.
+storm is simulated for consumers with retries, and limits are advised for the storm.
 """
 
 from __future__ import annotations
@@ -9,71 +9,126 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadgen.behaviours.discover import Discover
 from loadgen.behaviours.list import List
+from loadgen.documents.model import Topics
+from loadgen.documents.reading import read_document
 from loadgen.errors import ExitCode, writing
 from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
 from loadgen.plan.group import Reader
+from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
-from loadgen.results.summary import Summary
-from loadgen.results.verdict import failures
+from loadgen.results.summary import summary_of
+from loadgen.results.verdict import Level, failures
 from loadgen.studies.advise.advice import virtual_storms
 from loadgen.studies.advise.bounds import splits, start
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import strains
+from loadgen.studies.advise.limits import KEYS, Limits, Setting
+from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
-from loadgen.studies.advise.search import Tries
+from loadgen.studies.advise.search import Tries, strains
 from loadgen.studies.demo_checks import (
     Check,
+    DemoRun,
     Ran,
     beside_silent,
     check_of,
     checks_between,
     grown_bytes,
 )
-from loadgen.studies.demo_storms import (
-    CLIENT_TIMEOUT_SECONDS,
-    LIMIT_MB,
-    RETURNING,
-    RETURNING_SECONDS,
-    DemoOptions,
-    Storm,
-    demo_runs,
-    storm_of,
-)
-from loadgen.studies.dry_run import LIMIT_KEYS
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loadgen.documents.model import Document
-    from loadgen.places.options import RunOptions
-    from loadgen.studies.demo_storms import DemoRun
+    from loadgen.places.options import Place
+    from loadgen.studies.advise.question import NamespaceShape
     from loadgen.studies.points import Experiment
 
+LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
+CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
+RETURNING_SECONDS = 60.0
+"""The first are refused after 25 s, then ask again, and wait once more: so long it takes."""
+_LIMIT_KEYS = (KEYS["heap_mb"], KEYS["direct_mb"])
 SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
 _ADVICE_NAMESPACES = 10
-"""As many stand for all, which are alike: topics that are made again take time."""
+"""Namespaces of the advice: all are alike, and making the topics of more takes time."""
 _TOLD = {"title", "verdict", "total", "reasons", "back", "servers"}
-"""What ``summary.json`` has of the summary of each run."""
+"""Parts of the summary of each run that ``summary.json`` keeps."""
+_ALL_AT_ONCE, _BESIDE = "list topics at the same moment", "list topics, one of which reads none"
+STORMS = (
+    DemoRun("off", "Limits off", _ALL_AT_ONCE, "pulsar"),
+    DemoRun("pulsar", "Limits on, as in Pulsar", _ALL_AT_ONCE, "pulsar"),
+    DemoRun("floodgate", "Limits on, Floodgate", _ALL_AT_ONCE, "floodgate"),
+)
+STUCK = (
+    DemoRun("stuck-pulsar", "As in Pulsar", _BESIDE, "pulsar"),
+    DemoRun("stuck-floodgate", "Floodgate", _BESIDE, "floodgate"),
+)
+RETURNING = DemoRun("pulsar-returning", "As in Pulsar, clients retry", "retry, simulated", "pulsar")
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """The options of the demo.
+
+    Attributes:
+        topics: How many are made.
+        namespaces: None: one for ten thousand topics.
+        clients: Connections, with one request each.
+        read_rate: Bytes a second of each client; 0 is unlimited.
+        place: Where the storms run; the other runs are in processes unless all is virtual.
+    """
+
+    topics: int = 1_000_000
+    namespaces: int | None = None
+    clients: int = 1000
+    read_rate: float = 100_000.0
+    out: Path = Path("out/demo")
+    place: Place = "processes"
+
+    @property
+    def virtual(self) -> bool:
+        """True if no process is started."""
+        return self.place == "virtual"
+
+    @cached_property
+    def made(self) -> Topics:
+        """The topics of all storms."""
+        namespaces = self.namespaces or max(1, math.ceil(self.topics / TOPICS_PER_NAMESPACE))
+        each = self.topics // namespaces
+        return Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
+
+    @cached_property
+    def shapes(self) -> tuple[NamespaceShape, ...]:
+        """The namespaces of all listings."""
+        return shapes_of_topics(self.made)
+
+    @property
+    def answer_bytes(self) -> int:
+        """Mean size of an answer."""
+        return sum(each.answer_bytes for each in self.shapes) // len(self.shapes)
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found.
+    """The answer of the demo.
 
     Attributes:
-        runs: Those that are judged, in their order.
-        notes: Sentences on what a reader should know of its runs.
-        last_words: Sentences on consumers that retry, and the advice.
+        runs: The judged runs, in their order.
+        notes: Sentences on runs whose times are rough.
+        last_words: Sentences on consumers with retries, and the advice.
     """
 
     runs: Sequence[Ran]
@@ -82,19 +137,14 @@ class DemoResult:
     last_words: Sequence[str]
 
     @property
-    def passed(self) -> bool:
-        """True if all checks did."""
+    def fine(self) -> bool:
+        """True if all checks passed."""
         return all(each.passed for each in self.checks)
 
     @property
-    def fine(self) -> bool:
-        """The same, as the headline of its page asks for it."""
-        return self.passed
-
-    @property
     def word(self) -> str:
-        """It, in a word."""
-        return "passed" if self.passed else "failed"
+        """The verdict in a word."""
+        return "passed" if self.fine else "failed"
 
     @property
     def count(self) -> str:
@@ -106,7 +156,73 @@ class DemoResult:
         """The status that the demo's process exits with: a wrong answer weighs most."""
         if any(each.summary.verdict.level == "wrong" for each in self.runs):
             return ExitCode.CORRECTNESS
-        return ExitCode.PASSED if self.passed else ExitCode.THRESHOLDS
+        return ExitCode.PASSED if self.fine else ExitCode.THRESHOLDS
+
+
+# -- the document of each run ---------------------------------------------------------------------
+
+
+def demo_runs(options: DemoOptions) -> Iterator[tuple[DemoRun, Document, Place]]:
+    """Yield each run with its document, and where it runs."""
+    for run in STORMS:
+        yield run, storm_document(run, options), options.place
+    for run in STUCK:
+        # In a plain process whatever drives the storms.
+        yield run, stuck_document(run), "virtual" if options.virtual else "processes"
+    yield RETURNING, returning_document(options), "virtual"
+
+
+def storm_document(run: DemoRun, options: DemoOptions) -> Document:
+    """Return the shipped storm with the size of the demo, and the limits and profile of a run."""
+    reading = options.answer_bytes / options.read_rate if options.read_rate else 0.0
+    timeout = min(CLIENT_TIMEOUT_SECONDS + reading, LONGEST_TIMEOUT_SECONDS)
+    limit_mb, judged = 0 if run.name == "off" else LIMIT_MB, run.profile == "floodgate"
+    limits = [f"{role}.{key}" for role in ("broker", "proxy") for key in _LIMIT_KEYS]
+    settings = [
+        f"servers.profile={run.profile}",
+        *(f"servers.{each}={limit_mb}" for each in limits),
+        f"clients.all.count={options.clients}",
+        f"clients.all.read.rate={options.read_rate or 'null'}",
+        f"clients.all.timeout={timeout}",
+        f"phases.measure={timeout}",
+    ]
+    expect = ["requests.answered.rate == 100%" if judged else "requests.failed.rate == 0%"]
+    if limit_mb:
+        servers, kinds = ("broker", "proxy"), ("heap", "direct")
+        expect += [f"{server}.{kind}.used.max <= limit" for server in servers for kind in kinds]
+    if judged and not options.virtual:  # In virtual time no process has a memory of its own.
+        expect.append("broker.resident.rise <= 64MiB")
+    document = read_document("storm", settings, parse_expectation)
+    return document.model_copy(update={"topics": options.made, "expect": tuple(expect)})
+
+
+def stuck_document(run: DemoRun) -> Document:
+    """Return the shipped client without reading, beside which Pulsar answers no other client."""
+    document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
+    if run.profile == "floodgate":
+        expect = (*document.expect, "clients{group=healthy}.reconnects.max == 0")
+    else:
+        expect = ("healthy.list.failed.rate == 0%", "broker.direct.used.max <= limit")
+    return document.model_copy(update={"expect": expect})
+
+
+def returning_document(options: DemoOptions) -> Document:
+    """Return the storm of Java consumers whose programs restart after a refusal.
+
+    Clients with a single request disconnect after a refusal, and the queue becomes shorter. These
+    consumers retry after five seconds, and the queue stays long: there are more requests, and
+    hardly more answers.
+    """
+    document = storm_document(RETURNING, options)
+    (group,) = document.clients
+    returning = Discover(
+        name="java-watch", library="java-watch", count=group.count, restart=5.0, read=group.read
+    )
+    phases = document.phases.model_copy(update={"measure": RETURNING_SECONDS, "drain": 0.0})
+    return document.model_copy(update={"clients": (returning,), "phases": phases, "expect": ()})
+
+
+# -- the demo -------------------------------------------------------------------------------------
 
 
 def run_demo(
@@ -117,64 +233,62 @@ def run_demo(
     """Run all, judge, and write ``summary.json``.
 
     Args:
-        options: What runs.
-        say: Told what begins, a line each.
+        options: The size of the demo, and its place.
+        say: Told of each run before it begins, a line each.
         run: Runs a document.
 
     Raises:
         LoadgenError: A server did not start, or a storm could not be run.
-        KeyboardInterrupt: It was interrupted: what it found is half a demo.
+        KeyboardInterrupt: The demo was interrupted: half a demo has no result.
     """
     begun, summary = time.monotonic(), options.out / SUMMARY_NAME
     with writing(options.out):
         summary.unlink(missing_ok=True)  # of an earlier demo, which must not pass for this one
-    storm, ran = storm_of(options), dict[str, Ran]()
-    for each, document, how in demo_runs(options, storm):
+    ran: dict[str, Ran] = {}
+    for each, document, place in demo_runs(options):
         clients = sum(group.count for group in document.clients)
         say(f"{each.label}: {plural(clients, 'client')} {each.does}")
-        ran[each.name] = _ran(each, document, how, run)
+        how = RunOptions(options.out / "runs", each.name, each.label, place=place)
+        ran[each.name] = _judged(each, run(document, how))
     returning = ran.pop(RETURNING.name)
     checks = [check_of(each) for each in ran.values()]
-    asked_bytes, notes = options.clients * storm.answer_bytes, list[str]()
+    asked_bytes = options.clients * options.answer_bytes
     checks += checks_between(ran, asked_bytes, measured=not options.virtual)
     say("Computing the limits under which all recover")
-    words = [_returned(returning), *_advised(storm, options)]
-    notes += [_rough(each, each.doubt) for each in ran.values() if each.doubt]
+    words = [_returned(returning), *_advised(options)]
+    notes = [_rough(each, each.doubt) for each in ran.values() if each.doubt]
     result = DemoResult([*ran.values()], checks, notes, words)
     told = {
         "schema_version": SUMMARY_VERSION,
         "duration_seconds": time.monotonic() - begun,
-        "topics": sum(each.topics for each in storm.shapes),
-        "namespaces": len(storm.shapes),
+        "topics": sum(each.topics for each in options.shapes),
+        "namespaces": len(options.shapes),
         "clients": options.clients,
-        "answer_bytes": storm.answer_bytes,
+        "answer_bytes": options.answer_bytes,
         "read_rate_bytes_per_second": options.read_rate,
         "runs": {
             name: {**each.summary.model_dump(mode="json", include=_TOLD), "beside": each.beside}
             for name, each in ran.items()
         },
         "checks": [vars(each) for each in checks],
-        "passed": result.passed,
+        "passed": result.fine,
         "notes": [*notes, *words],
     }
     summary.write_text(f"{json.dumps(told, indent=2)}\n", encoding="utf-8")
     return result
 
 
-def _ran(run: DemoRun, document: Document, how: RunOptions, start: Experiment) -> Ran:
-    directory = start(document, replace(how, name=run.name, label=run.label))
+def _judged(run: DemoRun, directory: Path) -> Ran:
     with Results.open(directory) as results:
-        write_files(results)
-        beside, grown = beside_silent(results), grown_bytes(results)
-    written = (directory / "summary.json").read_text(encoding="utf-8")
-    summary = Summary.model_validate_json(written)
-    if summary.verdict.level == "interrupted":
-        raise KeyboardInterrupt
-    return Ran(run, directory, summary, beside, grown)
+        verdict = write_files(results)
+        if verdict.level is Level.INTERRUPTED:
+            raise KeyboardInterrupt
+        summary, beside = summary_of(results, verdict), beside_silent(results)
+        return Ran(run, directory, summary, beside, grown_bytes(results))
 
 
 def _rough(ran: Ran, doubt: str) -> str:
-    """Say of a run whose generator was late what that means for the demo."""
+    """Say what a late generator means for the demo."""
     return (
         f"“{ran.run.label}”: {doubt.rstrip('.')}. Times of this run are rough; the checks are of "
         "counts and memory, which that does not touch: the exit code is theirs, and not 98."
@@ -182,7 +296,7 @@ def _rough(ran: Ran, doubt: str) -> str:
 
 
 def _returned(ran: Ran) -> str:
-    """Say how many consumers that retry recover."""
+    """Say how many consumers with retries recover."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused
@@ -194,14 +308,14 @@ def _returned(ran: Ran) -> str:
     )
 
 
-def _advised(storm: Storm, options: DemoOptions) -> list[str]:
-    """Return which limits would bring all clients back within a minute, in a few lines."""
+def _advised(options: DemoOptions) -> list[str]:
+    """Say which limits would bring all clients back within a minute, in a few lines."""
     read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)
     question = Question(
         (once,),
-        storm.shapes[:_ADVICE_NAMESPACES],
+        options.shapes[:_ADVICE_NAMESPACES],
         ADVICE_GOAL,
         "pulsar",
         Setting(limits, limits),
@@ -212,17 +326,14 @@ def _advised(storm: Storm, options: DemoOptions) -> list[str]:
         return [f"No limits bring all clients back in Pulsar (goal: {goal}).", *against]
     tries, (as_asked, *_) = Tries(virtual_storms(math.inf), goal), strains(question)
     setting = tries.climb(start(question), splits(question)[0], [as_asked])
-    told, storms = (
-        goal.told(tries.outcome(question, setting)),
-        plural(len(tries.done), "simulated storm"),
-    )
-    lines = [
+    told = goal.told(tries.outcome(question, setting))
+    storms = plural(len(tries.done), "simulated storm")
+    return [
         f"Limits for Pulsar, for clients that request once (goal: {goal}), computed, then checked "
-        f"by {storms}: {told}. Not confirmed by a real storm: leave room above them."
+        f"by {storms}: {told}. Not confirmed by a real storm: leave room above them.",
+        *(
+            f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in _LIMIT_KEYS)}"
+            for server, keys in setting.keys().items()
+        ),
+        "`loadgen advise` finds all keys for your cluster, with room for growth and slow servers.",
     ]
-    for server, keys in setting.keys().items():
-        lines.append(f"{server}.conf: {', '.join(f'{key}={keys[key]}' for key in LIMIT_KEYS)}")
-    lines.append(
-        "`loadgen advise` finds all keys for your cluster, with room for growth and slow servers."
-    )
-    return lines

@@ -1,4 +1,4 @@
-"""Checks of the demo, a sentence each: what became of each run, and of one beside another."""
+"""Checks of the demo, a sentence each: of every run alone, and of runs beside each other."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from loadgen.documents.model import Profile
     from loadgen.results.results import Results
     from loadgen.results.summary import Summary
-    from loadgen.studies.demo_storms import DemoRun
 
 MEMORY_RATIO = 5.0
-# The size at which the demo was thought out: a thousand answers of a million bytes.
+# The full size of the demo: a thousand answers of a million bytes.
 FULL_STORM_BYTES, FULL_PENDING_BYTES = 1_000_000_000, 300 * MB_BYTES
-# Under this share of the full storm, memory that has nothing to do with answers hides the ratio.
+# Under this share of the full storm, other memory than that of answers hides the ratio.
 JUDGED_SHARE = 0.5
-# Of healthy clients beside the one that reads nothing, from its first list until it leaves.
+# Healthy clients beside the silent one, from its first list until it leaves.
 _BESIDE = """SELECT count(*) FILTER (there) AS due,
   count(*) FILTER (there AND got AND done < :until) AS answered,
   count(*) FILTER (there AND outcome = 'refused') AS refused,
@@ -32,12 +32,21 @@ FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS t
   FROM requests WHERE "group" <> :peer AND operation = 'list')"""
 
 
+class DemoRun(NamedTuple):
+    """One run of the demo; ``does`` says what its clients do."""
+
+    name: str
+    label: str
+    does: str
+    profile: Profile
+
+
 class Ran(NamedTuple):
-    """A run that is over.
+    """A finished run.
 
     Attributes:
-        beside: What others got while a client read nothing.
-        grown_bytes: The most that all servers together had over idle, at one moment.
+        beside: Answers of the other clients while one client read nothing.
+        grown_bytes: The peak of all servers together over idle, at one moment.
     """
 
     run: DemoRun
@@ -48,19 +57,19 @@ class Ran(NamedTuple):
 
     @property
     def doubt(self) -> str | None:
-        """Say why its times are rough; None if they are not."""
-        found = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
-        return found[0] if found else None
+        """Say why the times of the run are rough; None if they are exact."""
+        found = (each.sentence for each in self.summary.findings if each.level == "unreliable")
+        return next(found, None)
 
     def of_servers(self, figure: str) -> list[float]:
-        """Return how much a figure of each server rose at most; empty if nobody measured it."""
+        """Return the largest rise of a figure of each server; empty without samples."""
         found = (each.figures.get(figure) for each in self.summary.servers.values())
         return [(each.max or 0.0) - (each.first or 0.0) for each in found if each]
 
 
 @dataclass(frozen=True)
 class Check:
-    """A sentence with what was found; ``neutral`` is a fault that is reproduced, not praised."""
+    """A sentence with its figures; ``neutral`` is a fault of Pulsar, reproduced and not praised."""
 
     name: str
     passed: bool
@@ -69,12 +78,12 @@ class Check:
 
     @property
     def mark(self) -> str:
-        """How it came out, in one character."""
+        """The outcome of the check in one character."""
         return "✗" if not self.passed else "!" if self.neutral else "✓"
 
 
 def beside_silent(results: Results) -> dict[str, Any]:
-    """Return what all others got while a client of the run read nothing; empty: there is none."""
+    """Return the answers of all clients beside a silent one; empty without a silent client."""
     for peer in results.document["clients"]:
         if peer["read"]["never"]:
             when = {"since": peer["after"], "until": peer["drop"]["at"]}
@@ -83,12 +92,12 @@ def beside_silent(results: Results) -> dict[str, Any]:
 
 
 def grown_bytes(results: Results) -> float:
-    """Return the most that all servers together had over idle at one moment; 0: nobody looked."""
+    """Return the peak of all servers together over idle at one moment; 0 without samples."""
     return max((row["y"] for row in results.sql(QUESTIONS["over-idle"].sql)), default=0.0)
 
 
 def check_of(ran: Ran) -> Check:
-    """Judge a run by its own findings; a generator that was late makes none of them wrong."""
+    """Judge a run by its own findings; a late generator makes no finding wrong."""
     expected = {each.expectation for each in ran.summary.expectations}
     bad = [each for each in ran.summary.findings if each.level not in ("fine", "unreliable")]
     told = bad or [each for each in ran.summary.findings if each.source in expected]
@@ -97,12 +106,12 @@ def check_of(ran: Ran) -> Check:
 
 
 def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) -> list[Check]:
-    """Judge what takes more than one run's own expectations.
+    """Judge runs beside each other.
 
     Args:
         ran: The runs by their names.
-        asked_bytes: What all clients of a storm ask for.
-        measured: Whether servers are processes, whose memory can be measured.
+        asked_bytes: Bytes of all answers of a storm.
+        measured: Whether servers are processes with a memory of their own.
     """
     off, pulsar, floodgate = ran["off"], ran["pulsar"], ran["floodgate"]
     refused = (
@@ -127,15 +136,14 @@ def effect_visible(off: Ran, asked_bytes: int) -> Check:
         f"without limits up to {format_bytes(unread)} of the {format_bytes(asked_bytes)} of topic "
         f"lists waited in one server for slow clients (at least {format_bytes(needed)} expected)."
     )
-    if unread >= needed:
-        return Check("effect_visible", True, f"Reproduced: {sentence}", neutral=True)
-    return Check(
-        "effect_visible",
-        False,
+    too_small = (
         f"This storm is too small to show what limits do: {sentence} Use larger namespaces (the "
         "kernel's socket buffers hold the beginning of each list), more --clients or a lower "
-        "--read-rate.",
+        "--read-rate."
     )
+    seen = unread >= needed
+    told = f"Reproduced: {sentence}" if seen else too_small
+    return Check("effect_visible", seen, told, neutral=True)
 
 
 def _memory_ratio(off: Ran, floodgate: Ran) -> Check:

@@ -1,6 +1,6 @@
-"""A dry run: what a run would need of this machine, and when; all of it follows from the document.
+"""A dry run: the needs of a run, which follow from its document, beside the means of this machine.
 
-Sizes of memory and disk are estimates. What the machine cannot do is refused before anything is
+Requests, memory and disk are estimates. A need above the means is refused before anything is
 touched, a sentence each with its remedy.
 """
 
@@ -10,34 +10,35 @@ import math
 import re
 import resource
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from loadgen.engine.connecting import CONNECTING_AT_ONCE
 from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
 from loadgen.places.topics import known_namespaces
-from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS
-from loadgen.studies.schedule import last_start, most_at_once, schedules
+from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
+from loadgen.studies.advise.limits import limits_of
 from loadgen.units import format_bytes, format_count, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document
     from loadgen.places.options import RunOptions
-    from loadgen.studies.schedule import GroupSchedule
+    from loadgen.plan.clients import Namespace
+    from loadgen.plan.group import Group
 
-_UNLIMITED, _MB, _PARTS = 1 << 62, 1 << 20, 32
+_UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
-"""Of each process; of a proxy of profile ``floodgate`` to its broker, whatever its clients are."""
+"""Of each process; of a proxy of profile ``floodgate`` to its broker, for any number of clients."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
-LIMIT_KEYS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
+_ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
+"""Of an answer: each name's tag and length; its ids and hash; the whole answer to a lookup."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +46,47 @@ class Machine:
     """The means of a machine; None is unknown.
 
     Attributes:
-        descriptors: The most that a process may open.
+        descriptors: The limit of one process.
         ports: Free for one pair of source and destination address.
-        backlog: The most connections that a socket lets wait to be accepted.
-        memory_bytes: What is available now.
-        disk_bytes: What is free where the run is written.
+        memory_bytes: Available now.
+        disk_bytes: Free in the folder of the run.
     """
 
     descriptors: int
     ports: int | None = None
-    backlog: int | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
 
 
 @dataclass(frozen=True)
+class GroupSchedule:
+    """The requests of one group of clients, as far as known before the run.
+
+    Attributes:
+        connections: Through a proxy, at most.
+        requests: About how many.
+        first_start_seconds, last_start_seconds: When its clients start.
+        answer_bytes: The mean size of an answer, on the wire.
+        later: True if clients ask again, at moments known only in the run.
+    """
+
+    name: str
+    clients: int
+    connections: int
+    requests: int
+    first_start_seconds: float
+    last_start_seconds: float
+    answer_bytes: int
+    later: bool
+
+
+@dataclass(frozen=True)
 class Need:
-    """Something that a run needs, beside what this machine has of it.
+    """A need of a run, beside the means of this machine.
 
     Attributes:
         has: None is unknown.
-        remedy: What to do if that is not enough; empty: nothing limits it.
+        remedy: What to do against a lack; empty: the need has no limit.
     """
 
     what: str
@@ -75,14 +96,14 @@ class Need:
     unit: Literal["count", "bytes"] = "count"
 
     def text(self, number: int | None) -> str:
-        """Write a number of it."""
+        """Write a number with the unit of the need."""
         if number is None:
             return "unknown" if self.remedy else ""
         return format_bytes(number) if self.unit == "bytes" else format_count(number)
 
     @property
     def obstacle(self) -> str | None:
-        """Why the machine cannot do it, with the remedy; None if it can."""
+        """The lack, with its remedy; None if the machine has enough."""
         if self.has is None or self.needed <= self.has:
             return None
         needed, has = self.text(self.needed), self.text(self.has)
@@ -91,7 +112,7 @@ class Need:
 
 @dataclass(frozen=True)
 class DryRun:
-    """The schedule of a run, and its needs beside what the machine has."""
+    """The schedule of a run, and its needs beside the means of the machine."""
 
     document: Document
     groups: tuple[GroupSchedule, ...]
@@ -104,28 +125,32 @@ class DryRun:
 
     @property
     def obstacles(self) -> list[str]:
-        """What keeps the run from fitting the machine, a sentence each."""
+        """The lacks of the machine, a sentence each."""
         return [each.obstacle for each in self.needs if each.obstacle]
 
     def require_fit(self) -> None:
-        """Refuse a run that does not fit.
+        """Refuse a run above the means of the machine.
 
         Raises:
-            UsageError: It does not; a line for each reason.
+            UsageError: The machine lacks something; a line for each need.
         """
         if self.obstacles:
             raise UsageError("\n".join(self.obstacles))
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:
-    """Reckon the needs of a run; None is this machine.
+    """Reckon the needs of a run on a machine; None is this one.
 
     Raises:
         UsageError: The options do not fit each other or the document.
     """
     document, options = resolved(document, options)
     machine = machine or this_machine(options.out)
-    groups = tuple(schedules(document, known_namespaces(document.topics)))
+    namespaces = known_namespaces(document.topics)
+    groups = tuple(
+        _schedule(document, group, document.seed + number, namespaces)
+        for number, group in enumerate(document.clients)
+    )
     sockets = options.place != "virtual"
     made = sockets and not options.service_url and document.topics.made
     topics = sum(document.topics.sizes) if made else 0
@@ -136,14 +161,14 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
 
 
 def this_machine(out: Path) -> Machine:
-    """Return the means of this machine; ``out`` is where the run is written.
+    """Return the means of this machine; ``out`` is the folder of the run.
 
     Raises:
-        UsageError: Nothing can be written there.
+        UsageError: The folder cannot be written to.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ports = _numbers("sys/net/ipv4/ip_local_port_range")
-    backlog, memory = _numbers("sys/net/core/somaxconn"), _numbers("meminfo", "MemAvailable:")
+    memory = _numbers("meminfo", "MemAvailable:")
     out = out.resolve()
     existing = next(each for each in (out, *out.parents) if each.is_dir())
     disk = shutil.disk_usage(existing)
@@ -152,14 +177,13 @@ def this_machine(out: Path) -> Machine:
     return Machine(
         _UNLIMITED if hard == resource.RLIM_INFINITY else hard,
         ports[1] - ports[0] + 1 if ports else None,
-        backlog[0] if backlog else None,
         memory[0] * 1024 if memory else None,
         disk.free,
     )
 
 
 def _numbers(file: str, behind: str = "") -> list[int]:
-    """Return the numbers of the line of a file in /proc that begins so; none without the file."""
+    """Return the numbers in a line of a file in /proc, by its beginning; empty without the file."""
     try:
         text = Path("/proc", file).read_text()
     except OSError:
@@ -168,16 +192,40 @@ def _numbers(file: str, behind: str = "") -> list[int]:
     return [int(each) for each in re.findall(r"\d+", line[1])] if line else []
 
 
-# -- the needs ------------------------------------------------------------------------------------
+def _schedule(
+    document: Document, group: Group, seed: int, namespaces: Sequence[Namespace]
+) -> GroupSchedule:
+    """Return the schedule of one group; ``namespaces`` are those of the run."""
+    starts = start_moments(group, seed)
+    asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
+    return GroupSchedule(
+        group.name,
+        group.count,
+        group.count * group.connections_each,
+        round(group.count * group.requests_each(document.phases.end - group.after)),
+        min(starts),
+        max(starts),
+        _answer_bytes(group, asked, document),
+        later=bool(group.family),
+    )
+
+
+def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
+    """Return the mean size of an answer; an unknown list counts as large as the usual list."""
+    if not {"list", "watch"} & set(group.operations):
+        delivered = group.operations[0] == "deliver"
+        return int(getattr(group, "size", 0)) if delivered else _SMALL_ANSWER_BYTES
+    usual, each = document.topics.per_namespace, document.topics.mean_name_bytes + _ENTRY_BYTES
+    names = sum(usual if one.topics is None else one.topics for one in asked)
+    return names * each // max(1, len(asked)) + _HEAD_BYTES
 
 
 def _answers(groups: Sequence[GroupSchedule], topics: int, machine: Machine) -> Iterator[Need]:
-    """Yield what answers take, and the files of the run."""
-    answers = sum(len(group.starts) for group in groups)
-    size = sum(len(group.starts) * group.answer_bytes for group in groups)
+    """Yield the bytes of answers, and of the run's files."""
+    answers = sum(group.requests for group in groups)
+    size = sum(group.requests * group.answer_bytes for group in groups)
     more = ", and what clients ask for later" if any(group.later for group in groups) else ""
     yield Need(f"bytes of {plural(answers, 'answer')}{more}", size, unit="bytes")
-    yield Need("bytes under way at once, at most", most_at_once(groups), unit="bytes")
     disk, what = topics * _TOPIC_FILE_BYTES + answers * _ROW_BYTES, plural(topics, "topic")
     remedy = "use another --out, or fewer topics"
     yield Need(f"disk, with {what}", disk, machine.disk_bytes, remedy, "bytes")
@@ -190,7 +238,7 @@ def _over_sockets(
     topics: int,
     machine: Machine,
 ) -> Iterator[Need]:
-    """Yield connections and ports, and what each process needs."""
+    """Yield connections and ports, and the needs of each process."""
     own, tasks, servers = not options.service_url, options.tasks or 1, document.servers
     proxy = servers.proxy is not None if own else "proxy" in options.admin_urls
     clients = sum(group.clients for group in groups)
@@ -205,26 +253,23 @@ def _over_sockets(
     share = min(1.0, CLIENTS_PER_SOURCE_ADDRESS / clients) if on_loopback else 1.0
     ports = math.ceil(share * connections)
     yield Need("ports of a source address", ports, machine.ports, remedy)
-    at_once = min(clients, CONNECTING_AT_ONCE * tasks)
-    remedy = "raise net.core.somaxconn, or use fewer --tasks"
-    yield Need("connecting at once", at_once, machine.backlog, remedy)
     read = sum({group.answer_bytes for group in groups})
     processes = [("worker", tasks, math.ceil(connections / tasks), read, options.master is None)]
     if proxy:
-        # A tunnel is a connection of its own; the others' are the proxy's.
+        # A tunnel has a connection of its own; other requests share the connections of the proxy.
         of_broker = tunnels + (clients if servers.profile == "pulsar" else _SHARED_CONNECTIONS)
-        held = _limits(servers.proxy or {})
+        held = limits_of(servers.proxy or {}).accounted_mb * _MB
         processes.append(("proxy", 1, connections + of_broker, held, own))
-    held = _limits(servers.broker) + topics * _PER_TOPIC_BYTES
+    held = limits_of(servers.broker).accounted_mb * _MB + topics * _PER_TOPIC_BYTES
     yield from _processes([*processes, ("broker", 1, of_broker, held, own)], machine)
 
 
 def _processes(
     processes: Sequence[tuple[str, int, int, int, bool]], machine: Machine
 ) -> Iterator[Need]:
-    """Yield what processes need: their name, number, sockets and bytes held, and if they are ours.
+    """Yield the needs of processes: name, number, sockets, bytes held, and whether started here.
 
-    Those of somebody else, or on another machine, have limits of their own.
+    Processes of another owner, or on another machine, have limits of their own.
     """
     whole = 0
     for name, count, sockets, held, own in processes:
@@ -240,46 +285,25 @@ def _processes(
     yield Need("memory in all, about", whole, machine.memory_bytes, remedy, "bytes")
 
 
-def _limits(keys: Mapping[str, str]) -> int:
-    """Return the bytes of topic lists that a server with these keys may hold."""
-    return sum(int(keys.get(name) or 100) for name in LIMIT_KEYS) * _MB
-
-
-# -- for people and programs ----------------------------------------------------------------------
-
-
 def told(run: DryRun) -> dict[str, Any]:
-    """Return what ``--dry-run --json`` prints."""
-    groups = [
-        {
-            **vars(group),
-            "starts": len(group.starts),
-            "first_start_seconds": float(group.starts[0]),
-            "last_start_seconds": float(group.starts[-1]),
-            "starts_per_second": group.rates(_PARTS, last_start(run.groups)),
-        }
-        for group in run.groups
-    ]
+    """Return the object of ``--dry-run --json``."""
     return {
         "scenario": run.document.name,
         "seconds_at_most": run.seconds,
-        "groups": groups,
-        "needs": [asdict(each) for each in run.needs],
+        "groups": run.groups,
+        "needs": run.needs,
         "obstacles": run.obstacles,
-        "warnings": list(run.document.warnings),
+        "warnings": run.document.warnings,
     }
 
 
 def duration(run: DryRun) -> str:
     """Say how long the run takes, by its phases."""
     phases, repeats = run.document.phases, run.document.repeats
-    named = {
-        "warm-up": phases.warm_up,
-        "measuring": phases.measure,
-        "hold": phases.hold,
-        "draining": phases.drain,
-    }
-    parts = ", ".join(f"{name} {format_seconds(s)}" for name, s in named.items() if s)
+    names = ("warm-up", "measuring", "hold", "draining")
+    lengths = (phases.warm_up, phases.measure, phases.hold, phases.drain)
+    named = zip(names, lengths, strict=True)
+    parts = ", ".join(f"{name} {format_seconds(length)}" for name, length in named if length)
     times = f"{plural(repeats, 'run')} of " if repeats > 1 else ""
     lasting = phases.hold or any(group.lasts for group in run.document.clients)
     early = "" if lasting else ", and less if all clients are done before"
@@ -287,6 +311,21 @@ def duration(run: DryRun) -> str:
 
 
 def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return what the run needs beside what the machine has."""
+    """Return the needs of the run beside the means of the machine."""
     rows = [[each.what, each.text(each.needed), each.text(each.has)] for each in run.needs]
     return ["needs", "", "of"], rows
+
+
+def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
+    """Return the requests of each group, and when its clients start."""
+    rows = [
+        [
+            each.name,
+            f"{each.clients:,}",
+            f"{each.requests:,}{' +' * each.later}",
+            format_seconds(each.first_start_seconds),
+            format_seconds(each.last_start_seconds),
+        ]
+        for each in run.groups
+    ]
+    return ["group", "clients", "requests, about", "first starts", "last starts"], rows

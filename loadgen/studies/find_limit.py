@@ -1,25 +1,105 @@
-"""Bisects a setting between two ends for the last value whose expectations are met."""
+"""Bisects a range of a setting for the last value whose expectations are met."""
 
 from __future__ import annotations
 
+import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
-from loadgen.studies.points import figure_text, run_job
-from loadgen.studies.sweep import SHOWN
-from loadgen.studies.varied import spaced
+from loadgen.plan.fields import Bytes, Moment, RateOrNone, Share, Speed
+from loadgen.studies.points import SHOWN, figure_text, run_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.studies.points import Experiment, Point, Study, Value
-    from loadgen.studies.varied import Range
 
 _MOST_PROBES = 60
 """A limit at 0 is never close enough: no bracket is a small share of it."""
+_FAR_APART = 4
+_KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
+"""The numbers of a document with a unit."""
+_UNIT = re.compile(r"(?<=\d)\s*([a-zA-Z/%]+)$")
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
+
+
+class Range(NamedTuple):
+    """A setting by its path, and two ends in a unit; plain numbers are without a unit."""
+
+    path: str
+    low: float
+    high: float
+    unit: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """True if only whole numbers are between the ends."""
+        return not self.unit and self.low == int(self.low) and self.high == int(self.high)
+
+    def exact(self, value: float) -> float | int:
+        """Return a value as the search tries it."""
+        return round(value) if self.whole else value
+
+    def written(self, value: float) -> Value:
+        """Return a value for a document: a number, or a text with the unit."""
+        if not self.unit:
+            return self.exact(value)
+        # No unit stands behind an exponent.
+        return f"{np.format_float_positional(float(f'{value:.6g}'), trim='-')}{self.unit}"
+
+    def spread(self, count: int) -> list[Value]:
+        """Return so many values between both ends, and the ends."""
+        return list(dict.fromkeys(map(self.written, spaced(self.low, self.high, count))))
+
+
+def spaced(low: float, high: float, count: int) -> list[float]:
+    """Return so many values from low to high: in equal ratios where the ends are far apart."""
+    far = low > 0 and high / low > _FAR_APART
+    found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
+    return found
+
+
+def parse_range(text: str) -> Range:
+    """Return the path and the ends of ``clients.all.count=10..1000``, or of ``100kB/s..2MB/s``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    path, _, ends = text.partition("=")
+    first, _, last = ends.partition("..")
+    try:
+        found = Range(path.strip(), *_ends(first, last))
+    except ValueError:
+        found = Range("", 0.0, 0.0)
+    if not (found.path and math.isfinite(found.low) and math.isfinite(found.high)):
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
+            "clients.all.count=10..1000, or with units of one kind 100kB/s..2MB/s"
+        )
+    if found.low >= found.high:
+        raise UsageError(f"--vary {text[:80]!r}: the first end must be smaller than the second")
+    return found
+
+
+def _ends(first: str, last: str) -> tuple[float, float, str]:
+    """Return two ends in the unit of one of them.
+
+    Raises:
+        ValueError: The ends are no numbers, or of units of two kinds.
+    """
+    units = [found[1] for each in (first, last) if (found := _UNIT.search(each.strip()))]
+    for kind in _KINDS if units else ():
+        with suppress(ValidationError):
+            low, high, one = map(kind.validate_python, (first, last, f"1{units[0]}"))
+            return low / one, high / one, units[0]
+    return float(first), float(last), ""
 
 
 @dataclass(frozen=True)
@@ -28,8 +108,8 @@ class Limit:
 
     Attributes:
         kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
-        passes, fails: The bracket: the last values of each kind; None if there is none.
-        probes: All that was tried, in order.
+        passes, fails: The bracket: the last values of each kind; None without a limit.
+        probes: All tried values, in order.
     """
 
     kind: str
@@ -65,7 +145,7 @@ def find_limit(
 
     Raises:
         UsageError: The document expects nothing, or does not take a value.
-        LoadgenError: A run says nothing of expectations, by its exit code, or could not be made.
+        LoadgenError: A run is not to be relied on, with its exit code, or could not be made.
     """
     if not study.job({}).document.expect:
         raise UsageError(
@@ -86,17 +166,17 @@ def find_limit(
 
 
 def in_words(point: Point) -> str:
-    """Say in a line what came of a probe."""
+    """Say the outcome of a probe in a line."""
     figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
-    return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
+    return f"{point.place}: {'; '.join((point.verdict, *point.missed))} ({figures})"
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
-    """Find where passing ends; which of both ends passes decides what is looked for.
+    """Find the end of passing: the highest value if the low end passes, else the smallest.
 
     Args:
         wanted: The ends.
-        passes: Tries a value as a document has it.
+        passes: Tries a value of a document.
         precision: The bracket is at most this share of the value that passes; of whole numbers it
             is never under 1.
     """
@@ -112,7 +192,7 @@ def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> 
     if low_passes == high_passes:
         return Limit("all" if low_passes else "none", None, None, tuple(probes))
     good, bad = (low, high) if low_passes else (high, low)
-    # Of whole numbers the next one is near enough, and nothing lies between both.
+    # Between neighbours among whole numbers no value is left to try.
     step = 1 if wanted.whole else 0.0
     while len(probes) < _MOST_PROBES and abs(good - bad) > max(abs(good) * precision, step):
         middle = wanted.exact(spaced(min(good, bad), max(good, bad), 3)[1])

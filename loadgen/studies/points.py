@@ -1,6 +1,6 @@
 """A point of a study: a document with some values laid over it, its run, its verdict and figures.
 
-A point whose run is there already, complete and of the same document, is not run again.
+A complete run of the same document in the same folder is not made again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Experiment = Callable[[Document, RunOptions], Path]
 
 Value = Any
-"""Of a setting, as a document has it: a number, a text, a mapping."""
+"""The value of a setting in a document: a number, a text, a mapping."""
 SEED = "seed"
 _OF_SERVERS = ("heap.used", "heap.waiting", "direct.used", "direct.waiting")
 _ASKED = tuple(
@@ -45,18 +45,27 @@ _ASKED = tuple(
 )
 FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}
 """The figures of each point, and their units."""
+SHOWN = {
+    "clients.back.rate": "back",
+    "clients.back.p99": "back p99",
+    "requests.refused.rate": "refused",
+    "list.response.p99": "list p99",
+    "broker.heap.used.max": "heap",
+    "broker.direct.used.max": "direct",
+}
+"""Figures of the table, and the heads of their columns."""
 _PLAIN = re.compile(r"[^A-Za-z0-9._=-]+")
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
 class Study:
-    """What the points of a study share.
+    """The common part of the points of a study.
 
     Attributes:
         target: The name or the file of a scenario.
-        settings: Laid over it first, ``path=value`` each.
-        out: The folder of the run directories; those that are there already are kept.
+        settings: Laid over the scenario first, ``path=value`` each.
+        out: The folder of the run directories; finished runs in it are kept.
         place: Where points run.
         files: An operator's configuration files.
     """
@@ -71,7 +80,7 @@ class Study:
         """Return a point as a job.
 
         Raises:
-            UsageError: The document does not take a value; says which.
+            UsageError: The document does not take a value, which the sentence names.
         """
         said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
         document = read_document(self.target, [*self.settings, *said], parse_expectation)
@@ -80,11 +89,11 @@ class Study:
 
 @dataclass(frozen=True)
 class Job:
-    """A point to be run: all that a process or a Spark task elsewhere needs to know of it.
+    """A point before its run, complete for another process or a Spark task.
 
     Attributes:
-        values: Its values by the paths of ``--set``.
-        document: With these values.
+        values: By the paths of ``--set``.
+        document: The document with the values.
     """
 
     values: Mapping[str, Value]
@@ -95,15 +104,12 @@ class Job:
     def options(self) -> RunOptions:
         """The options of its run."""
         told = json.dumps(self.values, sort_keys=True)
-        # Runs of other seeds are repeats, which share a label.
-        label = values_text({path: one for path, one in self.values.items() if path != SEED})
-        name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")[
-            :_LONGEST_NAME
-        ]
+        name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")
         return RunOptions(
             out=self.study.out,
             name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
-            label=label,
+            # Runs of other seeds are repeats, which share a label.
+            label=values_text({path: one for path, one in self.values.items() if path != SEED}),
             written=self.document.written,
             place=self.study.place,
             files=self.study.files,
@@ -112,33 +118,31 @@ class Job:
 
 @dataclass(frozen=True)
 class Point:
-    """What came of a point.
+    """The outcome of a point, with the names of its JSON.
 
     Attributes:
-        figures: By their names; None of what nobody measured, infinite of what never happened.
-        missed: Sentences of what is not fine, the worst first.
+        figures: By their names; None is not measured, infinite never happened.
+        passed: True if all expectations were met.
+        missed: Sentences of bad findings, the worst first.
+        run: The run directory.
     """
 
     values: Mapping[str, Value]
-    directory: Path
-    level: Level
-    word: str
-    missed: tuple[str, ...]
     figures: Mapping[str, float | None]
-
-    @property
-    def passed(self) -> bool:
-        """True if nothing failed."""
-        return self.level is Level.FINE
+    passed: bool
+    level: Level
+    verdict: str
+    missed: tuple[str, ...]
+    run: Path
 
     @property
     def valid(self) -> bool:
-        """True if its figures are to be relied on: it tells whether expectations hold."""
+        """True if the figures are to be relied on: the run tells whether expectations hold."""
         return self.level in (Level.FINE, Level.MISSED)
 
     @property
     def place(self) -> str:
-        """Its values in words."""
+        """The values in words."""
         return values_text(self.values)
 
 
@@ -153,7 +157,7 @@ def in_short(value: Value) -> str:
 
 
 def figure_text(name: str, value: float | None) -> str:
-    """Write a figure; what nobody measured is a dash."""
+    """Write a figure; a dash is not measured."""
     return "-" if value is None else in_words(FIGURES[name], value)
 
 
@@ -161,8 +165,8 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
     """Run a point, in whatever process; the same job in virtual time has the same answer anywhere.
 
     Raises:
-        LoadgenError: It could not be run.
-        KeyboardInterrupt: It was interrupted: what it found is half a run.
+        LoadgenError: The run could not be made.
+        KeyboardInterrupt: The run was interrupted, and half a run says nothing.
     """
     directory = kept(job.document, job.options) or run(job.document, job.options)
     point = measured(directory, job.values)
@@ -172,7 +176,7 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
 
 
 def kept(document: Document, options: RunOptions) -> Path | None:
-    """Return the directory of a finished run of the same document at the same place, if there is.
+    """Return the directory of a finished run of the same document at the same place; or None.
 
     Raises:
         UsageError: Document and options do not fit each other.
@@ -189,10 +193,10 @@ def kept(document: Document, options: RunOptions) -> Path | None:
 
 
 def measured(directory: Path, values: Mapping[str, Value]) -> Point:
-    """Judge a run by its tables, and ask them for its figures."""
+    """Judge a run by its tables, and read its figures from the tables."""
     with Results.open(directory) as results:
         verdict, asked = verdict_of(results), judge(_ASKED, results)
     bad = sorted((each for each in verdict.findings if not each.fine), key=lambda f: -f.level.rank)
     figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
     missed = tuple(each.sentence for each in bad)
-    return Point(values, directory, verdict.level, verdict.word, missed, figures)
+    return Point(values, figures, verdict.fine, verdict.level, verdict.word, missed, directory)

@@ -1,6 +1,6 @@
-"""A rehearsal: the storm of an advice with something that happens to servers, as one document.
+"""A rehearsal: the storm of an advice with an event at its servers, and the outcome.
 
-Clients, topics, limits and links are those of :func:`document_text`, so that a rehearsal and an
+Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
 advice of the same files are the same storm.
 """
 
@@ -10,37 +10,53 @@ import math
 import random
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
-
+from loadgen.alerts.rules import Alerts, alerts_of
+from loadgen.alerts.seen import seen_by_scrapes
 from loadgen.errors import UsageError
-from loadgen.studies.advise.question import WATCHING, Question, document_text
+from loadgen.results.questions import QUERIES
+from loadgen.studies.advise.question import WATCHING, Question, as_text, storm_document
 from loadgen.units import format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from loadgen.plan.group import Group
+    from loadgen.results.results import Results
 
 Event = Literal["restart", "rolling", "proxy", "deploy"]
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
-"""Rather more than a real broker needs for a listing: before the event nobody is to wait."""
+"""Rather more than a real broker needs for a listing: before the event no client is to wait."""
 _IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
+# A watching client is back with its next watch; a polling client with its next list.
+_AGAIN = """SELECT r.group AS "group", r.client, coalesce(min(done) FILTER (outcome = 'answered'
+    AND sent >= :since AND done < :until
+    AND operation = CASE WHEN family IN ('polite', 'java-watch') THEN 'watch' ELSE 'list' END
+  ) - :since, CAST('Infinity' AS DOUBLE)) AS back_seconds
+FROM requests r GROUP BY ALL"""
+_BACK = """SELECT count(*) AS clients, count_if(back_seconds <= :due) AS back,
+  quantile_disc(back_seconds, 0.5) AS half_seconds, max(back_seconds) AS last_seconds
+FROM ({clients}) WHERE "group" = :name"""
+_ASKED = """SELECT count(*) AS asked, count_if(outcome IN ('refused', 'timeout', 'wrong')
+    AND NOT coalesce(reason, '') LIKE 'ServiceNotReady%') AS refused
+FROM measured WHERE operation IN ('list', 'watch')"""
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What happens to a cluster, with its clients and topics.
+    """An event at a cluster, with its clients and topics.
 
     Attributes:
-        question: Of the whole cluster; its limits are today's.
+        question: The whole cluster, with the limits of today.
         brokers: How many share namespaces and clients.
         away_seconds: From the end of a server until it is there again.
-        notes: Sentences on what differs from the operator's cluster.
+        notes: Sentences on differences from the operator's cluster.
     """
 
     question: Question
@@ -59,12 +75,12 @@ class Rehearsal:
 
     @cached_property
     def share(self) -> Question:
-        """Namespaces and clients of the one broker that is played."""
+        """Namespaces and clients of the broker in the play."""
         return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
 
     @property
     def warm_up_seconds(self) -> float:
-        """How long all clients have to start before the event; 0: their start is the event."""
+        """The time for all clients to start before the event; 0: the start is the event."""
         if self.event == "deploy":
             return 0.0
         share = self.share
@@ -75,7 +91,7 @@ class Rehearsal:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """When something happens, in seconds since the start of the run."""
+        """The moments of the event, in seconds since the start of the run."""
         steps = self.brokers if self.event == "rolling" else 1
         return tuple(self.warm_up_seconds + step * self._apart for step in range(steps))
 
@@ -84,9 +100,9 @@ class Rehearsal:
         return self.away_seconds + self.question.goal.back_within_seconds
 
     def due_seconds(self, group: Group) -> float:
-        """Return the time that clients have: the goal's, behind that of a server's absence.
+        """Return the time of clients to come back: the goal's, behind the absence of a server.
 
-        Who polls learns of nothing before the next poll.
+        A polling client learns of the event with its next poll.
         """
         due = self.question.goal.back_within_seconds
         if self.event != "deploy":
@@ -95,7 +111,7 @@ class Rehearsal:
         return due
 
     def assumed(self) -> Iterator[str]:
-        """Yield a sentence for each thing that differs from the operator's cluster."""
+        """Yield a sentence for each difference from the operator's cluster."""
         share, whole = self.share, self.question
         yield (
             f"{plural(share.clients, 'client')}, one namespace each in turn, the largest first; "
@@ -123,10 +139,10 @@ class Rehearsal:
 
 
 def fullest(question: Question, brokers: int) -> Question:
-    """Return the share of the fullest of some brokers: full as it is in 95 of 100 random placings.
+    """Return the share of the fullest broker, as full as in 95 of 100 random placings.
 
-    A namespace's watches are at one broker. Lists of clients that poll go anywhere: the fullest has
-    two deviations more than its even share of them.
+    A namespace's watches are at one broker. Lists of polling clients go anywhere: the fullest has
+    two deviations more of these clients than its even share.
     """
     chance, listed = random.Random(question.seed), question.listed
     draws: list[tuple[int, list[int]]] = []
@@ -157,19 +173,24 @@ def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> 
 def rehearsal_text(rehearsal: Rehearsal) -> str:
     """Return the document of a rehearsal."""
     share, warm_up = rehearsal.share, rehearsal.warm_up_seconds
-    said: dict[str, Any] = yaml.safe_load(document_text(share, share.today))
+    said = storm_document(share, share.today)
     said["name"] = f"rehearse-{rehearsal.event}"
     said["description"] = f"{_TITLES[rehearsal.event]}. Assumed: {'; '.join(rehearsal.assumed())}."
     if warm_up:
         for group in said["clients"]:
             rate = math.ceil(group["count"] / (_IN_TIME * warm_up))
             group["arrive"] = {"kind": "constant", "rate": rate}
-        said["shocks"] = [*_shocks(rehearsal, [each["name"] for each in said["clients"]])]
+        if rehearsal.brokers == 1:
+            role = "proxy" if rehearsal.event == "proxy" else "broker"
+            happening = [{"restart": role, "for": rehearsal.away_seconds}]
+        else:  # Others are there: the connections alone are lost.
+            happening = [{"anew": each["name"]} for each in said["clients"]]
+        said["shocks"] = [{"at": at, **each} for at in rehearsal.moments for each in happening]
         due = max(map(rehearsal.due_seconds, share.groups))
         hold = max(rehearsal.moments) - warm_up + due
         said["phases"] = {"warm_up": warm_up, "measure": 1, "hold": hold, "drain": 5}
         said["expect"] = ["clients.back == 100%"]
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=100)
+    return as_text(said)
 
 
 _TITLES: Mapping[Event, str] = {
@@ -180,10 +201,55 @@ _TITLES: Mapping[Event, str] = {
 }
 
 
-def _shocks(rehearsal: Rehearsal, groups: list[str]) -> Iterator[dict[str, Any]]:
-    role = "proxy" if rehearsal.event == "proxy" else "broker"
-    for at in rehearsal.moments:
-        if rehearsal.brokers == 1:
-            yield {"at": at, "restart": role, "for": rehearsal.away_seconds}
-        else:  # Others are there: the connections alone are lost.
-            yield from ({"at": at, "anew": name} for name in groups)
+# -- the outcome ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """The answer of a rehearsal.
+
+    Attributes:
+        back: A row for each group of clients, of the event with the longest return.
+        reasons: Requests without an answer, by reason.
+        seen: Memory of the servers, and the largest value in a scrape.
+        missed: Sentences on a missed goal; empty: the goal is met.
+    """
+
+    back: Sequence[dict[str, Any]]
+    reasons: Sequence[dict[str, Any]]
+    seen: Sequence[dict[str, Any]]
+    alerts: Alerts
+    missed: tuple[str, ...]
+
+
+def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
+    """Judge a finished rehearsal.
+
+    Raises:
+        UsageError: The rules cannot be read.
+    """
+    back = [_back(rehearsal, run, each) for each in rehearsal.share.groups]
+    share, missed = rehearsal.question.goal.refused_share, []
+    for row in back:
+        late = row["clients"] - row["back"]
+        if late > row["clients"] * share + 1e-6:
+            told = f"{late:,} of {row['clients']:,} {row['group']} not back"
+            missed.append(f"{told} within {format_seconds(row['due_seconds'])}")
+    (asked,) = run.sql(_ASKED)
+    if asked["refused"] > asked["asked"] * share + 1e-6:
+        told = f"{asked['refused']:,} of {asked['asked']:,} lists and watches refused"
+        missed.append(f"{told} (at most {100 * share:g} %)")
+    seen = seen_by_scrapes(run)
+    return Rehearsed(back, run.query("reasons"), seen, alerts_of(run, rules), tuple(missed))
+
+
+def _back(rehearsal: Rehearsal, run: Results, group: Group) -> dict[str, Any]:
+    due = rehearsal.due_seconds(group)
+    asked = {"name": group.name, "due": due}
+    if rehearsal.event == "deploy":
+        rows = run.sql(_BACK.replace("{clients}", QUERIES["clients"].sql), **asked)
+    else:
+        text, moments = _BACK.replace("{clients}", _AGAIN), (*rehearsal.moments, math.inf)
+        rows = [run.sql(text, since=a, until=b, **asked)[0] for a, b in pairwise(moments)]
+    worst = min(rows, key=lambda row: (row["back"], -(row["last_seconds"] or 0.0)))
+    return {"group": group.name, "due_seconds": due, **worst}

@@ -1,12 +1,13 @@
-"""Repeats of a run, and sides that are asked alike in turn: profiles, or a real Pulsar and ours.
+"""Repeats of a run, and sides that run in turn: both profiles, or Floodgate and a real Pulsar.
 
-Whether sides differ, or agree, is judged by their tables: :mod:`loadgen.results.comparing`.
+:mod:`loadgen.results.comparing` judges by the tables whether sides differ, or agree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from loadgen.documents.model import MOST_REPEATS
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: what is run, and how; its label is its options'."""
+    """One side of a comparison: its document, and its options with the label."""
 
     document: Document
     options: RunOptions
@@ -39,7 +40,7 @@ class Side:
 
 @dataclass(frozen=True)
 class FinishedSide:
-    """One run of a side: its directory and its verdict."""
+    """A finished run of a side."""
 
     directory: Path
     verdict: Verdict
@@ -49,7 +50,7 @@ def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
     """Return the options of each repeat: names with a number, and one label.
 
     Raises:
-        UsageError: There are none, or too many.
+        UsageError: The number of repeats is none, or too large.
     """
     if not 1 <= repeats <= MOST_REPEATS:
         raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
@@ -74,13 +75,13 @@ def profiles(document: Document, options: RunOptions) -> list[Side]:
 def beside(
     document: Document, options: RunOptions, service_url: str, admin_url: str = ""
 ) -> list[Side]:
-    """Return Floodgate and a real Pulsar that runs already.
+    """Return a side with Floodgate, and a side with a running Pulsar.
 
     Args:
-        document: What both are asked.
-        options: Of both; those that name servers are Floodgate's, whose own are started if none do.
+        document: The requests to both.
+        options: Of both; addresses and files of servers are for Floodgate alone.
         service_url: The real Pulsar's.
-        admin_url: Its web port, to watch it; empty watches nothing there.
+        admin_url: The web port of that Pulsar, for its metrics; empty: no metrics.
     """
     urls = {"broker": admin_url} if admin_url else {}
     theirs = replace(
@@ -98,22 +99,22 @@ def run_sides(
     on_run: Callable[[FinishedSide], None] = lambda finished: None,
     run: Experiment = experiment,
 ) -> list[FinishedSide]:
-    """Run every side so often, in turn, so that what changes on a machine meets all of them.
+    """Run every side so often, in turn, so that changes of the machine meet all sides.
 
-    In virtual time nothing changes: there each repeat has the next seed, on all sides the same.
-    Each run is judged and its files are written. A Ctrl-C ends with the run that it met.
+    In virtual time no machine changes: each repeat has the next seed, the same for all sides.
+    Each run is judged and its files are written. A Ctrl-C ends the loop with its run.
 
     Args:
         sides: One for repeats of one run.
         repeats: Of each.
-        on_run: Told of each run when it is over.
+        on_run: Told of each finished run.
         run: Runs a document.
 
     Returns:
         All runs of the first side, then those of the next.
 
     Raises:
-        UsageError: The options do not fit; nothing has been run then.
+        UsageError: The options do not fit; no run was made.
         LoadgenError: A run could not be made.
     """
     rounds = []
@@ -122,16 +123,16 @@ def run_sides(
         seeds = repeats if options.place == "virtual" else 1
         named = numbered(replace(side.options, name=options.name), repeats)
         rounds.append([(_seeded(side.document, n % seeds), each) for n, each in enumerate(named)])
-    done: list[list[FinishedSide]] = [[] for _ in sides]
-    for number, place in product(range(repeats), range(len(sides))):
-        directory = run(*rounds[place][number])
+    done: list[tuple[int, FinishedSide]] = []
+    for number, side_number in product(range(repeats), range(len(sides))):
+        directory = run(*rounds[side_number][number])
         with Results.open(directory) as results:
             finished = FinishedSide(directory, write_files(results))
-        done[place].append(finished)
+        done.append((side_number, finished))
         on_run(finished)
         if finished.verdict.level is Level.INTERRUPTED:
             break
-    return [*chain.from_iterable(done)]
+    return [finished for _, finished in sorted(done, key=itemgetter(0))]
 
 
 def _seeded(document: Document, further: int) -> Document:
@@ -141,7 +142,7 @@ def _seeded(document: Document, further: int) -> Document:
 def compared(
     directories: Sequence[Path], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare finished runs; those of one label are repeats.
+    """Compare finished runs; runs of one label are repeats.
 
     Raises:
         UsageError: A directory is no run or is named twice, or the runs cannot be compared.

@@ -1,7 +1,7 @@
-"""A sweep: a document run with every combination of some values, and a table of what came of each.
+"""A sweep: a document run with every combination of some values, and a table of the outcomes.
 
-Points in virtual time run side by side, in processes or as one Spark job; those with servers of
-their own one after the other.
+Points in virtual time run side by side, in processes or as one Spark job; points with real servers
+run one after the other.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.documents.tree import parse_values
 from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.places.experiment import experiment
+from loadgen.studies.find_limit import parse_range
 from loadgen.studies.points import (
     FIGURES,
     SEED,
+    SHOWN,
     Job,
     Point,
     Study,
@@ -31,7 +34,6 @@ from loadgen.studies.points import (
     in_short,
     run_job,
 )
-from loadgen.studies.varied import MOST_POINTS
 from loadgen.topics.executors import in_spark
 from loadgen.units import plural
 
@@ -42,20 +44,56 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.studies.points import Experiment
-    from loadgen.studies.varied import Varied
 
     Combination = tuple[tuple[str, str], ...]
 
 PARQUET_NAME = "sweep.parquet"
-SHOWN = {
-    "clients.back.rate": "back",
-    "clients.back.p99": "back p99",
-    "requests.refused.rate": "refused",
-    "list.response.p99": "list p99",
-    "broker.heap.used.max": "heap",
-    "broker.direct.used.max": "direct",
-}
-"""Figures of the table, and the heads of their columns."""
+MOST_POINTS = 10_000
+
+
+class Varied(NamedTuple):
+    """A setting by its path, and its values in turn."""
+
+    path: str
+    values: tuple[Value, ...]
+
+
+def parse_varied(text: str) -> Varied:
+    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
+
+    Raises:
+        UsageError: The text is not of one of these forms.
+    """
+    path, _, values = text.partition("=")
+    if ".." in values:
+        between, _, count = text.rpartition("/")
+        if not count.isdecimal() or not 2 <= int(count) <= MOST_POINTS:
+            raise UsageError(
+                f"--vary {text[:80]!r} does not say how many values: write PATH=LOW..HIGH/COUNT, "
+                "for example clients.all.count=10..1000/5"
+            )
+        found = parse_range(between)
+        return Varied(found.path, tuple(found.spread(int(count))))
+    row = parse_values(f"[{values}]", "--vary").plain()
+    if not path.strip() or not isinstance(row, list) or not row:
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
+            "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
+        )
+    return Varied(path.strip(), tuple(row))
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, str(file)).plain()
+    rows = found.values() if isinstance(found, dict) else [None]
+    if not all(isinstance(each, list) and each for each in rows):
+        raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
 
 
 @dataclass(frozen=True)
@@ -65,7 +103,7 @@ class SweepOptions(Study):
     Attributes:
         varied: Every combination of their values runs.
         repeats: Runs of each combination, with seeds 1, 2, ...
-        workers: Points that run at once, in virtual time.
+        workers: Points at once, in virtual time.
     """
 
     varied: Sequence[Varied] = ()
@@ -113,16 +151,16 @@ def sweep(
     run: Experiment = experiment,
     session: SparkSession | None = None,
 ) -> list[Point]:
-    """Run every point that is not there yet, and write ``sweep.parquet``.
+    """Run every point without a finished run, and write ``sweep.parquet``.
 
     Args:
         options: The question.
         on_done: Told how many points are done.
         run: Runs a document.
-        session: Of Spark, which then runs all points in virtual time as one job.
+        session: Of Spark, for all points in virtual time as one job.
 
     Raises:
-        UsageError: See :func:`jobs_of`; nothing has been run then.
+        UsageError: See :func:`jobs_of`; no point has been run.
         LoadgenError: A point could not be run.
     """
     jobs = jobs_of(options)
@@ -146,10 +184,10 @@ def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Point]:
 
 
 def require_valid(points: Sequence[Point]) -> None:
-    """Refuse a sweep with a run that is not to be relied on; missed expectations are no such thing.
+    """Refuse a sweep with an unreliable run; a missed expectation is reliable.
 
     Raises:
-        LoadgenError: It names the worst, with its exit code.
+        LoadgenError: A run is unreliable; the sentence and the exit code are of the worst.
     """
     bad = [each for each in points if not each.valid]
     if bad:
@@ -165,7 +203,7 @@ def write_points(points: Sequence[Point], out: Path) -> None:
     """Write a row for each point: its values, its figures, its verdict and its run.
 
     Raises:
-        LoadgenError: It cannot be written.
+        LoadgenError: The file cannot be written.
     """
     columns = {path: _column([point.values[path] for point in points]) for path in points[0].values}
     for name in FIGURES:
@@ -173,8 +211,8 @@ def write_points(points: Sequence[Point], out: Path) -> None:
         if any(value is not None for value in values):
             columns[name] = pa.array(values, pa.float64())
     columns["passed"] = pa.array([point.passed for point in points])
-    columns["verdict"] = pa.array([point.word for point in points])
-    columns["run"] = pa.array([point.directory.name for point in points])
+    columns["verdict"] = pa.array([point.verdict for point in points])
+    columns["run"] = pa.array([point.run.name for point in points])
     with writing(out):
         pq.write_table(pa.table(columns), out / PARQUET_NAME)
 
@@ -182,25 +220,11 @@ def write_points(points: Sequence[Point], out: Path) -> None:
 def _column(values: Sequence[Value]) -> pa.Array:
     """Return a column of one type: numbers where all are, else texts."""
     kinds = {type(value) for value in values}
-    if kinds <= {int, float} or kinds == {bool}:
-        return pa.array([float(each) for each in values] if len(kinds) > 1 else list(values))
-    return pa.array([in_short(value) for value in values], pa.string())
+    plain = kinds <= {int, float} or kinds == {bool}
+    return pa.array(values if plain else [in_short(value) for value in values])
 
 
-# -- what came of it ------------------------------------------------------------------------------
-
-
-def told(point: Point) -> dict[str, Any]:
-    """Return a point as JSON has it; figures that nobody has, or that never were, are null."""
-    never = (None, math.inf)
-    return {
-        "values": dict(point.values),
-        "figures": {n: None if v in never else v for n, v in point.figures.items()},
-        "passed": point.passed,
-        "verdict": point.word,
-        "missed": list(point.missed),
-        "run": str(point.directory),
-    }
+# -- the outcomes ---------------------------------------------------------------------------------
 
 
 def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
@@ -221,7 +245,7 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for values, same in groups.items():
         told = [figure_text(name, median(same, name)) for name in SHOWN]
-        doubts = Counter(point.word for point in same if not point.valid)
+        doubts = Counter(point.verdict for point in same if not point.valid)
         said = "; ".join(f"{word}: {count}" for word, count in doubts.items())
         passed = f"{sum(point.passed for point in same)} of {len(same)}"
         rows.append([*(value for _, value in values), *told, passed, *([said] * doubtful)])
@@ -229,7 +253,7 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
 
 
 def median(points: Sequence[Point], name: str) -> float | None:
-    """Return the median of a figure; None if nobody measured it."""
+    """Return the median of a figure; None without a measurement."""
     values = [value for point in points if (value := point.figures[name]) is not None]
     return statistics.median(values) if values else None
 
@@ -237,11 +261,11 @@ def median(points: Sequence[Point], name: str) -> float | None:
 def lines_of(
     points: Sequence[Point], figure: str = "clients.back.p99"
 ) -> tuple[str, dict[str, list[tuple[float, list[float]]]]] | None:
-    """Return what a chart of a sweep shows; None where no value has several numbers.
+    """Return the lines of a chart of a sweep; None where no setting has several numbers.
 
     Returns:
-        The path of the first such value, and by all other values: its numbers in their order,
-        each with the figures over its seeds.
+        The path of the first setting with several numbers, and by all other values a line: the
+        numbers in their order, each with the figures over its seeds.
     """
     for along in (path for path in points[0].values if path != SEED):
         numbers = [point.values[along] for point in points]

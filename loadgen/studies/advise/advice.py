@@ -1,7 +1,7 @@
-"""The advice: obstacles first, then a search in virtual time, then real storms that confirm it.
+"""The advice: obstacles first, then a search in virtual time, then real storms to confirm.
 
-Limits are advised that stay away from the growth stall and bear growth, more clients and slow
-servers; the edge where they only just pass is shown, and never advised.
+Advised limits stay away from the growth stall and bear growth, more clients and slow servers; the
+edge, limits that only just pass, is shown and never advised.
 
 Each try and each storm is one run of the same document.
 """
@@ -23,33 +23,32 @@ from loadgen.results.results import read_run
 from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
-from loadgen.studies.advise.margins import directions, strains
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
-from loadgen.studies.advise.question import document_text
-from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries
+from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
+from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadgen.studies.advise.question import Question
     from loadgen.studies.advise.search import Storm
     from loadgen.studies.points import Experiment
 
 MOST_CLIENTS = 20_000
-"""Sockets of a storm that fits one machine beside its servers."""
+"""Sockets of a storm on one machine beside its servers."""
 _STORMS, _NAMED = 3, 3
 HERE = RunOptions()
 MOST_ROOM = 2.5
-"""Slow servers may need so many times the memory of the edge; what needs more is told."""
+"""Slow servers get so many times the memory of the edge at most; a need for more is told."""
 _AROUND_SECONDS = 15.0
-"""For topics, servers and connections before a storm, and its report behind it."""
+"""For topics, servers and connections before a storm, and the report behind the storm."""
 
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A real storm: its setting, and what came of it."""
+    """A real storm: its setting and its outcome."""
 
     setting: Setting
     outcome: Outcome
@@ -61,19 +60,19 @@ class Advice:
     """The answer.
 
     Attributes:
-        setting: The advised one; None: nothing helps.
-        outcome: What came of it in virtual time.
-        today: What comes of the operator's present limits; None: not tried.
-        shaky: These meet the goal as asked, but not with a broker half as slow again.
-        edge: The smallest limits found that just meet the goal as asked; None: not looked for.
-        breaks: What would break the advised limits, and what comes of them then.
-        bears: Strains that were tried and borne.
-        obstacles: Why nothing helps.
-        tries: Storms in virtual time, and ``seconds`` that they took.
+        setting: The advised limits; None: no limits help.
+        outcome: The outcome of the advised limits in virtual time.
+        today: The outcome of the operator's present limits; None: not tried.
+        shaky: Present limits meet the goal as asked, but not with a broker half as slow again.
+        edge: The smallest limits found to just meet the goal as asked; None: not looked for.
+        breaks: Strains on which the advised limits break, with the outcomes.
+        bears: Strains on which the advised limits hold.
+        obstacles: Why no limits help.
+        tries: Storms in virtual time, which took ``seconds``.
         complete: False if time ran out before every strain was tried.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
-        stormed: The address of the cluster that had them; empty: servers of this machine.
+        stormed: The address of the cluster in these storms; empty: servers of this machine.
     """
 
     question: Question
@@ -94,12 +93,12 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if there is a setting that meets the goal, and no real storm says otherwise."""
+        """True if the advised limits meet the goal, and no real storm says otherwise."""
         return self.setting is not None and all(each.met for each in self.confirmations[-1:])
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Where the switch of PIP-434 stops a broker that has it on today."""
+        """Sentences on a broker with the switch of PIP-434 on today."""
         return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
 
 
@@ -109,11 +108,11 @@ class Advice:
 def run_storm(
     question: Question, setting: Setting, options: RunOptions, run: Experiment = experiment
 ) -> Outcome:
-    """Run the storm of a setting, wherever the options say, and return what came of it.
+    """Run the storm of a setting at the place of the options, and return the outcome.
 
     Raises:
-        OutOfTimeError: It was cut in virtual time.
-        KeyboardInterrupt: There was a Ctrl-C.
+        OutOfTimeError: The storm was cut in virtual time.
+        KeyboardInterrupt: The user pressed Ctrl-C.
     """
     text = document_text(question, setting)
     document = parse_document(text)
@@ -130,9 +129,9 @@ def run_storm(
 
 
 def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
-    """Return what runs the storm of a setting in virtual time.
+    """Return a function to run the storm of a setting in virtual time.
 
-    A storm that is under way after so many seconds from now is cut: ``OutOfTimeError``.
+    After so many seconds from now a storm under way is cut: ``OutOfTimeError``.
     """
     until = time.perf_counter() + seconds
 
@@ -153,16 +152,16 @@ def advise(
     storm: Storm | None = None,
     on_try: Callable[[int, Outcome], None] = lambda _number, _outcome: None,
 ) -> Advice:
-    """Search limits that meet the goal with room for what may be different on the day.
+    """Search limits that meet the goal with room for differences on the day.
 
     Args:
-        question: What is asked.
-        storm: Returns what comes of a setting under a question; None: storms in virtual time, in
-            the time that the question has.
+        question: Topics, clients and goal.
+        storm: Returns the outcome of a setting under a question; None: storms in virtual time, in
+            the time of the question.
         on_try: Told of each storm.
 
     Raises:
-        UsageError: There was no time for a single storm.
+        UsageError: The time was too short for a single storm.
     """
     begun = time.perf_counter()
     found = Advice(question, obstacles=obstacles(question))
@@ -171,29 +170,22 @@ def advise(
     tries = Tries(storm or virtual_storms(question.seconds), question.goal, on_try)
     try:
         found = replace(found, today=tries.outcome(question, question.today))
-        most = _most(question, tries)
+        met = (each for each in splits(question) if not tries.misses(question, each))
+        most = next(met, None)
     except OutOfTimeError:
         if not tries.done:
             raise UsageError(said("no-time-at-all", question=question)) from None
         found, most = replace(found, obstacles=(said("no-time-for-more"),)), None
     if most is None:
-        why = found.obstacles or (_widest_misses(question, tries),)
+        why = found.obstacles or tuple(_widest_misses(question, tries))
         found = replace(found, obstacles=why)
     else:
         found = _search(found, tries, most)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
-def _most(question: Question, tries: Tries) -> Setting | None:
-    """Return the split of all memory that may be accounted which meets the goal, if one does."""
-    for setting in splits(question):
-        if not tries.misses(question, setting):
-            return setting
-    return None
-
-
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Return the advice with limits that bear all strains, as far as there is time to try them."""
+    """Return the advice with limits that bear all strains, as far as time allows to try."""
     question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
     setting, tried = start(question), strains(question)
     found = replace(found, setting=setting)
@@ -201,8 +193,10 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         found = replace(found, shaky=not holds and not tries.misses(question, question.today))
         if _may_be_kept(question) and holds:
-            larger = larger_of(setting, question.today, question.goal.accounted_mb)
-            setting = _switched(larger, question)
+            setting = larger_of(setting, question.today, question.goal.accounted_mb)
+            # The switch of PIP-434 is as the profile can bear it.
+            pause = question.profile == "floodgate"
+            setting = replace(setting, broker=replace(setting.broker, pause=pause))
             found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)
@@ -211,26 +205,15 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge)
-        for strain in tried[1:]:
-            if tries.misses(strain.question, setting):
-                breaks.append((strain.name, tries.outcome(strain.question, setting)))
-            else:
-                borne.append(strain.name)
-        for harder in directions(question).values():
+        for harder in (*([each] for each in tried[1:]), *directions(question)):
             broken = next((e for e in harder if tries.misses(e.question, setting)), None)
-            if broken is not None:
-                breaks.append((broken.name, tries.outcome(broken.question, setting)))
-            else:
+            if broken is None:
                 borne.append(harder[-1].name)
+            else:
+                breaks.append((broken.name, tries.outcome(broken.question, setting)))
     except OutOfTimeError:
         found = replace(found, complete=False)
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
-
-
-def _switched(setting: Setting, question: Question) -> Setting:
-    """Return a setting with the switch of PIP-434 as its profile can bear it."""
-    pause = question.profile == "floodgate"
-    return replace(setting, broker=replace(setting.broker, pause=pause))
 
 
 def _may_be_kept(question: Question) -> bool:
@@ -240,13 +223,20 @@ def _may_be_kept(question: Question) -> bool:
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
-def _widest_misses(question: Question, tries: Tries) -> str:
+def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
+    """Say by how much all accountable memory misses the goal, and which other key is in the way."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
     missed = "; ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
-    return said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    for server, words in LOOKUP_REFUSALS.items():
+        refused = sum(n for reason, n in outcome.reasons.items() if words in reason)
+        if refused:
+            key = LOOKUP_KEYS[server]
+            places = question.more.get(server, {}).get(key, question.lookups)
+            yield said("few-lookups", refused=refused, server=server, key=key, places=places)
 
 
 # -- real storms ----------------------------------------------------------------------------------
@@ -260,18 +250,18 @@ def confirm(
     run: Experiment = experiment,
     at: RunOptions = HERE,
 ) -> Advice:
-    """Run the advised limits over sockets; where they miss the goal, those one step above.
+    """Run the advised limits over sockets, and after a missed goal limits one step above.
 
-    The servers are Floodgate's own, in the profile that was asked for, or a cluster with limits of
-    its own, which has one storm; nothing is scaled.
+    The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
+    own, for one storm.
 
     Args:
-        advice: Its setting is run.
+        advice: The advice with the setting to run.
         out: The folder of the run directories.
-        seconds: How long all of it may take.
-        note: Told of what is going on.
+        seconds: The time for all storms.
+        note: Told of each step.
         run: Runs a document.
-        at: The addresses of a cluster, if it is to be stormed.
+        at: The addresses of a cluster, to storm instead.
 
     Raises:
         LoadgenError: The servers did not start, or the storm could not be run.
@@ -286,6 +276,9 @@ def confirm(
     storms: list[Confirmation] = []
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
+        if at.service_url:
+            listed = len(question.listed)
+            note(said("storms-a-cluster", url=at.service_url, question=question, listed=listed))
         note(name.replace("-", " "))
         options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)

@@ -1,28 +1,27 @@
-"""Bounds of the keys, which hold before anything is tried.
+"""Bounds of the keys, known before the first storm.
 
-A limit is at least the largest single answer; direct memory that answers pin is what readers take
-times how long (Little's law for bytes); a queue takes the burst; and all waits on the way of one
-request end before its client gives up.
+A limit is at least the largest single answer; answers pin the bytes of readers times the time of
+reading in direct memory (Little's law for bytes); a queue takes the burst; and all waits on the way
+of one request end before its client gives up.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import GROWTH, MORE_CLIENTS, larger, more_clients
 from loadgen.studies.advise.question import WATCHING, reading_seconds
+from loadgen.studies.advise.search import GROWTH, MORE_CLIENTS, larger, more_clients
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
     from loadgen.studies.advise.question import NamespaceShape, Question
 
 SERVED_PER_SECOND = 50.0
-"""Answers of 1 MB that a first guess expects of a server: no limit has anything to do with it."""
+"""Answers of 1 MB that a first guess expects of a server, whatever the limits."""
 SHORTEST_WAIT_MILLIS = 1_000
 _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
@@ -34,7 +33,7 @@ def least_limits(shape: NamespaceShape) -> Least:
 
 
 class Least(NamedTuple):
-    """The smallest limits, in MB, that hold the largest answer at all."""
+    """The smallest limits, in MB, for the largest answer alone."""
 
     heap_mb: int
     direct_mb: int
@@ -43,10 +42,10 @@ class Least(NamedTuple):
 def safe_limits(question: Question) -> Least:
     """Return the limits, in MB, out of reach of the growth stall, whatever the broker's speed.
 
-    A request for a namespace whose size nobody knows holds a first guess, and waits for the rest
-    behind all others. Where the guesses of all that can be under way fill the heap, none of them
-    ever grows (``hold-and-wait`` shows it). So all of these fit, and the largest list beside them;
-    of direct memory two of the largest answers, or one holds up all others.
+    A request for a namespace of unknown size holds a first guess, and waits for the rest behind all
+    other requests. Where first guesses fill the heap, no request ever grows (scenario
+    ``hold-and-wait``). So the guesses of all requests under way fit, and the largest list beside
+    them; of direct memory two of the largest answers, or one answer holds up all others.
     """
     harder = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     under_way = min(harder.clients, question.lookups)
@@ -56,23 +55,23 @@ def safe_limits(question: Question) -> Least:
 
 
 def start(question: Question) -> Setting:
-    """Return the limits that a search begins with: safe ones, and what readers pin."""
+    """Return the first limits of a search: safe limits, and the direct memory of readers."""
     safe, budget = safe_limits(question), question.goal.accounted_mb
     heap_mb = min(safe.heap_mb, budget - 1)
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
     found = _setting(question, heap_mb, direct_mb)
     if question.proxy:  # The broker's reader is the proxy, which is fast.
-        found = replace(found, broker=replace(found.broker, direct_mb=max(1, safe.direct_mb)))
+        direct_mb = min(safe.direct_mb, budget - heap_mb)
+        found = replace(found, broker=replace(found.broker, direct_mb=max(1, direct_mb)))
     return found
 
 
 def splits(question: Question) -> list[Setting]:
-    """Return all memory that the goal allows, split between heap and direct in several ways."""
+    """Return all memory of the goal, split between heap and direct in several ways."""
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
-    shares = (budget // part for part in (4, 2, 8)), (3 * budget // 4,)
-    heaps = dict.fromkeys(
-        min(max(heap_mb, least.heap_mb), budget - least.direct_mb) for heap_mb in chain(*shares)
-    )
+    shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
+    most = budget - least.direct_mb
+    heaps = dict.fromkeys(min(max(heap_mb, least.heap_mb), most) for heap_mb in shares)
     return [_setting(question, heap_mb, budget - heap_mb) for heap_mb in heaps]
 
 
@@ -82,15 +81,15 @@ def least_setting(question: Question) -> Setting:
 
 
 def needed_queue(clients: int) -> int:
-    """Return places for the whole burst, in thousands; at least what is shipped."""
+    """Return places for the whole burst, in thousands; at least the shipped number."""
     return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
 
 def _pinned_mb(question: Question) -> int:
-    """Return the direct memory that readers hold: what they take times how long.
+    """Return the direct memory that readers hold: bytes of an answer times the time of reading.
 
-    All start together, so their places are free again together: whole rounds of readers pass within
-    the goal's time, what servers need for themselves apart. Those that never read stay.
+    All readers start together, so all places are free again together: whole rounds of readers pass
+    within the goal's time, less the servers' own time. Readers that never read stay.
     """
     goal, answer, direct = question.goal, question.mean.answer_bytes, 0
     # A watch is answered with a list, too.
@@ -108,31 +107,28 @@ def _pinned_mb(question: Question) -> int:
 
 
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
-    """Return a setting with these limits on each server, and timeouts that its clients wait for."""
+    """Return a setting with these limits on each server, and timeouts that clients wait for."""
     flow, queue = question.profile == "floodgate", needed_queue(question.clients)
-    limits = Limits(
-        heap_mb=max(1, heap_mb),
-        direct_mb=max(1, direct_mb),
-        heap_queue=queue,
-        direct_queue=queue,
-        pause=flow,
-    )
     reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
     total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
-    # The proxy is where requests wait: it holds them while the broker answers, and what it lets
-    # through is less than the broker takes.
-    shares = {"broker": 1.0} if not question.proxy else {"proxy": 2 / 3, "broker": 1 / 3}
     # Floodgate's profile waits for direct memory first, and holds no heap meanwhile.
     for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 4
-    found = {
-        server: replace(
-            limits,
+
+    def limits(share: float) -> Limits:
+        """Return the limits of a server with a share of the wait."""
+        return Limits(
+            heap_mb=max(1, heap_mb),
+            direct_mb=max(1, direct_mb),
             heap_timeout_millis=_millis((1 - for_direct) * share * total),
             direct_timeout_millis=_millis(for_direct * share * total),
+            heap_queue=queue,
+            direct_queue=queue,
+            pause=flow,
         )
-        for server, share in shares.items()
-    }
-    return Setting(found["broker"], found.get("proxy"))
+
+    # Requests wait at the proxy, which holds them while the broker answers, and what the proxy lets
+    # through is less than the broker takes.
+    return Setting(limits(1 / 3), limits(2 / 3)) if question.proxy else Setting(limits(1.0))
 
 
 def _millis(seconds: float) -> int:

@@ -1,8 +1,9 @@
-"""The goal of an advice, the outcome of a storm, and the judgement of one by the other."""
+"""The goal of an advice, the outcome of a storm, and the judgement of the outcome."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from loadgen.engine.link import RUN_ENDED
@@ -21,13 +22,13 @@ class Outcome:
 
     Attributes:
         back: Clients that were back by the end of the goal's time.
-        slowest_seconds: When the last of them was back; None: nobody was.
+        slowest_seconds: When the last client was back; None: no client was.
         requests: Lists and watches asked for.
-        refused: Those refused, timed out, lost or wrong.
+        refused: Requests refused, timed out, lost or wrong.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
         reasons: Texts of refusals, and how many had each.
         stalled_seconds: Seconds in which hundreds waited for heap, and next to nothing was answered
-            though direct memory was free: the growth stall, also if it came to an end.
+            though direct memory was free: the growth stall, also with an end.
     """
 
     clients: int
@@ -45,7 +46,7 @@ class Outcome:
         return self.refused / self.requests if self.requests else 0.0
 
     def as_good_as(self, other: Outcome) -> bool:
-        """Say if about as many were back and as few refused as in another, and nothing stalled."""
+        """Say if as many were back and as few refused as in another outcome, about, unstalled."""
         back = self.back >= (1 - _ALIKE) * other.back
         return (
             back and self.refused_share <= other.refused_share + _ALIKE and not self.stalled_seconds
@@ -54,11 +55,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal that limits are to meet.
+    """The goal of limits.
 
     Attributes:
-        back_within_seconds: All are back by then, but for the share that may be refused.
-        refused_share: The most of all requests that may be refused or not answered in time.
+        back_within_seconds: Time of all clients to be back, but for the share of refusals.
+        refused_share: Largest share of requests refused, or not answered in time.
         accounted_mb: The most that each server's limiter may hold, heap and direct together; one
             MB is 1,048,576 bytes, as in Pulsar's keys.
     """
@@ -75,7 +76,7 @@ class Goal:
         )
 
     def misses(self, outcome: Outcome) -> list[str]:
-        """Say where an outcome falls short; empty: it meets the goal."""
+        """Say where an outcome falls short; empty: the goal is met."""
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
@@ -101,11 +102,11 @@ class Goal:
 
 
 def percent(share: float) -> str:
-    """Write a share with the digits that matter."""
+    """Write a share with two digits."""
     return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
-# Who is back goes on polling: what the end of the run cut of that was refused by nobody.
+# A client that is back goes on polling: a poll cut by the end of the run is no refusal.
 _REQUESTS = """SELECT coalesce(r.reason, r.outcome) AS reason, count(*) AS n,
     r.outcome <> 'answered' AS failed
   FROM requests r JOIN ({clients}) c ON r.client = c.client
@@ -117,7 +118,7 @@ _CLIENTS = """SELECT count(*) AS clients, coalesce(count_if(back_seconds <= :wit
   FROM ({clients})"""
 
 
-# From scrape to scrape of a second or so: who waited for heap, what was answered, what servers did.
+# From scrape to scrape of a second or so: requests waiting for heap, answers, work of servers.
 _STALLED = """WITH told AS (SELECT floor(seconds) AS second,
       max(value) FILTER (figure = 'heap.waiting') AS heap,
       max(value) FILTER (figure = 'direct.waiting') AS direct,
@@ -134,7 +135,7 @@ _STALLED = """WITH told AS (SELECT floor(seconds) AS second,
     AND (SELECT coalesce(sum(n), 0) FROM answers a
       WHERE a.second BETWEEN since AND looks.second - 1) <= :share * mean * (second - since)"""
 _STALL = {"waiting": 100, "busy": 0.4, "share": 0.2}
-"""Requests that wait for heap, seconds of a processor's second, share of the mean pace."""
+"""Requests waiting for heap, seconds of a processor's second, share of the mean pace."""
 _ALIKE = 0.02
 
 
@@ -147,11 +148,10 @@ def outcome_of(goal: Goal, directory: Path) -> Outcome:
         stalled = results.value(_STALLED, **_STALL)
         figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
     reasons = {row["reason"]: row["n"] for row in rows if row["failed"]}
-    held = {process: 0.0 for process, _ in figures}
-    for process in held:
-        for kind in ("heap", "direct"):
-            used = figures.get((process, f"{kind}.used"), 0.0)
-            held[process] += figures.get((process, f"{kind}.high"), used)
+    held = dict.fromkeys((process for process, _ in figures), 0.0)
+    for process, kind in product(held, ("heap", "direct")):
+        used = figures.get((process, f"{kind}.used"), 0.0)
+        held[process] += figures.get((process, f"{kind}.high"), used)
     clients, back, slowest = found.values()
     asked, refused = sum(row["n"] for row in rows), sum(reasons.values())
     return Outcome(clients, back, slowest, asked, refused, held, reasons, int(stalled))

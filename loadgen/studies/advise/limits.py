@@ -1,4 +1,4 @@
-"""The keys that advice is about, and their values on broker and proxy."""
+"""The keys of an advice, and their values on broker and proxy."""
 
 from __future__ import annotations
 
@@ -14,53 +14,57 @@ if TYPE_CHECKING:
     from loadgen.documents.model import Role
 
 _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
+_HEAP, _DIRECT = (f"{_LIST}{kind}MemSizePermitsAcquire" for kind in ("Heap", "Direct"))
+_SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
-"""Keys that are searched, in the order of what binds: direct memory waits for readers."""
+"""Keys of the search, the first limit to bind first: direct memory waits for readers."""
 
 
-def _key(name: str, shipped: Any) -> Any:  # noqa: ANN401 - a field of its type
-    return field(default=shipped, metadata={"key": name})
+def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a field of its type
+    return field(default=shipped, metadata={"key": name, "title": title})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The values of one server; the defaults are those that Pulsar ships."""
+    """The values of one server; the defaults are Pulsar's."""
 
-    heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100)
-    direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100)
-    heap_timeout_millis: int = _key(f"{_LIST}HeapMemSizePermitsAcquireTimeoutMillis", 25_000)
-    direct_timeout_millis: int = _key(f"{_LIST}DirectMemSizePermitsAcquireTimeoutMillis", 25_000)
-    heap_queue: int = _key(f"{_LIST}HeapMemSizePermitsAcquireQueueSize", 10_000)
-    direct_queue: int = _key(f"{_LIST}DirectMemSizePermitsAcquireQueueSize", 10_000)
-    high_water_mark: int = _key(f"{_CHANNEL}WriteBufferHighWaterMark", 65_536)
-    low_water_mark: int = _key(f"{_CHANNEL}WriteBufferLowWaterMark", 32_768)
-    pause: bool = _key(f"{_CHANNEL}PauseReceivingRequestsIfUnwritable", shipped=False)
+    heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100, "heap MB")
+    direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100, "direct MB")
+    heap_timeout_millis: int = _key(f"{_HEAP}TimeoutMillis", 25_000, "heap wait ms")
+    direct_timeout_millis: int = _key(f"{_DIRECT}TimeoutMillis", 25_000, "direct wait ms")
+    heap_queue: int = _key(f"{_HEAP}QueueSize", 10_000, "heap queue")
+    direct_queue: int = _key(f"{_DIRECT}QueueSize", 10_000, "direct queue")
+    high_water_mark: int = _key(f"{_CHANNEL}WriteBufferHighWaterMark", 65_536, "high water mark")
+    low_water_mark: int = _key(f"{_CHANNEL}WriteBufferLowWaterMark", 32_768, "low water mark")
+    pause: bool = _key(_SWITCH, shipped=False, title="pause (PIP-434)")
     cooldown_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownMs", 5_000)
     cooldown_permits: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPermits", 5)
     cooldown_period_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs", 10)
 
     @property
     def accounted_mb(self) -> int:
-        """The most that its limiter can hold."""
+        """The most memory in the limiter."""
         return self.heap_mb + self.direct_mb
 
     def keys(self) -> dict[str, str]:
-        """Return the values as a configuration file says them."""
+        """Return the values as in a configuration file."""
         return {key: str(getattr(self, name)).lower() for name, key in KEYS.items()}
 
 
 KEYS: dict[str, str] = {each.name: each.metadata["key"] for each in fields(Limits)}
 """Fields of :class:`Limits` -> keys of broker.conf and proxy.conf."""
+TITLES = {each.name: title for each in fields(Limits) if (title := each.metadata["title"])}
+"""Advised fields of :class:`Limits` -> their names in a table."""
 FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
-"""A Pulsar proxy has none of these; Floodgate's has all."""
+"""Keys that a Pulsar proxy lacks, and Floodgate's has."""
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
-    """Return a server's values; what its configuration does not say is as shipped.
+    """Return a server's values; keys that its configuration leaves out are as shipped.
 
     Args:
-        keys: Of its file, which it starts with.
-        pause: The switch, where the file does not say it.
+        keys: Of a file that the server starts with.
+        pause: The switch, where the file leaves it out.
     """
     checked = known_keys("broker").check(keys)
     found: dict[str, Any] = {name: checked.value(key) for name, key in KEYS.items()}
@@ -84,11 +88,11 @@ class Setting:
 
     @property
     def servers(self) -> tuple[Role, ...]:
-        """The servers that there are, the one that clients ask first."""
+        """The servers, in the order of a request."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
     def keys(self) -> dict[str, dict[str, str]]:
-        """Return the values of each server as its configuration file says them."""
+        """Return the values of each server as in its configuration file."""
         return {server: self.of(server).keys() for server in self.servers}
 
 
@@ -100,11 +104,11 @@ class Knob(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name in the server's configuration file."""
+        """The name of the key in the server's configuration file."""
         return KEYS[self.name]
 
     def value(self, setting: Setting) -> int:
-        """Return its value."""
+        """Return the value of the key."""
         return int(getattr(setting.of(self.server), self.name))
 
     def set(self, setting: Setting, value: int) -> Setting:
@@ -122,16 +126,16 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def capped(setting: Setting, most: Setting) -> Setting:
-    """Return a setting of which no limit is above the most."""
+    """Return a setting with no limit above the most."""
     for knob in memory_knobs(most):
         setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
     return setting
 
 
 def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
-    """Return the limits in force, where they are not below those of a setting.
+    """Return the larger of the limits in force and the limits of a setting, key by key.
 
-    Where one that is raised takes the memory that may be accounted, the other one gets the rest.
+    Where a raised limit takes the accountable memory, the other limit gets the rest.
     """
     raised = {knob for knob in memory_knobs(setting) if knob.value(setting) > knob.value(in_force)}
     for knob in raised:
@@ -144,5 +148,5 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the keys that are searched: the limits of each server, in the order of what binds."""
+    """Return the keys of the search: the limits of each server, the first limit to bind first."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]

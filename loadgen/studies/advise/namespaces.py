@@ -13,17 +13,16 @@ from loadgen.topics.listings import take_snapshot
 from loadgen.topics.reading import read_own_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadgen.documents.model import Topics
-    from loadgen.topics.reading import NamespaceSize
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces that a scenario makes up.
+    """Return the made-up namespaces of a scenario.
 
     Raises:
-        UsageError: Its topics are in a file or a server.
+        UsageError: The topics are in a file or a server.
     """
     if not topics.made:
         raise UsageError(
@@ -39,7 +38,7 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
     """Return the namespaces of a list of topics, of these names; without names all.
 
     Raises:
-        UsageError: It cannot be read, or names no persistent topic, or none of a namespace.
+        UsageError: The list cannot be read, or lacks persistent topics, in all or in a namespace.
     """
     if not path.exists():
         raise UsageError(
@@ -48,24 +47,19 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
         )
     own = read_own_topics(path)
     sizes = own.chosen(names) if names else own.namespaces
-    return shapes_of_sizes(sizes)
-
-
-def shapes_of_sizes(sizes: Mapping[str, NamespaceSize]) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of which a list of topics was counted."""
     return tuple(NamespaceShape(name, each.topics, each.name_bytes) for name, each in sizes.items())
 
 
 def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Ask a running cluster, Floodgate or Pulsar, what listings of its namespaces hold.
+    """Ask a running cluster, Floodgate or Pulsar, for the topics of its namespaces.
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
-        names: Which namespaces; none are all of them.
+        names: Of namespaces; empty: all.
 
     Raises:
-        LoadgenError: It cannot be asked, refuses, or has no topic.
-        UsageError: It has no persistent topic in a namespace that is named.
+        LoadgenError: The cluster cannot be asked, refuses, or has no topic.
+        UsageError: A named namespace has no persistent topic.
     """
     with TemporaryDirectory(prefix="loadgen-") as folder:
         taken = Path(folder) / "topics"

@@ -1,4 +1,4 @@
-"""Where no limit meets the goal, with the figure that says so, and where the switch hangs."""
+"""Obstacles: figures by which no limit meets the goal, and warnings of the switch of PIP-434."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLITE_PERIODS = 1.5
 
 
 def obstacles(question: Question) -> tuple[str, ...]:
-    """Say why no limit meets the goal; empty: nothing is known that speaks against it."""
+    """Say why no limit meets the goal; empty: no obstacle is known."""
     return (
         *_too_large_for_frames(question),
         *_too_large_for_goal(question),
@@ -57,7 +57,7 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
 
 
 def latest_polite_seconds(groups: Sequence[Group]) -> float:
-    """Return how long the last polite client takes by design; 0: there is none."""
+    """Return the time of the last polite client by design; 0 without polite clients."""
     found = [each for each in groups if isinstance(each, Discover)]
     return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
 
@@ -69,7 +69,7 @@ def _too_polite(question: Question) -> Iterator[str]:
 
 
 def _too_slow(question: Question) -> Iterator[str]:
-    """Say which readers, those of one speed together, miss the goal, or their own timeout."""
+    """Say which readers, grouped by speed, miss the goal, or their own timeout."""
     allowed = math.floor(question.clients * question.goal.refused_share)
     sizes = [each.answer_bytes for each in question.listed]
     alike: Counter[tuple[Reader, float]] = Counter()
@@ -98,7 +98,7 @@ def _too_slow(question: Question) -> Iterator[str]:
 
 
 def _too_many_slow(question: Question) -> Iterator[str]:
-    """Say so if readers that hold memory for the goal's whole time can hold all of it."""
+    """Say if readers that hold memory for the goal's whole time can hold all memory."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count
@@ -120,9 +120,9 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Say what the switch of PIP-434, where it is on, does to a broker that has these limits.
+    """Say what the switch of PIP-434 does to a broker with these limits, if the switch is on.
 
-    Floodgate's own profile ends peers that do not read.
+    Floodgate's own profile ends silent peers.
     """
     if question.profile == "floodgate" or not question.today.broker.pause:
         return

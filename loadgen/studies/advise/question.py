@@ -27,21 +27,28 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.limits import Setting
 
 LONGEST_SECONDS = 86_400.0
+LOOKUP_KEYS = {"broker": "maxConcurrentLookupRequest", "proxy": "maxConcurrentLookupRequests"}
+"""Keys of the places for lookups, lists and watches."""
 MORE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "broker": ("maxConcurrentLookupRequest", "subscriptionPatternMaxLength"),
-    "proxy": ("maxConcurrentLookupRequests",),
+    "broker": (LOOKUP_KEYS["broker"], "subscriptionPatternMaxLength"),
+    "proxy": (LOOKUP_KEYS["proxy"],),
 }
-"""Keys of the operator's files that decide, beside those that an advice is about."""
+"""Keys of the operator's files that decide, beside the advised keys."""
+LOOKUP_REFUSALS = {
+    "broker": "too many pending lookup requests",
+    "proxy": "Too many concurrent lookup",
+}
+"""Words of refusals for want of such a place."""
 ONCE = "once"
-"""Clients that list once and never try again; all others are libraries that discover topics."""
+"""Clients that list once and never try again; all other clients are libraries."""
 WATCHING = frozenset({"polite", "java-watch"})
 """Families whose clients ask for a watch behind their first list."""
 MOST_SIZES = 16
-"""So many sizes are kept as they are; of more, so many groups have two sizes each at most."""
+"""So many sizes are kept; of more, so many groups have two sizes each at most."""
 RECEIVE_BUFFER_BYTES, LEAST_BUFFER_BYTES = 65_536, 4_096
 LONGEST_NAME_BYTES, LONGEST_ONE_BYTE_LENGTH, ANSWER_HEAD_BYTES = 512, 127, 40
 _KEPT = {"name", "count", "arrive", "after", "read", "timeout", "library", "period", "restart"}
-"""Keys of a group that its storm has, too: whatever else it did, there it lists, or discovers."""
+"""Keys of a group that count in a storm, where each group lists, or discovers."""
 _ALIKE, _WIDTH = 0.02, 100
 _LONGER = 1.5
 """A storm lasts so many times the goal's time, to see by how much a goal is missed."""
@@ -49,7 +56,7 @@ _LONGER = 1.5
 
 @dataclass(frozen=True)
 class NamespaceShape:
-    """A namespace: its number of listed names, and the bytes of all of them."""
+    """A namespace: its number of listed names, and the bytes of all names."""
 
     name: str
     topics: int
@@ -57,32 +64,31 @@ class NamespaceShape:
 
     @property
     def charged_bytes(self) -> int:
-        """Heap that a listing is charged with, as shipped: the names and 32 bytes for each."""
+        """Heap of a listing, as shipped: the names and 32 bytes for each."""
         return self.name_bytes + BYTES_PER_NAME * self.topics
 
     @property
     def answer_bytes(self) -> int:
-        """Size of the answer, which direct memory is charged with."""
+        """Size of the answer, in direct memory."""
         long_names = self.topics and self.name_bytes / self.topics > LONGEST_ONE_BYTE_LENGTH
         return self.name_bytes + self.topics * (3 if long_names else 2) + ANSWER_HEAD_BYTES
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Which limits hold this load; each is equal to itself alone.
+    """A load, and a goal for limits; a question is equal to itself alone.
 
     Attributes:
-        groups: Clients that list or discover; each asks for one namespace after the other in turn,
-            the largest first.
+        groups: Clients that list or discover: in each group namespaces are asked for in turn, the
+            largest first.
         today: The limits of the operator's files, or as shipped.
-        network_bytes: Bytes of an answer that lie in the kernels and the network between: what
-            has left the server has given its memory back.
+        network_bytes: Bytes of an answer in kernels and network, whose memory the server has back.
         max_message_bytes: ``maxMessageSize``.
         lookups: ``maxConcurrentLookupRequest``: so many lists and watches may be under way.
-        times: What a server's work takes.
-        jvm: What the broker's JVM may take, where its options are known.
-        seed: Of all that is left to chance.
-        seconds: How long the search may take.
+        times: Service times of a server.
+        jvm: Memory of the broker's JVM, where its options are known.
+        seed: Of all chances.
+        seconds: The time of the search.
         more: Further keys of the operator's files that decide, by role; see ``MORE_KEYS``.
     """
 
@@ -127,26 +133,26 @@ class Question:
 
     @property
     def spread_seconds(self) -> float:
-        """The time over which all start; 0: at once."""
+        """The time over which all clients start; 0: at once."""
         return max(
             each.after + max(each.arrive.moments(each.count, self.seed)) for each in self.groups
         )
 
     @property
     def storm_seconds(self) -> float:
-        """How long a storm may last: until the last client that starts has missed the goal."""
+        """The longest time of a storm: until the last client to start has missed the goal."""
         seconds = self.spread_seconds + _LONGER * self.goal.back_within_seconds
         return min(seconds, LONGEST_SECONDS)
 
     def held_seconds(self, read: Reader, answer_bytes: int) -> float:
-        """Return how long an answer holds direct memory: until its last byte has left."""
+        """Return the time of an answer in direct memory: until its last byte has left."""
         return reading_seconds(read, max(0, answer_bytes - self.network_bytes))
 
-    # -- what they list -----------------------------------------------------------------------
+    # -- namespaces ---------------------------------------------------------------------------
 
     @cached_property
     def listed(self) -> tuple[NamespaceShape, ...]:
-        """Namespaces that anybody lists, the largest first: each group begins with it."""
+        """Namespaces that clients list, in the order of each group: the largest first."""
         by_size = sorted(self.namespaces, key=lambda each: (-each.charged_bytes, each.name))
         return tuple(by_size[: self.usual.count])
 
@@ -157,19 +163,19 @@ class Question:
 
     @cached_property
     def mean(self) -> NamespaceShape:
-        """A namespace of the mean size of those that are listed."""
+        """A namespace of the mean size of listed namespaces."""
         topics = fmean(each.topics for each in self.listed)
         name_bytes = fmean(each.name_bytes for each in self.listed)
         return NamespaceShape("mean", round(topics), round(name_bytes))
 
     @property
     def frame_limit_bytes(self) -> int:
-        """Size that an answer may have; a peer closes the connection on a larger one."""
+        """Largest size of an answer; a peer closes the connection on a larger answer."""
         return self.max_message_bytes + FRAME_PADDING_BYTES
 
 
 def reading_seconds(read: Reader, answer_bytes: int) -> float:
-    """Return how long a reader takes for an answer; infinite where it never reads."""
+    """Return the time of a reader for an answer; infinite for a reader that never reads."""
     if read.never:
         return math.inf
     return answer_bytes / read.rate if read.rate else 0.0
@@ -179,7 +185,7 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
     """Return the groups of a document whose clients list or discover.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No client lists or discovers.
     """
     groups = tuple(each for each in document.clients if each.operations[0] == "list")
     if not groups:
@@ -187,11 +193,21 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
     return groups
 
 
-# -- its document ---------------------------------------------------------------------------------
+# -- the document ---------------------------------------------------------------------------------
 
 
 def document_text(question: Question, setting: Setting) -> str:
-    """Return the document of an advice: what is tried, what confirms it, and what checks it."""
+    """Return the document of an advice, to try, to confirm and to check a setting."""
+    return as_text(storm_document(question, setting))
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """Return a document as YAML."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
+    """Return the storm of a question as a document."""
     goal, network_bytes = question.goal, question.network_bytes
     receive = max(LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, network_bytes // 2))
     more = {
@@ -202,7 +218,7 @@ def document_text(question: Question, setting: Setting) -> str:
         role: {**keys, **more, **question.more.get(role, {})}
         for role, keys in setting.keys().items()
     }
-    document = {
+    return {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "seed": question.seed,
@@ -217,11 +233,10 @@ def document_text(question: Question, setting: Setting) -> str:
             f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 def _said(times: ServiceTimes) -> str | dict[str, float]:
-    """Return times as a document says them: by their word, if they have one."""
+    """Return times for a document: the word of a profile, or the seconds."""
     words = [word for word, stated in SERVICE_TIMES.items() if stated == times]
     return words[0] if words else times.model_dump()
 
@@ -233,10 +248,10 @@ def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:
 
 
 def _topics(question: Question) -> dict[str, Any]:
-    """Return the namespaces that are listed, by size classes, with names of their mean length.
+    """Return the listed namespaces, by size classes, with names of their mean length.
 
-    Where a namespace's own names are longer or shorter than that, it has so many more or fewer
-    that its list counts as much.
+    A namespace with longer or shorter names has so many more or fewer names that its list counts
+    as much.
     """
     name_bytes = round(question.mean.name_bytes / max(1, question.mean.topics))
     name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
@@ -255,7 +270,7 @@ def _topics(question: Question) -> dict[str, Any]:
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Return how many namespaces have how many names, the largest first.
 
-    The number of namespaces, that of all names and the largest namespaces are kept in any case.
+    The number of namespaces, the number of all names, and the largest namespaces are kept.
     """
     ordered = sorted(sizes, reverse=True)
     if len(set(ordered)) > MOST_SIZES:
@@ -265,7 +280,7 @@ def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _evened(ordered: Sequence[int]) -> Iterator[int]:
-    """Yield the sizes of groups that have about as many names each, made alike within a group."""
+    """Yield sizes, made alike within groups of about as many names each."""
     groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
     total, before = sum(ordered), 0
     for size in ordered:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from loadgen.errors import writing
 from loadgen.jvm_options import left_of
-from loadgen.studies.advise.findings import findings, heads, rows
+from loadgen.studies.advise.bounds import safe_limits
 from loadgen.studies.advise.goal import percent
-from loadgen.studies.advise.limits import FLOW_KEYS
+from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, TITLES, Knob
 from loadgen.studies.advise.question import document_text
 from loadgen.studies.advise.sentences import said
 from loadgen.units import plural, rate_text
@@ -29,17 +30,94 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 5
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
+_CELLS = ("today", "advised", "why")
+
+
+# -- each key -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KeyFinding:
+    """One key of one server.
+
+    Attributes:
+        title: The name of the key in a table.
+        today, advised: The values as in the file.
+        why: In a few words.
+    """
+
+    server: Role
+    key: str
+    title: str
+    today: str
+    advised: str
+    why: str
+
+
+def findings(advice: Advice) -> Iterator[KeyFinding]:
+    """Yield a finding for each advised key."""
+    question, setting = advice.question, advice.setting
+    if setting is None:
+        return
+    for server in setting.servers:
+        today, advised = question.today.of(server).keys(), setting.of(server).keys()
+        for name, title in TITLES.items():
+            # A Pulsar proxy has no switch, and no marks.
+            of_broker = name in ("pause", "high_water_mark", "low_water_mark")
+            if of_broker and server == "proxy" and question.profile == "pulsar":
+                continue
+            key = KEYS[name]
+            why = _why(advice, Knob(server, name), same=today[key] == advised[key])
+            yield KeyFinding(server, key, title, today[key], advised[key], why)
+
+
+def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
+    question = advice.question
+    if knob.name == "pause":
+        return said(f"why-pause-{question.profile}")
+    if knob.name not in MEMORY and same:
+        return said("why-as-it-is")
+    if same and advice.today is not None and not question.goal.misses(advice.today):
+        return said("why-kept")
+    if knob.name not in MEMORY:
+        kind = "queue" if knob.name.endswith("queue") else "timeout"
+        return said(f"why-{kind}", question=question)
+    assert advice.setting is not None
+    safe = knob.value(advice.setting) <= getattr(safe_limits(question), knob.name)
+    kind = knob.name.removesuffix("_mb")
+    if not safe and advice.setting.of(knob.server).accounted_mb >= question.goal.accounted_mb:
+        return said("why-accounted")
+    return said(f"why-safe-{kind}") if safe else said(f"why-strains-{kind}")
+
+
+def heads(advice: Advice) -> tuple[str, ...]:
+    """Return the heads of the table of keys, with the order of values of two servers."""
+    return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
+
+
+def rows(advice: Advice) -> list[tuple[str, ...]]:
+    """Return title, today, advised and why of each key; as proxy / broker where both differ."""
+    found: dict[str, list[KeyFinding]] = {}
+    for each in findings(advice):
+        found.setdefault(each.title, []).append(each)
+    return [
+        (title, *(" / ".join(dict.fromkeys(getattr(each, part) for each in of)) for part in _CELLS))
+        for title, of in found.items()
+    ]
+
+
+# -- the files ------------------------------------------------------------------------------------
 
 
 def write(advice: Advice, out: Path) -> list[Path]:
     """Write report, JSON, fragments and the scenario document; return their paths.
 
     Raises:
-        LoadgenError: They cannot be written.
+        LoadgenError: The files cannot be written.
     """
     texts = {
         REPORT_NAME: markdown(advice),
-        JSON_NAME: json.dumps(to_json(advice), indent=2, ensure_ascii=False) + "\n",
+        JSON_NAME: to_json(document_of(advice), indent=2).decode() + "\n",
     }
     if advice.setting is not None:
         texts |= {f"{each}.conf": fragment(advice, each) for each in advice.setting.servers}
@@ -107,7 +185,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> str:
-    """Say in two sentences what happens today, and what the advice does."""
+    """Say the outcome of today and the outcome of the advice, in two sentences."""
     question, setting = advice.question, advice.setting
     found = []
     if advice.today is not None:
@@ -124,7 +202,7 @@ def verdict(advice: Advice) -> str:
 
 
 def _memory(setting: Setting) -> str:
-    """Say the limits of each server, together where they are alike."""
+    """Say the limits of each server, once where both servers have the same."""
     each = {
         server: " and ".join(
             f"{size} MB of {memory}" if size > 0 else f"{memory} without a limit"
@@ -139,7 +217,7 @@ def _memory(setting: Setting) -> str:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Say how sure the advice is, and what would break it."""
+    """Say how sure the advice is, and on which strains it breaks."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
@@ -172,7 +250,7 @@ def sure(advice: Advice) -> list[str]:
 
 
 def _figures(question: Question) -> dict[str, Any]:
-    """Return what is said of the load and of what was assumed."""
+    """Return the figures of sentences on the load and the assumptions."""
     families, spread = question.families.items(), question.spread_seconds
     return {
         "question": question,
@@ -188,7 +266,7 @@ def _figures(question: Question) -> dict[str, Any]:
 
 
 def assumed(question: Question) -> list[str]:
-    """Say what was taken for granted."""
+    """Return sentences on the assumptions."""
     names = ("speeds", "patterns", "patience", "servers", "turns", "times")
     return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
@@ -205,7 +283,7 @@ def _speeds(question: Question) -> str:
 
 
 def what_else(question: Question) -> list[str]:
-    """Say what would help beside these keys."""
+    """Return sentences on help beside the keys."""
     many = len(question.namespaces) < question.clients
     helps = {
         "spread-starts": not question.spread_seconds,
@@ -216,21 +294,20 @@ def what_else(question: Question) -> list[str]:
     return [said(name) for name, does in helps.items() if does]
 
 
-def to_json(advice: Advice) -> dict[str, Any]:
-    """Return the answer as a document: all of it, and the sentences of the report."""
-    question, largest, found = advice.question, advice.question.largest, asdict(advice)
+def document_of(advice: Advice) -> dict[str, Any]:
+    """Return the whole advice as a document, with the sentences of the report."""
+    question, largest = advice.question, advice.question.largest
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
-    found["question"] |= {
-        "times": question.times.model_dump(),
-        "groups": [group.model_dump(mode="json") for group in question.groups],
-        "namespaces": len(question.namespaces),
-        "largest": asdict(largest) | sizes,
-    }
     return {
         "schema_version": SCHEMA_VERSION,
-        **found,
+        **vars(advice),
+        "question": {
+            **{each.name: getattr(question, each.name) for each in fields(question)},
+            "namespaces": len(question.namespaces),
+            "largest": {**vars(largest), **sizes},
+        },
         "met": advice.met,
-        "findings": [asdict(each) for each in findings(advice)],
+        "findings": [*findings(advice)],
         "verdict": verdict(advice),
         "sure": sure(advice),
         "warnings": advice.warnings,

@@ -1,14 +1,18 @@
-"""The search: limits that hold under every strain, and the edge where they just pass as asked.
+"""The search: limits that hold under every strain, and the edge, limits that just pass as asked.
 
-It knows nothing of servers: it asks a function for the outcome of a setting under a question. More
-memory is not taken to be better: outcomes are not monotone near the edge, which is why the answer
-keeps away from it.
+Limits that only just pass a simulation are no advice: a namespace grows, a deploy adds clients, and
+a cold or busy broker takes longer than any stated time. These are the strains.
+
+The search knows nothing of servers: it asks a function for the outcome of a setting under a
+question. More memory is not taken to be better: outcomes are not monotone near the edge, and the
+answer keeps away from the edge.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.studies.advise.limits import capped, memory_knobs, scaled
 
@@ -17,18 +21,96 @@ if TYPE_CHECKING:
 
     from loadgen.studies.advise.goal import Goal, Outcome
     from loadgen.studies.advise.limits import Setting
-    from loadgen.studies.advise.margins import Strain
     from loadgen.studies.advise.question import Question
 
     Storm = Callable[[Question, Setting], Outcome]
 
 STEP = 1.5
-"""Limits that do not hold are tried with so many times the memory."""
+"""The memory of the next try, beside limits that do not hold."""
 _STEPS, _EDGE_STEPS = 16, 6
+GROWTH, MORE_CLIENTS, SLOWER = 1.5, 1.25, 3.0
+"""By how much the largest namespace, the clients and a server's times may be off."""
+BAND = 1.5
+"""Recorded brokers were so many times as slow, or fast, as the stated times: cold, busy, warm."""
+_FURTHER = (1.5, 2.0, 3.0, 5.0)
+"""Factors of a single strain, to find the end of the advice."""
+
+
+class Strain(NamedTuple):
+    """A harder question than the original.
+
+    Attributes:
+        name: The difference, in a few words.
+    """
+
+    name: str
+    question: Question
+
+
+def strains(question: Question) -> tuple[Strain, ...]:
+    """Return the strains for limits: the question as asked, then likely reasons to break.
+
+    The first two are the question itself, with a usual and a slower broker.
+    """
+    grown = larger(more_clients(question, MORE_CLIENTS), GROWTH)
+    return (
+        Strain("as asked", question),
+        Strain("a broker half as slow again", slower(question, BAND)),
+        Strain("a quarter more clients, the largest namespace half as large again", grown),
+        Strain("a broker three times as slow", reseeded(slower(question, SLOWER), 1)),
+        Strain("a broker three times as fast", reseeded(slower(question, 1 / SLOWER), 2)),
+    )
+
+
+def directions(question: Question) -> list[list[Strain]]:
+    """Return lists of ever harder questions: more clients, growth, slow processors."""
+    kinds = {
+        "clients": more_clients,
+        "names in the largest namespace": larger,
+        "time that a broker takes": slower,
+    }
+    return [
+        [Strain(f"{factor:g} times the {kind}", harder(question, factor)) for factor in _FURTHER]
+        for kind, harder in kinds.items()
+    ]
+
+
+def more_clients(question: Question, factor: float) -> Question:
+    """Return a question with so many times the clients of each group."""
+    groups = (
+        each.model_copy(update={"count": math.ceil(factor * each.count)})
+        for each in question.groups
+    )
+    return replace(question, groups=tuple(groups))
+
+
+def larger(question: Question, factor: float) -> Question:
+    """Return a question with so many times the names in the largest namespace."""
+    largest = question.largest
+    grown = replace(
+        largest,
+        topics=math.ceil(factor * largest.topics),
+        name_bytes=math.ceil(factor * largest.name_bytes),
+    )
+    namespaces = tuple(grown if each is largest else each for each in question.namespaces)
+    return replace(question, namespaces=namespaces)
+
+
+def slower(question: Question, factor: float) -> Question:
+    """Return a question to servers with so many times the service times."""
+    return replace(question, times=question.times.scaled(factor))
+
+
+def reseeded(question: Question, further: int) -> Question:
+    """Return a question with other chances."""
+    return replace(question, seed=question.seed + further)
+
+
+# -- the search -----------------------------------------------------------------------------------
 
 
 class OutOfTimeError(Exception):
-    """The time for storms is over: the one that was under way is cut."""
+    """The time for storms is over, and the storm under way is cut."""
 
 
 @dataclass
@@ -37,8 +119,8 @@ class Tries:
 
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
-        goal: What it is judged by.
-        on_try: Told of each storm when it is over, with its number.
+        goal: The goal of every setting.
+        on_try: Told of each finished storm, with its number.
     """
 
     storm: Storm
@@ -50,7 +132,7 @@ class Tries:
         """Return the outcome of a setting.
 
         Raises:
-            OutOfTimeError: It was not tried yet, and there is no time for it.
+            OutOfTimeError: The setting was not tried yet, and the time is over.
         """
         if (question, setting) not in self.done:
             found = self.done[question, setting] = self.storm(question, setting)
@@ -58,7 +140,7 @@ class Tries:
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
-        """Say where a setting falls short of the goal; empty: it meets it."""
+        """Say where a setting falls short of the goal; empty: the goal is met."""
         return self.goal.misses(self.outcome(question, setting))
 
     def bears(self, strain: Strain, setting: Setting, most: Setting) -> bool:
@@ -70,14 +152,14 @@ class Tries:
         return bool(self.goal.misses(largest)) and outcome.as_good_as(largest)
 
     def climb(self, start: Setting, most: Setting, strains: Sequence[Strain]) -> Setting:
-        """Return limits that bear all strains: these, or larger ones in steps, or the most."""
+        """Return limits that bear all strains: the start, larger limits in steps, or the most."""
 
         def all_borne(setting: Setting) -> bool:
             return all(self.bears(each, setting, most) for each in strains)
 
         found = next(filter(all_borne, self._steps(start, most)), most)
         for knob in memory_knobs(found):  # It may have been one of them that was too small.
-            smaller = knob.set(found, knob.value(start))
+            smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):
                 found = smaller
         return found
@@ -85,12 +167,12 @@ class Tries:
     def edge(
         self, strains: Sequence[Strain], passing: Setting, least: Setting, most: Setting
     ) -> Setting:
-        """Return the smallest limits found that bear strains, in the proportions of those given.
+        """Return the smallest limits found to bear strains, in the proportions of passing limits.
 
         Args:
-            strains: What they are to bear, no more.
-            passing: They bear it.
-            least: Nothing below is tried.
+            strains: The strains to bear.
+            passing: Limits that bear the strains.
+            least: The smallest limits to try.
             most: See ``bears``.
         """
         low, high, best = 0.0, 1.0, passing

@@ -1,4 +1,4 @@
-"""The sentences of an advice: ``sentences.yaml`` has them by name, with places for figures."""
+"""The sentences of an advice, by name in ``sentences.yaml``, with places for figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Figures(Formatter):
     """Writes ``{size!b}`` with its unit."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as its base
-        """Return a figure as people read it."""
+        """Return a figure with its unit."""
         return _UNITS[conversion](value) if conversion else value
 
 

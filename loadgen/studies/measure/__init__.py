@@ -1,1 +1,1 @@
-"""Service times of a broker that runs: small loads against it, and what their rows say."""
+"""Service times of a broker that runs: small loads, and the times in their rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
@@ -20,30 +20,31 @@ _ROUNDS = """SELECT regr_slope(first_byte - sent, topics) AS name,
 FROM requests WHERE operation = 'list' AND outcome = 'answered'
 GROUP BY client // :sizes HAVING count(*) = :sizes AND min(topics) < max(topics)
 ORDER BY min(sent)"""
-"""A round is one request for each namespace, in turn: a line through their times. Up to the first
-byte: behind it a network's speed, and that of the generator, count."""
+"""A round is one request for each namespace, in turn: a line through the times of first bytes, as
+later bytes take the time of the network and the generator."""
 _WINDOWS = """SELECT count(*) AS requests, sum(topics) AS names, sum(bytes) AS bytes,
   max(done) - min(before) AS seconds
 FROM (SELECT topics, bytes, done, lag(done) OVER (ORDER BY done) AS before,
         ntile(6) OVER (ORDER BY done) AS part
       FROM requests WHERE operation = 'list' AND outcome = 'answered')
 WHERE part > 1 GROUP BY part ORDER BY part"""
-"""Five parts of a load in turn; what came first has waited for connections."""
-_LOOKUPS = """SELECT client, service_seconds AS seconds FROM requests
-WHERE operation = 'lookup' AND outcome = 'answered' ORDER BY client, sent"""
+"""Five parts of a load in turn, without the first sixth, which waited for connections."""
+_LOOKUPS = """SELECT service_seconds AS seconds,
+  row_number() OVER (PARTITION BY client ORDER BY sent) = 1 AS first
+FROM requests WHERE operation = 'lookup' AND outcome = 'answered'"""
 _WATCHES = """SELECT service_seconds AS seconds FROM requests
 WHERE operation = 'watch' AND outcome = 'answered' AND namespace = :largest"""
 _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answered,
   coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
 _FEWEST = 3
 _REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
-"""What virtual time has a list on a connection of its own take, names aside: what is left of the
-time that was seen is that of names, so that virtual time takes as long."""
+"""The time of a list in virtual time on a connection of its own, names aside. The rest of the
+measured time is the time of names, so that virtual time takes as long."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the median of its samples, and where nine in ten of them lie."""
+    """A figure: the median of its samples, and the range of nine in ten samples."""
 
     value: float
     low: float
@@ -52,7 +53,7 @@ class Figure:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Figure:
-        """Return the figure of some samples; what is below nothing is nothing."""
+        """Return the figure of some samples; a sample below 0 counts as 0."""
         kept = [max(0.0, each) for each in samples]
         cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
         return cls(median(kept), cuts[0], cuts[-1], len(kept))
@@ -62,21 +63,20 @@ class Figure:
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
     def over(self, *others: Figure) -> Figure:
-        """Return the same value, with a range in which all of those of others lie too."""
-        low = min(self.low, *(each.low for each in others))
-        return Figure(
-            self.value, low, max(self.high, *(each.high for each in others)), self.samples
-        )
+        """Return the same value, with a range around all of the ranges."""
+        every = (self, *others)
+        low, high = min(each.low for each in every), max(each.high for each in every)
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the probes say.
+    """The service times and figures of all probes.
 
     Attributes:
-        times: Those of the service times that can be told from outside, by their names.
-        figures: What else was seen, by words for people, in seconds or a number a second.
-        refused: Sentences on probes of which not all was answered.
+        times: Service times that clients can measure, by their names.
+        figures: Further figures, by words for people, in seconds or a number a second.
+        refused: Sentences on probes with unanswered requests.
     """
 
     times: Mapping[str, Figure]
@@ -85,18 +85,20 @@ class Fitted:
 
 
 def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fitted:
-    """Return the service times that runs of the probes show.
+    """Return the service times in the runs of the probes.
 
     Args:
-        runs: Their directories, by the names of the probes.
+        runs: Run directories, by the names of the probes.
         sized: Namespaces of different sizes, the largest last.
-        fresh: Whether lookups were in namespaces that nobody had looked topics up in.
+        fresh: Whether lookups were the first in their namespaces.
 
     Raises:
         LoadgenError: Too little was answered to tell.
     """
     told = {name: _Told.of(directory, sized) for name, directory in runs.items()}
-    first, later = _lookups(told["lookups"]), Figure.of(told["watch"].later_lookups)
+    first = [row["seconds"] for row in told["lookups"].lookups if row["first"]]
+    # A watch begins with a lookup, in a namespace with earlier lookups.
+    later = Figure.of([row["seconds"] for row in told["watch"].lookups])
     alone, matched = told["alone"].rounds, told["pattern"].rounds
     warm = alone[len(alone) // 2 :]
     list_alone = Figure.of([each["name"] for each in warm])
@@ -104,13 +106,13 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     small = median(each["seconds"] / each["requests"] for each in told["small-64"].windows)
 
     def names(probe: str, request: float = _REQUEST) -> list[float]:
-        """Return the time of a name in each window, where that of a request is known."""
+        """Return the time of a name in each window, behind the time of its requests."""
         windows = told[probe].windows
         return [(w["seconds"] - request * w["requests"]) / w["names"] for w in windows]
 
     windows = told["pattern-64"].windows
     per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
-    # What a small list took may be the generator's time: then names took more than this.
+    # The time of a small list may be the generator's: then names took more than this.
     listed, matching = Figure.of(names("lists-64")), names("pattern-64")
     others = Figure.of(names("lists-8")), Figure.of(names("lists-64", small)), list_alone
     times = {
@@ -138,28 +140,15 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     return Fitted(times, figures, tuple(each.refused for each in told.values() if each.refused))
 
 
-def _lookups(told: _Told) -> list[float]:
-    """Return the first lookup of each client."""
-    first: dict[int, float] = {}
-    for row in told.lookups:
-        first.setdefault(row["client"], row["seconds"])
-    return [*first.values()]
-
-
 @dataclass(frozen=True)
 class _Told:
-    """What the rows of one probe say."""
+    """The rows of one probe, by question."""
 
     rounds: list[dict[str, Any]]
     windows: list[dict[str, Any]]
     lookups: list[dict[str, Any]]
     watches: list[float]
     refused: str
-
-    @property
-    def later_lookups(self) -> list[float]:
-        """Lookups of namespaces that were looked up before: of watches, which begin so."""
-        return [row["seconds"] for row in self.lookups]
 
     @property
     def rate(self) -> Figure:
@@ -182,12 +171,8 @@ class _Told:
             (counts,) = results.sql(_COUNTS)
         missing = counts["asked"] - counts["answered"]
         refused = f"{name}: {missing:,} of {counts['asked']:,} got no answer: {counts['reason']}"
-        enough = {
-            "alone": len(rounds) >= _FEWEST,
-            "pattern": len(rounds) >= _FEWEST,
-            "watch": bool(watches),
-            "lookups": bool(lookups),
-        }
+        few = len(rounds) < _FEWEST
+        enough = {"alone": not few, "pattern": not few, "watch": watches, "lookups": lookups}
         if not enough.get(name, len(windows) >= _FEWEST):
             raise LoadgenError(
                 f"too little was answered to measure {name}: give it more time with --seconds, or "

@@ -1,19 +1,21 @@
-"""Measures a broker that runs, by probes in turn, and writes its service times into a file."""
+"""Measures a broker by probes: small loads in turn, a document each."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from pydantic_core import to_jsonable_python
 
+from loadgen.documents.model import Document
 from loadgen.documents.service_times import KEY, PULSAR
 from loadgen.places.experiment import experiment
+from loadgen.plan.arrivals import Concurrency
 from loadgen.results.results import read_run
 from loadgen.studies.measure.fitted import fitted
-from loadgen.studies.measure.probes import probes
 from proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
 FILE_NAME = "service-times.yaml"
 _HEAD = "# What `loadgen measure` found. A scenario takes it: --set servers.service_times={file}\n"
 _DIGITS, _WIDTH = 4, 100
+PATTERN = ".*"
+"""The pattern of a consumer of all topics, matched behind ``persistent://tenant/namespace/``."""
+_MOST_CLIENTS, _MOST_WATCHES = 4_000, 40
+_LOOKUP_TOPIC, _LOOKUP_SECONDS = "loadgen-measure", 0.1
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured.
+    """The service times of a broker.
 
     Attributes:
-        times: The service times: those that were found, and the others as in profile ``pulsar``.
-        fitted: What the probes say.
-        by: What produced it: server, moment, cores of this machine, samples.
+        times: Measured times, and for all others the times of profile ``pulsar``.
+        fitted: The figures of the probes.
+        by: The origin: server, moment, cores of this machine, namespaces.
     """
 
     times: ServiceTimes
@@ -44,31 +50,76 @@ class Measured:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The times that cannot be told from outside, or were not measured."""
+        """The times of profile ``pulsar`` among them, which were not measured."""
         return tuple(
             each for each in type(self.times).model_fields if each not in self.fitted.times
         )
 
     def told(self) -> dict[str, Any]:
-        """Return all of it, as the file and programs have it."""
+        """Return the whole measurement, for the file and for programs."""
         return {
-            KEY: self.times.model_dump(),
-            "measured": {name: asdict(each) for name, each in self.fitted.times.items()},
-            "as_in_profile_pulsar": list(self.kept),
-            "figures": {name: asdict(each) for name, each in self.fitted.figures.items()},
+            KEY: self.times,
+            "measured": self.fitted.times,
+            "as_in_profile_pulsar": self.kept,
+            "figures": self.fitted.figures,
             "by": self.by,
         }
 
     def text(self) -> str:
         """Return the file's text."""
-        head = _HEAD.format(file=FILE_NAME)
-        return head + yaml.safe_dump(_rounded(self.told()), sort_keys=False, width=_WIDTH)
+        told = _rounded(to_jsonable_python(self.told()))
+        return _HEAD.format(file=FILE_NAME) + yaml.safe_dump(told, sort_keys=False, width=_WIDTH)
 
 
 def _rounded(told: Any) -> Any:  # noqa: ANN401 - of mappings, lists and numbers
     if isinstance(told, dict):
         return {key: _rounded(value) for key, value in told.items()}
     return float(f"{told:.{_DIGITS}g}") if isinstance(told, float) else told
+
+
+def probes(sized: Sequence[str], fresh: Sequence[str], seconds: float) -> list[Document]:
+    """Return the loads that measure a broker, in their order.
+
+    Args:
+        sized: Namespaces of different sizes, the smallest first.
+        fresh: Namespaces without an earlier lookup.
+        seconds: The longest time of each load.
+    """
+    ends, every, matching = (0, len(sized)), [*sized, *fresh], {"pattern": PATTERN}
+    looked_up = (len(sized), len(every)) if fresh else ends
+    lookups = {
+        "do": "lookup",
+        "count": looked_up[1] - looked_up[0],
+        "namespaces": looked_up,
+        "arrive": {"kind": "constant", "rate": 2 / _LOOKUP_SECONDS},
+        "every": _LOOKUP_SECONDS,
+        "topic": _LOOKUP_TOPIC,
+    }
+    watches = {"do": "watch", "count": _MOST_WATCHES}
+    one, eight, many = ({"arrive": {"kind": "concurrency", "count": n}} for n in (1, 8, 64))
+    loads: dict[str, tuple[str, dict[str, Any]]] = {
+        "lookups": ("lookups, the first of a namespace and later ones", lookups),
+        "alone": ("lists, one at a time", one),
+        "small-64": ("lists of the smallest namespace, 64 at once", {**many, "namespaces": (0, 1)}),
+        "lists-8": ("lists, 8 at once", eight),
+        "lists-64": ("lists, 64 at once", many),
+        "pattern": ("lists with a pattern, one at a time", {**one, **matching}),
+        "pattern-64": ("lists with a pattern, 64 at once", {**many, **matching}),
+        "watch": ("watches, one at a time", {**one, **watches}),
+    }
+    usual = {"do": "list", "count": _MOST_CLIENTS, "namespaces": ends}
+    return [
+        Document.model_validate(
+            {
+                "name": name,
+                "description": said,
+                "topics": {"of": every},
+                "clients": [{"name": name, **usual, **group}],
+                "phases": {"measure": seconds, "drain": seconds},
+            }
+        )
+        for name, (said, group) in loads.items()
+    ]
 
 
 def measured(
@@ -81,20 +132,22 @@ def measured(
     """Run the probes against a broker, one after the other.
 
     Args:
-        options: Where it is, and where the runs go.
+        options: The address of the broker, and the folder of the runs.
         sized: Namespaces of different sizes, the smallest first.
-        fresh: Namespaces that nobody has looked a topic up in.
-        seconds: How long each probe lasts at most.
-        on_probe: Told what is measured next.
+        fresh: Namespaces without an earlier lookup.
+        seconds: The longest time of each probe.
+        on_probe: Told of each probe at its beginning.
 
     Raises:
-        LoadgenError: It cannot be reached, or answers too little.
+        LoadgenError: The broker cannot be reached, or answers too little.
     """
     runs = {}
-    for each in probes(sized, fresh, seconds):
-        on_probe(each.said)
-        alone = 1 if each.at_once == 1 else None
-        runs[each.name] = experiment(each.document, replace(options, name=each.name, tasks=alone))
+    for document in probes(sized, fresh, seconds):
+        on_probe(document.description)
+        arrive = document.clients[0].arrive
+        tasks = None if isinstance(arrive, Concurrency) and arrive.count > 1 else 1
+        how = replace(options, name=document.name, tasks=tasks)
+        runs[document.name] = experiment(document, how)
     found = fitted(runs, sized, fresh=bool(fresh))
     update = {name: figure.value for name, figure in found.times.items()}
     by = {

@@ -6,11 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
-from loadgen.places.options import RunOptions
-from loadgen.studies.demo import run_demo
-from loadgen.studies.demo_storms import DemoOptions
-from loadgen.studies.sweep import SweepOptions, sweep
-from loadgen.studies.varied import parse_varied
+from loadgen.studies.demo import DemoOptions, run_demo
+from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +32,7 @@ def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> N
 
 def test_the_demo_shows_what_each_profile_makes_of_the_same(tmp_path: Path) -> None:
     # Given
-    options = DemoOptions(10_000, 1, clients=100, out=tmp_path, run=RunOptions(place="virtual"))
+    options = DemoOptions(10_000, 1, clients=100, out=tmp_path, place="virtual")
     steps: list[str] = []
     # When
     found = run_demo(options, steps.append)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.commands.advise import advise, deciding, demo
+from loadgen.commands.advise import advise, families_document, question_of
+from loadgen.commands.options import own_files
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.studies.advise.limits import limits_of
+from loadgen.studies.advise.goal import Goal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +129,8 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
     # When
-    limits = limits_of(deciding("broker", path))
+    asked, files = families_document(["cpp=5"], (), "--family"), own_files(path, None)
+    limits = question_of(asked, (), Goal(), "pulsar", files).today.broker
     # Then
     assert (limits.heap_mb, limits.direct_mb) == (9, 100)
 
@@ -157,20 +159,3 @@ def test_with_json_nothing_is_beside_the_advice(
     told = capsys.readouterr()
     assert not json.loads(told.out)["met"]
     assert not told.err
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"topics": "0.5"}, "--topics 0.5 is not a whole number"),
-        ({"topics": "5", "namespaces": 6}, "one a namespace at least"),
-        ({"topics": "mine.txt"}, "your own topics are for: loadgen rehearse --topics FILE"),
-        ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
-    ],
-)
-def test_topics_of_the_demo_that_make_no_sense_are_refused(
-    options: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        demo(**options, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()

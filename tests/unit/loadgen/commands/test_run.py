@@ -173,7 +173,7 @@ def test_a_dry_run_says_how_long_the_run_takes(loadgen, experiments, tmp_path: P
     said = "storm: nothing was started. It takes at most 25.0 s (measuring 20.0 s, draining 5.00 s)"
     assert out.startswith(said)
     told = json.loads(loadgen(*words, "--json")[1])
-    assert (told["schema_version"], told["seconds_at_most"]) == (3, 25.0)
+    assert (told["schema_version"], told["seconds_at_most"]) == (4, 25.0)
 
 
 def test_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:

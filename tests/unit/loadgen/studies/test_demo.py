@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode
 from loadgen.results.results import Results
-from loadgen.studies.demo import run_demo
+from loadgen.studies.demo import STORMS, STUCK, DemoOptions, run_demo
 from loadgen.studies.demo_checks import grown_bytes
-from loadgen.studies.demo_storms import STORMS, STUCK, DemoOptions
 from tests.support.runs.recorded_run import TASK, record_run, request, sample
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.studies.find_limit import bisect, find_limit, in_words
+from loadgen.studies.find_limit import Range, bisect, find_limit, in_words, parse_range
 from loadgen.studies.points import Study
-from loadgen.studies.varied import Range, parse_range
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,13 @@ from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
+    Varied,
     lines_of,
+    parse_varied,
     require_valid,
     sweep,
     table_of,
-    told,
 )
-from loadgen.studies.varied import Varied, parse_varied
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
@@ -63,9 +64,7 @@ def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
     table = pq.read_table(options.out / PARQUET_NAME)
     assert table["clients.steady.count"].to_pylist() == [1] * 4 + [2] * 4
     assert table["requests.refused.rate"].to_pylist()[:4] == [1.0, 1.0, 0.0, 0.0]
-    assert [options.out / name for name in table["run"].to_pylist()] == [
-        p.directory for p in points
-    ]
+    assert [options.out / name for name in table["run"].to_pylist()] == [p.run for p in points]
 
 
 def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOptions) -> None:
@@ -76,7 +75,7 @@ def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOption
     points = sweep(options, run=run)
     # Then
     assert {document.seed for document, _ in run.run} == {2}
-    assert [point.directory for point in points[::2]] == [point.directory for point in first]
+    assert [point.run for point in points[::2]] == [point.run for point in first]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> Non
     along, lines = lines_of(points, "requests.refused.rate") or ("", {})
     assert along == "clients.steady.count"
     assert lines["servers.profile=pulsar"] == [(1.0, [1.0, 1.0]), (2.0, [1.0, 1.0])]
-    assert told(points[0])["figures"]["list.response.p99"] is None
+    assert points[0].figures["list.response.p99"] == math.inf
 
 
 def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> None:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.errors import TOO_MANY_LOOKUPS as BROKER_LOOKUPS
 from loadgen.errors import UsageError
+from loadgen.places.options import RunOptions
 from loadgen.studies.advise.advice import advise, confirm, virtual_storms
-from loadgen.studies.advise.findings import rows
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.report import sure, verdict
+from loadgen.studies.advise.report import rows, sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
+from proxy.errors import TOO_MANY_LOOKUPS as PROXY_LOOKUPS
 from tests.support.runs.recorded_run import event, record_run, request
 from tests.unit.loadgen.studies.advise.asked import clients, needs, question
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Document
-    from loadgen.places.options import RunOptions
     from loadgen.studies.advise.question import Question
 
 GOAL = Goal(back_within_seconds=65)
@@ -153,3 +154,43 @@ def test_time_that_is_too_short_for_a_storm_is_told(tmp_path: Path) -> None:
     advice = advise(QUESTION, needs(5, 19))
     found = " ".join(sure(confirm(advice, tmp_path, 30)))
     assert "Not confirmed by a real storm: a storm may take 112 s, and 30 s were left" in found
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(30, []), (400, ["pulsar://10.0.0.1:6650: 40 cl"])])
+def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
+    seconds: float, told: list[str], tmp_path: Path
+) -> None:
+    # Given
+    advice, notes = advise(QUESTION, needs(5, 19)), list[str]()
+
+    def run(document: Document, options: RunOptions) -> Path:
+        del document
+        return record_run(options.out / "r", [request()], [event("back", value=1.0)])
+
+    # When
+    at = RunOptions(service_url="pulsar://10.0.0.1:6650")
+    confirm(advice, tmp_path, seconds, notes.append, run, at)
+    # Then
+    assert [each[:29] for each in notes if each.startswith("pulsar")] == told
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (str(BROKER_LOOKUPS), "maxConcurrentLookupRequest=7 in broker.conf"),
+        (PROXY_LOOKUPS, "maxConcurrentLookupRequests=9 in proxy.conf"),
+    ],
+)
+def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(
+    text: str, key: str
+) -> None:
+    # Given
+    more = {
+        "broker": {"maxConcurrentLookupRequest": "7"},
+        "proxy": {"maxConcurrentLookupRequests": "9"},
+    }
+    refused = Outcome(40, 0, None, 40, 33, reasons={f"TooManyRequests: {text}": 33})
+    # When
+    advice = advise(question(goal=GOAL, more=more), lambda _asked, _setting: refused)
+    # Then
+    assert any(f"33 were refused for want of a place: {key}" in each for each in advice.obstacles)

@@ -63,6 +63,11 @@ def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> Non
     assert start(asked).broker.heap_mb == safe.heap_mb
 
 
+def test_a_search_behind_a_proxy_begins_within_what_may_be_accounted() -> None:
+    asked = question(goal=Goal(accounted_mb=10), today=Setting(Limits(), Limits()))
+    assert all(limits.accounted_mb <= 10 for limits in map(start(asked).of, ("proxy", "broker")))
+
+
 def test_no_more_first_guesses_are_under_way_than_lookups() -> None:
     asked = question(clients(1_000, "java-watch"), lookups=100)
     assert safe_limits(asked).heap_mb == -(

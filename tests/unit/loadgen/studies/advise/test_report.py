@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic_core import to_json
 
 from broker.configuration.config import BrokerConfig
 from loadgen.documents.reading import read_document
@@ -13,10 +14,18 @@ from loadgen.documents.service_times import PULSAR
 from loadgen.jvm_options import JvmOptions
 from loadgen.results.expectations import parse_expectation
 from loadgen.studies.advise.advice import Advice, advise
-from loadgen.studies.advise.findings import TITLES, heads, rows
 from loadgen.studies.advise.goal import Goal
-from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
-from loadgen.studies.advise.report import fragment, markdown, sure, to_json, verdict, write
+from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, TITLES, Limits, Setting, limits_of
+from loadgen.studies.advise.report import (
+    document_of,
+    fragment,
+    heads,
+    markdown,
+    rows,
+    sure,
+    verdict,
+    write,
+)
 from server.configuration.file import parse_properties
 from tests.unit.loadgen.studies.advise.asked import needs, question
 
@@ -135,7 +144,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
 
 def test_a_program_is_told_all_of_it() -> None:
     # When
-    told = json.loads(json.dumps(to_json(advice())))
+    told = json.loads(to_json(document_of(advice())))
     # Then
     assert told["met"]
     assert told["settings"]["proxy"][KEYS["heap_mb"]] == "8"

@@ -9,8 +9,7 @@ import pytest
 
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.margins import Strain, slower, strains
-from loadgen.studies.advise.search import OutOfTimeError, Tries
+from loadgen.studies.advise.search import OutOfTimeError, Strain, Tries, slower, strains
 from tests.unit.loadgen.studies.advise.asked import needs, question
 
 if TYPE_CHECKING:
@@ -49,6 +48,15 @@ def test_limits_grow_by_half_until_they_bear_every_strain(
 def test_only_the_limit_that_is_too_small_grows() -> None:
     tries = Tries(needs(5, 20), GOAL)
     assert tries.climb(setting(6, 6), setting(90), [AS_ASKED]) == setting(6, 21)
+
+
+def test_what_begins_above_the_most_is_not_paired_with_a_limit_that_grew() -> None:
+    # Given: today's heap is most of what may be accounted
+    tries = Tries(needs(5, 60), GOAL)
+    # When
+    found = tries.climb(setting(80, 20), setting(25, 75), [AS_ASKED])
+    # Then
+    assert found.broker.accounted_mb <= 100
 
 
 def test_a_strain_that_all_memory_does_not_bear_asks_for_no_more() -> None:

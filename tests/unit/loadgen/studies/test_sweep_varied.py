@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.studies.varied import Varied, parse_grid, parse_range, parse_varied
+from loadgen.studies.find_limit import parse_range
+from loadgen.studies.sweep import Varied, parse_grid, parse_varied
 
 if TYPE_CHECKING:
     from pathlib import Path

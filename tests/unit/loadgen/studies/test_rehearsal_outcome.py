@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES
 from loadgen.results.results import Results
-from loadgen.studies.rehearsal import Rehearsal
-from loadgen.studies.rehearsed import rehearsed
+from loadgen.studies.rehearsal import Rehearsal, rehearsed
 from tests.support.runs.recorded_run import record_run, request
 from tests.unit.loadgen.studies.test_rehearsal import question
 

@@ -1,0 +1,30 @@
+"""The demo's options are checked before anything is made, in one sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.commands.demo import demo
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topics": "0.5"}, "--topics 0.5 is not a whole number"),
+        ({"topics": "5", "namespaces": 6}, "one a namespace at least"),
+        ({"topics": "mine.txt"}, "your own topics are for: loadgen rehearse --topics FILE"),
+        ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
+    ],
+)
+def test_topics_of_the_demo_that_make_no_sense_are_refused(
+    options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        demo(**options, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
