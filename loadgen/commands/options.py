@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from loadgen.documents.faults import fault_of
 from loadgen.documents.reading import read_document, shipped
-from loadgen.errors import UsageError
+from loadgen.documents.server_keys import known_keys
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import CONFIRMATION_FLAG, require_own_cluster
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.operator_files import read_own_server
@@ -20,7 +22,7 @@ from loadgen.places.options import require_service_url
 from loadgen.results.expectations import parse_expectation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.documents.model import Document
 
@@ -30,6 +32,33 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 def complete_target(incomplete: str) -> list[str]:
     """Return shipped scenarios for the beginning of a word; the shell itself completes files."""
     return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the paths of ``--set`` that a word begins, as far as there is no choice."""
+    try:
+        document = read_document(context.params["target"])
+    except (KeyError, LoadgenError, TypeError):
+        document = read_document("storm")
+    paths = [each for each in _paths(document.resolved(), "") if each.startswith(incomplete)]
+    common = os.path.commonprefix(paths)  # noqa: RUF071 (of characters)
+    typed = max(len(incomplete), common.rfind(".") + 1)
+    steps = (f"{each[:typed]}{''.join(each[typed:].partition('.')[:2])}" for each in paths)
+    return list(dict.fromkeys(steps))
+
+
+def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
+    """Yield the paths of all values of a document, and of all keys that its servers have."""
+    if above in ("servers.broker.", "servers.proxy."):
+        yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
+    elif isinstance(values, dict):
+        for key, value in values.items():
+            yield from _paths(value, f"{above}{key}.")
+    elif isinstance(values, list) and values and isinstance(values[0], dict):
+        for number, value in enumerate(values):
+            yield from _paths(value, f"{above}{value.get('name', number)}.")
+    else:
+        yield above.removesuffix(".")
 
 
 _option = partial(typer.Option, show_default=False)
@@ -47,7 +76,7 @@ _SET = (
 )
 Settings = Annotated[
     list[str] | None,
-    _option("--set", metavar="PATH=VALUE", help=_SET),
+    _option("--set", metavar="PATH=VALUE", help=_SET, autocompletion=complete_setting),
 ]
 _SERVICE = (
     "pulsar://host:port of a broker or proxy that runs. Without it the scenario's servers are "

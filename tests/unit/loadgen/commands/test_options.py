@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from loadgen.__main__ import imported_command
 from loadgen.commands.options import (
+    complete_setting,
     complete_target,
     parse_admin_urls,
     wanted,
@@ -20,8 +23,41 @@ from loadgen.errors import UsageError
 PAGE = Path(__file__).parents[4] / "docs/loadgen-options.md"
 
 
+def completed(text: str, target: str | None = "storm") -> list[str]:
+    context: Any = SimpleNamespace(params={"target": target} if target else {})
+    return complete_setting(context, text)
+
+
 def test_the_shell_completes_shipped_scenarios() -> None:
     assert complete_target("restart") == ["restart-storm", "restart-storm-full"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s", ["seed", "servers.", "shocks"]),
+        ("ser", ["servers.profile", "servers.broker.", "servers.proxy.", "servers.service_times."]),
+        ("servers.pro", ["servers.profile", "servers.proxy."]),
+        ("cl", ["clients.all.count", "clients.all.read.", "clients.all.arrive."]),
+        ("clients.all.co", ["clients.all.count"]),
+        ("clients.all.read.n", ["clients.all.read.never"]),
+        ("servers.broker.maxTopicListInFlightH", None),
+        ("nothing.here", []),
+        ("clients.all.read.never.x", []),
+    ],
+)
+def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(
+    text: str, found: list[str] | None
+) -> None:
+    expected = ["servers.broker.maxTopicListInFlightHeapMemSizeMB"]
+    completions = completed(text)
+    assert set(expected if found is None else found) <= set(completions)
+    assert found != [] or completions == []
+
+
+@pytest.mark.parametrize("target", [None, "no-such-scenario"])
+def test_without_a_scenario_the_shell_completes_what_any_has(target: str | None) -> None:
+    assert completed("rep", target) == ["repeats"]
 
 
 @pytest.mark.parametrize(
