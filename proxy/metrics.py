@@ -31,8 +31,9 @@ _COUNTERS = {
     "rejected_lookup_requests": "Lookups refused because too many were pending",
     "partitions_metadata_requests": "Partition metadata requests forwarded",
     "rejected_partitions_metadata_requests": "Those refused because too many were pending",
-    "get_topics_requests": "Topic listings forwarded",
-    "rejected_get_topics_requests": "Topic listings refused because too many were pending",
+    "get_topics_of_namespace_requests": "Topic listings forwarded",
+    "rejected_get_topics_of_namespace_requests": "Those refused because too many were pending",
+    "get_schema_requests": "Schemas asked for",
 }
 
 

@@ -22,6 +22,7 @@ from server.limiter_report.report import LimiterReporter, StoredMessages
 from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics
+from server.metrics.http import HttpMetrics
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
@@ -108,6 +109,7 @@ class WebPort(ServerParts[CnxT]):
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )
         limits = self._http_limits()
+        registry.register(HttpMetrics(config.cluster_name, limits))
         app = application(
             registry,
             self._readiness,

@@ -28,6 +28,8 @@ _SUMS = (
     "storage_size",
     "storage_logical_size",
     "storage_write_rate",
+    "storage_read_rate",
+    "storage_read_cache_misses_rate",
     "msg_backlog",
 )
 _QUANTILES = ("0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0")

@@ -27,6 +27,8 @@ _SENTENCES = {
     "storage_offloaded_size": "Bytes that were moved elsewhere: none are",
     "storage_backlog_size": "Bytes of the largest backlog of a topic",
     "storage_write_rate": "Entries stored a second, in the last period",
+    "storage_read_rate": "Entries a second that were not in memory, and read, in the last period",
+    "storage_read_cache_misses_rate": "The same",
     "storage_backlog_quota_limit": "Bytes that a backlog may have; -1 is no limit",
     "storage_backlog_quota_limit_time": "Seconds that a backlog may reach back; -1 is no limit",
     "storage_backlog_age_seconds": "Age of the oldest message in a backlog; -1 is not known",

@@ -91,6 +91,8 @@ def topic_figures(
         "storage_offloaded_size": 0,
         "storage_backlog_size": shown.most_backlog_bytes,
         "storage_write_rate": sum(topic.sizes.last_counts) / period_seconds,
+        "storage_read_rate": topic.read_rate,
+        "storage_read_cache_misses_rate": topic.read_rate,
         **_buckets(LATENCY, latency.BUCKETS_MS, topic.latency.last_counts),
         f"{LATENCY}_sum": topic.latency.last_seconds * 1000,
         **_buckets(SIZES, entry_sizes.BUCKETS, topic.sizes.last_counts),

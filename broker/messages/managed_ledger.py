@@ -79,12 +79,14 @@ class ManagedLedger(Protocol):
         listener: Is told of what is stored; None for nobody.
         cursors: The durable subscriptions by name, as last saved.
         properties: Of the topic itself: its epoch, whether it is terminated, ...
+        fetched_entries: Entries that had to be fetched since it was opened.
     """
 
     name: str
     listener: LedgerListener | None
     cursors: Mapping[str, CursorState]
     properties: Mapping[str, str]
+    fetched_entries: int
 
     # -- writing ------------------------------------------------------------------------------
 

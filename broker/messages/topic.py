@@ -93,6 +93,8 @@ class Topic(ABC):
             a client.
         made_by_use: It was not imported: a monitor may delete it when nobody uses it any more.
         rate: Its publish rate.
+        read_rate: Entries a second that had to be fetched from the store, in the period that ended
+            last (upstream: storageReadRate, which does not count what a cache has either).
     """
 
     subscriptions: AnySubscriptions
@@ -119,6 +121,7 @@ class Topic(ABC):
         self.made_by_use = False
         self.idle_since = self.clock.now()
         self.rate = PublishRate(self.policies.publish_rate, self.clock)
+        self.read_rate = 0.0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.full_name}>"
@@ -234,6 +237,7 @@ class PersistentTopic(Topic):
         self.publish_times = PublishTimes(self.clock)
         self.full_since: float | None = None
         self._full_error = ""
+        self._seen_fetched = 0
         config = context.config.publishing
         self.deduplication = Deduplication(
             ledger,
@@ -449,6 +453,12 @@ class PersistentTopic(Topic):
         self.subscriptions.clear_backlogs(internal=True)
         self.deduplication.save()
         self.ledger.truncate()
+
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+        super().update_rates(seconds)
+        fetched = self.ledger.fetched_entries
+        self.read_rate, self._seen_fetched = (fetched - self._seen_fetched) / seconds, fetched
 
     def policies_changed(self) -> None:
         """Follow the policies in force."""

@@ -22,9 +22,9 @@ def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     request = Request(asked.request_id, parts.error_forms.topics)
     permit = _permit(cnx, request, asked)
     if permit is None:
-        parts.counters.rejected_get_topics_requests += 1
+        parts.counters.rejected_get_topics_of_namespace_requests += 1
         return
-    parts.counters.get_topics_requests += 1
+    parts.counters.get_topics_of_namespace_requests += 1
 
     def failed(_: int, error: RequestError) -> None:
         cnx.requests.refuse(request, error)

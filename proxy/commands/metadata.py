@@ -48,6 +48,7 @@ async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMet
 def get_schema(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     """Forward a GET_SCHEMA; nobody knows how large the schema is until it has come."""
     asked = with_body(command, "getSchema").getSchema
+    cnx.parts.counters.get_schema_requests += 1
     request = Request(asked.request_id, cnx.parts.error_forms.schema)
     cnx.requests.start(request, partial(_schema, cnx, asked), expected_bytes=None)
 

@@ -44,5 +44,6 @@ class ProxyCounters:
     rejected_lookup_requests: int = 0
     partitions_metadata_requests: int = 0
     rejected_partitions_metadata_requests: int = 0
-    get_topics_requests: int = 0
-    rejected_get_topics_requests: int = 0
+    get_topics_of_namespace_requests: int = 0
+    rejected_get_topics_of_namespace_requests: int = 0
+    get_schema_requests: int = 0

@@ -60,12 +60,17 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class HttpLimits:
-    """The limits of one web port, and who is counted against them."""
+    """The limits of one web port, and who is counted against them.
+
+    Attributes:
+        requests: All that came, also those that were refused.
+    """
 
     bounds: HttpBounds
     clock: Clock
     refusals: Refusals = field(default_factory=Refusals)
     active: int = 0
+    requests: int = 0
     connections: int = 0
     _rate: Rate | None = None
 
@@ -76,6 +81,7 @@ class HttpLimits:
 
         @web.middleware
         async def limited(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self.requests += 1
             self._check(request)
             self.active += 1
             end_body_time = self._time_body(request)

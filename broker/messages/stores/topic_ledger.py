@@ -46,6 +46,7 @@ class TopicLedger(ABC, Generic[LedgerT]):
         self.listener: LedgerListener | None = None
         self.cursors: Mapping[str, CursorState] = MappingProxyType(topic.cursors)
         self.properties: Mapping[str, str] = MappingProxyType(topic.properties)
+        self.fetched_entries = 0
         self._topic = topic
         self._row = topic.row
         self._room = room

@@ -114,7 +114,7 @@ async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None
         counters = parts.proxy.counters
         assert counters.rejected_lookup_requests == 1
         assert counters.rejected_partitions_metadata_requests == 1
-        assert counters.rejected_get_topics_requests == 1
+        assert counters.rejected_get_topics_of_namespace_requests == 1
         store.go_on.set()
         await first.command()
 

@@ -97,7 +97,7 @@ async def test_a_pipe_leads_to_the_configured_broker(profile: str) -> None:
         # Then
         assert list(answer.topics) == names
         assert parts.proxy.lookups.pending_requests == 0
-        assert parts.proxy.counters.get_topics_requests == 0
+        assert parts.proxy.counters.get_topics_of_namespace_requests == 0
 
 
 @pytest.mark.parametrize("profile", PROFILES)

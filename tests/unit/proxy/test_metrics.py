@@ -17,6 +17,30 @@ from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import exposition, read_samples
 
+REAL_COUNTERS = frozenset(
+    f"pulsar_proxy_{name}"
+    for name in (
+        "new_connections",
+        "rejected_connections",
+        "binary_ops",
+        "lookup_requests",
+        "rejected_lookup_requests",
+        "partitions_metadata_requests",
+        "rejected_partitions_metadata_requests",
+        "get_topics_of_namespace_requests",
+        "rejected_get_topics_of_namespace_requests",
+        "get_schema_requests",
+    )
+)
+"""The names in the classes of a proxy 4.2.4; it has pulsar_proxy_binary_bytes besides."""
+
+
+def test_counters_have_the_names_of_a_real_proxy() -> None:
+    # When
+    names = {f"pulsar_proxy_{field.name}" for field in dataclasses.fields(ProxyCounters)}
+    # Then
+    assert names == REAL_COUNTERS
+
 
 def test_every_counter_is_exported_with_its_total() -> None:
     # Given: each counter its own number

@@ -199,6 +199,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
                 ledger.ledger_id, number, end, max_bytes
             )
             if entries:
+                self.fetched_entries += len(entries)
                 return entries
             if self._row.holding(Position(ledger.ledger_id, number)) is None:
                 continue  # The ledger was dropped meanwhile.
@@ -230,7 +231,9 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         if entries is not None:
             return entries
         there = [position for position in positions if self._row.holding(position) is not None]
-        return await self._parts.reads.each(there)
+        fetched = await self._parts.reads.each(there)
+        self.fetched_entries += len(fetched)
+        return fetched
 
     def digest(self, position: Position) -> MessageDigest | None:
         """Return the digest of a stored entry; None if it is gone, or cannot be read."""

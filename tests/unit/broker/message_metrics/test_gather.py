@@ -11,6 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.configuration.metric_keys import MetricKeys
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.stores.room import StoreBounds
+from broker.messages.topic import PersistentTopic
 from broker.subscriptions.consumer import ConsumerOptions
 from proto.names import TopicName
 from server.metrics.exposition import openmetrics_lines, prometheus_lines
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = ("m1", "other", "non-persistent://public/default/np1")
 ALL = MetricKeys(consumers=True, producers=True)
-# What nothing here could fill: no bookie behind the store, no entry filters, no transactions; reads
-# of entries, refused dispatches and checks of quotas are not counted.
+# What nothing here could fill: no bookie behind the store, no entry filters, no transactions;
+# refused dispatches and checks of quotas are not counted.
 ABSENT = (
     "pulsar_txn_",
     "pulsar_storage_ledger_write_latency_",
-    "pulsar_storage_read_",
-    "pulsar_broker_storage_read_",
     "pulsar_subscription_filter_",
     "pulsar_subscription_dispatch_throttled_",
     "pulsar_storage_backlog_quota_check_duration_seconds",
@@ -171,6 +170,26 @@ async def test_values_are_those_of_the_live_topics() -> None:
     assert of_broker["pulsar_broker_publish_latency_count"] == 6
     assert of_broker["floodgate_message_store_entries"] == 6
     assert of_broker["floodgate_metrics_topics_left_out"] == 0
+
+
+async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
+    # Given
+    measured = Measured()
+    await measured.fill()
+    topic = await measured.topics.get(TopicName.parse("m1"))
+    assert isinstance(topic, PersistentTopic)
+    of_topic = {"namespace": "public/default", "topic": topic.full_name}
+    # When
+    topic.ledger.fetched_entries += 30
+    before = values(measured.samples(), **of_topic)
+    topic.update_rates(60.0)
+    shown, of_broker = values(measured.samples(), **of_topic), values(measured.samples())
+    topic.update_rates(60.0)
+    later = values(measured.samples(), **of_topic)
+    # Then: as on a real broker, where what a cache has is in neither
+    for name in ("storage_read_rate", "storage_read_cache_misses_rate"):
+        assert before[f"pulsar_{name}"] == later[f"pulsar_{name}"] == 0
+        assert shown[f"pulsar_{name}"] == of_broker[f"pulsar_broker_{name}"] == 0.5
 
 
 async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:

@@ -71,6 +71,21 @@ async def test_each_command_in_each_state(state: ProxyConnectionState) -> None:
     assert found == {**dict.fromkeys(TYPES, CLOSED), **LEGAL[state]}
 
 
+async def test_requests_are_counted_by_what_they_ask_for() -> None:
+    # Given
+    async with ByteBroker(None) as silent:
+        shared = parts(brokerServiceURL=silent.url)
+        # When
+        for kind in (Type.LOOKUP, Type.PARTITIONED_METADATA, Type.GET_SCHEMA):
+            await outcome(
+                ProxyConnection(shared), State.PROXY_LOOKUP_REQUESTS, complete_command(kind)
+            )
+    # Then
+    counted = shared.counters
+    assert counted.lookup_requests == counted.partitions_metadata_requests == 1
+    assert counted.get_schema_requests == 1
+
+
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
 async def test_a_command_without_a_body_closes(
     state: ProxyConnectionState,

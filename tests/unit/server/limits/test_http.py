@@ -15,6 +15,7 @@ from server.http import HttpPort, Readiness, application, serve_http
 from server.http_connection import HttpConnection
 from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
 from server.limits.refusals import Limit
+from server.metrics.http import HttpMetrics
 from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
@@ -92,6 +93,20 @@ async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() ->
         assert found[-1][1] == "more than httpRequestsMaxPerSecond=5 requests a second"
         assert later[0] == 200
         assert port.limits.refusals.counts[Limit.HTTP_RATE] == 2
+
+
+async def test_requests_are_counted_whatever_comes_of_them() -> None:
+    async with served(HttpBounds(a_second=1.0)) as port:
+        # When
+        one = await port.put(b"")
+        unknown = await port.answer(b"GET /no HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        refused = await port.put(b"")
+        # Then
+        assert (one[0], unknown[0], refused[0]) == (200, 404, 429)
+        [family] = HttpMetrics("c1", port.limits).collect()
+        [sample] = family.samples
+        assert (sample.name, sample.labels) == ("jetty_requests_total", {"cluster": "c1"})
+        assert sample.value == 3
 
 
 async def test_a_connection_that_asks_nothing_is_closed() -> None:

@@ -119,6 +119,15 @@ async def test_entries_that_changed_places_are_damaged(tmp_path: Path) -> None:
         assert await all_of(ledger) == [0, *range(3, COUNT)]
 
 
+async def test_a_topic_counts_what_of_it_was_read(tmp_path: Path) -> None:
+    async with stored(tmp_path) as (ledger, positions, _):
+        assert ledger.fetched_entries == 0
+        await all_of(ledger)
+        assert ledger.fetched_entries == COUNT
+        await ledger.fetch_each(positions[:2])
+        assert ledger.fetched_entries == COUNT + 2
+
+
 async def test_of_single_entries_those_that_are_whole_are_read(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
         change(path, ALTERED["its data"], row_id(positions[1]))
