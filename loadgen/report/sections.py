@@ -6,8 +6,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES, alerts_of
-from loadgen.alerts.seen import seen_by_scrapes
-from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
+from loadgen.alerts.told import (
+    ALERT_HEADS,
+    SEEN_HEADS,
+    alert_rows,
+    alert_sentences,
+    seen_by_scrapes,
+    seen_rows,
+)
 from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS

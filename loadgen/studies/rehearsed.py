@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import Alerts, alerts_of
-from loadgen.alerts.seen import seen_by_scrapes
+from loadgen.alerts.told import seen_by_scrapes
 from loadgen.results.questions import QUERIES
 from loadgen.units import format_seconds
 
