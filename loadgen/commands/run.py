@@ -37,7 +37,7 @@ from loadgen.commands.shown import (
     table_of,
 )
 from loadgen.extras import SPARK, require
-from loadgen.live.display import live_display
+from loadgen.live import live_display
 from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
