@@ -1,33 +1,24 @@
-"""Compares repeats of runs: figures side by side, whether they differ, whether they agree.
+"""Compares repeats of runs: figures side by side, whether sides differ, whether sides agree.
 
-Figures of repeats are few and not normal: ranks alone are compared, exactly. Not to show a
-difference is no agreement: two sides agree where the interval of how far they lie apart (Hodges
-and Lehmann, 90 %: two one-sided tests at 5 %) lies within a margin, which needs five repeats.
+A difference that is not shown is no agreement: two sides agree where the 90 % interval of their
+distance (two one-sided tests at 5 %) lies within a margin, which needs five repeats.
 
-Runs in virtual time are paired by their seeds: each run is the same whenever it is made, so that
-all by which two of a seed differ is what was changed. Their differences alone are looked at then.
+Runs in virtual time are paired by their seeds: a run is the same whenever it is made, so that two
+runs of a seed differ by the change alone. The differences of pairs are tested then.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
 from loadgen.results.cells import plain
-from loadgen.results.ranks import (
-    FEWEST_REPEATS,
-    LEVEL,
-    adjusted,
-    mean_interval,
-    paired_test,
-    rank_test,
-    shift_interval,
-)
+from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.results.units import Unit, in_words
@@ -158,19 +149,6 @@ class Row:
     sides: Sequence[Side]
     differences: Sequence[Difference | None]
 
-    @property
-    def counts(self) -> bool:
-        """False of what says nothing about agreement: nothing beside nothing, or of its make."""
-        return any(any(each.values) for each in self.sides) and not self.figure.endswith(
-            _OF_ITS_MAKE
-        )
-
-    @property
-    def unjudged(self) -> Row:
-        """The same, without a word about agreement."""
-        told = [each and replace(each, word=Word.UNJUDGED) for each in self.differences]
-        return replace(self, differences=told)
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -195,9 +173,9 @@ class Comparison:
 
     def agreed(self) -> tuple[int, int]:
         """Return how many figures agree in all groups, and of how many."""
-        rows = [row for row in self.rows if row.counts]
-        agree = [all(d is None or d.word is Word.AGREE for d in row.differences) for row in rows]
-        return sum(agree), len(rows)
+        words = [{each.word for each in row.differences if each} for row in self.rows]
+        judged = [each for each in words if Word.UNJUDGED not in each]
+        return judged.count({Word.AGREE}), len(judged)
 
 
 def compare(
@@ -247,7 +225,7 @@ def _paired(
 ) -> tuple[dict[str, list[FinishedRun]], list[str], bool]:
     """Return a run of each seed that all groups have, in one order, and why others are left out.
 
-    False, and all as it was: there is a run that no seed decides, or no seed that all have.
+    False, and the groups as they were, if a run has no seed, or the groups have none in common.
     """
     by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
     common = set.intersection(*map(set, by_seed.values()))
@@ -255,51 +233,34 @@ def _paired(
         return groups, [], False
     order = sorted(seed for seed in common if seed is not None)
     kept = {label: [runs[seed] for seed in order] for label, runs in by_seed.items()}
-    alone = [(run, by_seed[label][run.seed]) for label, runs in groups.items() for run in runs]
     left_out = [
-        f"{run.place}: the same run as {known.place}, seed {run.seed} in virtual time"
-        if known is not run
-        else f"{run.place}: there is not a run of seed {run.seed} with each label"
-        for run, known in alone
-        if known is not run or run.seed not in common
+        f"{run.place}: seed {run.seed} in virtual time is not there once with each label"
+        for label, runs in groups.items()
+        for run in runs
+        if run not in kept[label]
     ]
     return kept, left_out, True
 
 
 def _rows(groups: Sequence[Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
     found = [[{(n, u): v for n, u, v in figures_of(run.summary)} for run in g] for g in groups]
-    table: list[tuple[str, Unit, list[Side]]] = []
+    table: dict[tuple[str, Unit], list[Side]] = {}
     for figure in dict.fromkeys(each for group in found for run in group for each in run):
-        # Refusals that a run had none of are zero, not unknown.
+        # A run without refusals of a reason had 0 of them; other missing figures are unknown.
         missing = 0.0 if figure[0].startswith("refused: ") else math.nan
         sides = [Side([run.get(figure, missing) for run in group]) for group in found]
         if not any(math.isnan(value) for side in sides for value in side.values):
-            table.append((*figure, sides))
-    test = _paired_test if paired else rank_test
-    tests = [test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
-    shared = iter(adjusted(tests))
+            table[figure] = sides
+    test = paired_distance if paired else distance
+    tests = [test(each[0].values, e.values) for each in table.values() for e in each[1:]]
+    probabilities = adjusted([probability for probability, _ in tests])
+    shared = iter(zip(probabilities, (interval for _, interval in tests), strict=True))
     rows = []
-    for name, unit, (first, *others) in table:
-        differences = []
-        for each in others:
-            apart = (
-                mean_interval(_apart(first.values, each.values))
-                if paired
-                else shift_interval(first.values, each.values)
-            )
-            differences.append(_difference(unit, first, each, next(shared), apart))
-        row = Row(name, unit, [first, *others], [None, *differences])
-        rows.append(row if row.counts else row.unjudged)
+    for (name, unit), (first, *others) in table.items():
+        judged = not name.endswith(_OF_ITS_MAKE) and any(any(e.values) for e in (first, *others))
+        differences = [_difference(unit, first, e, *next(shared), judged=judged) for e in others]
+        rows.append(Row(name, unit, [first, *others], [None, *differences]))
     return rows
-
-
-def _apart(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return how far the second of each pair lies from the first."""
-    return [0.0 if b == a else b - a for a, b in zip(first, second, strict=True)]
-
-
-def _paired_test(first: Sequence[float], second: Sequence[float]) -> float:
-    return paired_test(_apart(first, second))
 
 
 def _difference(
@@ -308,18 +269,18 @@ def _difference(
     second: Side,
     probability: float,
     interval: tuple[float, float] | None,
+    *,
+    judged: bool,
 ) -> Difference:
-    known = first.median not in (0, math.inf)
     low, high = interval or (None, None)
-    share = TIME_SHARE if unit is Unit.SECONDS else SHARE
-    most = max(first.median, second.median)
-    margin = share * most if math.isfinite(most) else 0.0
-    if unit is Unit.SECONDS:
-        margin = max(margin, TIME_SECONDS)
+    most, margin = max(first.median, second.median), 0.0
+    if math.isfinite(most):
+        margin = max(TIME_SHARE * most, TIME_SECONDS) if unit is Unit.SECONDS else SHARE * most
     word = Word.DIFFER if probability <= LEVEL else Word.OPEN
     if low is not None and high is not None and -margin <= low and high <= margin:
         word = Word.AGREE  # Shown to be near, even where a small difference is shown, too.
-    return Difference(second.median / first.median if known else None, probability, low, high, word)
+    ratio = None if first.median in (0, math.inf) else second.median / first.median
+    return Difference(ratio, probability, low, high, word if judged else Word.UNJUDGED)
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
