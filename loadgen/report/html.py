@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
-from loadgen.results.cells import cell, columns
+from loadgen.results.units import cell, columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

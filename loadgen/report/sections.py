@@ -17,11 +17,10 @@ from loadgen.alerts.told import (
 from loadgen.report.drawing import render
 from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
-from loadgen.results.cells import SELDOM, of_server, unit_of_column
 from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
-from loadgen.results.units import in_words
-from loadgen.results.vocabulary import unit_of
+from loadgen.results.units import SELDOM, in_words, unit_of_column
+from loadgen.results.vocabulary import of_server, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

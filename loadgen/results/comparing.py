@@ -17,11 +17,10 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
-from loadgen.results.cells import plain
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.results.units import Unit, in_words
+from loadgen.results.units import Unit, in_words, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural

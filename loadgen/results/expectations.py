@@ -1,39 +1,135 @@
-"""What a document expects of a run: ``list{group=steady}.response.p99 < 2s``, read and judged.
+"""What a document may expect of a run: ``list{group=steady}.response.p99 < 2s``, and its measures.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
-a bare ``answered`` is the share of those answered. Every mistake is one sentence that quotes the
-expression and names the nearest thing that there is.
+a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
+expression and names the nearest name that there is.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.engine.rows import Outcome
 from loadgen.errors import UsageError
-from loadgen.results.measures import (
-    ALL_REQUESTS,
-    CLIENTS,
-    OPERATIONS,
-    SELECTORS,
-    SERVERS,
-    Measure,
-    measures_of,
-    subjects,
-)
-from loadgen.results.questions import QUERIES, split
-from loadgen.results.units import EXAMPLES, in_words, value_of
+from loadgen.results.units import EXAMPLES, Unit, value_of
+from loadgen.results.vocabulary import limit_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from loadgen.results.results import Results
-
     _Compared = Callable[[float, float], bool]
+
+
+# -- measures ---------------------------------------------------------------------------------
+
+ALL_REQUESTS, CLIENTS, SERVERS = "requests", "clients", ("broker", "proxy")
+OPERATIONS = tuple(
+    dict.fromkeys(each for kind in get_args(get_args(AnyGroup)[0]) for each in kind.operations)
+)
+"""Operations of requests, as their rows call them."""
+SELECTORS = {
+    "family": "r.family",
+    "group": "r.group",
+    "tenant": "split_part(r.namespace, '/', 1)",
+    "namespace": "r.namespace",
+}
+"""What requests and clients can be chosen by, and where it stands in a row."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure; docs/measuring.md says what each means.
+
+    Attributes:
+        name: What follows the subject's dot; ``pN`` stands for any percentile.
+        sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
+            of a percentile, what it is of.
+        limited: The figure that is the server's own limit of it.
+        noun: What is counted.
+    """
+
+    name: str
+    unit: Unit
+    sql: str
+    limited: str = ""
+    noun: str = ""
+
+
+_SECONDS_TAKEN = """(SELECT min(least(w.measured_until, n.ended) - w.measured_from)
+  FROM runs w CROSS JOIN (SELECT max(done) AS ended FROM requests) n)"""
+"""While figures are taken; a run of which nothing is left to do ends earlier."""
+
+
+def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure, ...]:
+    one = f"CASE WHEN {condition} THEN 1E0 ELSE 0E0 END"
+    return (
+        Measure(f"{name}.rate", Unit.SHARE, f"avg({one})"),
+        Measure(f"{name}.count", Unit.COUNT, f"coalesce(sum({one}), 0)", noun=noun),
+        Measure(f"{name}.per_second", Unit.RATE, f"sum({one}) / nullif({_SECONDS_TAKEN}, 0)"),
+    )
+
+
+_COLUMNS = {
+    "max": "max",
+    "final": "last",
+    "count": "rise",
+    "rise": "max - r.first",
+    "seconds": "rise",
+}
+"""The last word of a server's measure, and its column of the question about servers."""
+
+
+def _of_server(name: str) -> Measure:
+    figure, _, column = name.rpartition(".")
+    figure = name if column == "seconds" else figure
+    unit, noun = unit_of(figure)
+    sql = f"max(CASE WHEN r.figure = '{figure}' THEN r.{_COLUMNS[column]} END)"
+    return Measure(name, unit, sql, limit_of(figure) if figure.endswith(".used") else "", noun)
+
+
+OF_REQUESTS = (
+    Measure("response.pN", Unit.SECONDS, "r.response_seconds"),
+    Measure("response.max", Unit.SECONDS, "max(r.response_seconds)"),
+    Measure("service.pN", Unit.SECONDS, "r.service_seconds"),
+    Measure("service.max", Unit.SECONDS, "max(r.service_seconds)"),
+    *(each for out in Outcome for each in _counted(str(out), f"r.outcome = '{out}'")),
+    *_counted("failed", "r.outcome NOT IN ('answered', 'refused')"),
+    Measure("topics.min", Unit.COUNT, "min(r.topics)", noun="topics"),
+    Measure("topics.max", Unit.COUNT, "max(r.topics)", noun="topics"),
+)
+OF_CLIENTS = (
+    *_counted("back", "r.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
+    Measure("back.pN", Unit.SECONDS, "r.back_seconds"),
+    Measure("back.max", Unit.SECONDS, "max(r.back_seconds)"),
+    Measure("listings.max", Unit.COUNT, "max(r.listings)", noun="lists"),
+    Measure("reconnects.max", Unit.COUNT, "max(r.reconnects)", noun="connections"),
+    Measure("reconnects.min", Unit.COUNT, "min(r.reconnects)", noun="connections"),
+)
+_LIMITER = ("used.max", "used.final", "waiting.max", "timeouts.count")
+OF_SERVERS = (
+    *(_of_server(f"{kind}.{name}") for kind in ("heap", "direct") for name in _LIMITER),
+    *map(_of_server, ("resident.max", "resident.rise", "unread.max", "cpu.seconds")),
+    *map(_of_server, ("jvm.heap.used.max", "jvm.direct.used.max")),
+    Measure("again.seconds", Unit.SECONDS, ""),
+)
+
+
+def measures_of(subject: str) -> tuple[Measure, ...]:
+    """Return the measures of a subject."""
+    if subject in SERVERS:
+        return OF_SERVERS
+    return OF_CLIENTS if subject == CLIENTS else OF_REQUESTS
+
+
+def subjects() -> tuple[str, ...]:
+    """Return all that an expectation may be about."""
+    return (*OPERATIONS, ALL_REQUESTS, CLIENTS, *SERVERS)
+
 
 OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
@@ -72,23 +168,7 @@ class Expectation:
         return named and self.is_about(group, operation)
 
 
-_UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """An expectation and what was found: in the measure's unit, and in words.
-
-    Attributes:
-        value: None of what nobody measured; infinite of what never happened.
-    """
-
-    expectation: Expectation
-    holds: bool
-    value: float | None
-    found: str
-
-
+UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
 # -- reading ------------------------------------------------------------------------------------
 
 _FORM = re.compile(
@@ -125,7 +205,7 @@ def require_measured(
     watched, operations = set(watched), set(operations)
     for each in expectations:
         if each.subject in SERVERS and each.subject not in watched:
-            raise UsageError(f"{each.text!r}: {_UNWATCHED.format(each.subject)}")
+            raise UsageError(f"{each.text!r}: {UNWATCHED.format(each.subject)}")
         known = {ALL_REQUESTS, CLIENTS, *SERVERS, *operations}
         if each.subject not in known:
             raise UsageError(
@@ -221,67 +301,3 @@ def _value(text: str, measure: Measure, written: str) -> float | None:
     except (UsageError, ValueError):
         needed = f"is measured in {measure.unit}: write {form}, not {written}"
         raise _mistake(text, f"{measure.name} {needed}") from None
-
-
-# -- judging ------------------------------------------------------------------------------------
-
-
-_SERVERS = f"({QUERIES['servers'].sql})"
-_ROWS = {
-    CLIENTS: f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))",
-    **dict.fromkeys(SERVERS, _SERVERS),
-}
-"""What measures of a subject are taken of, where that is not requests."""
-
-
-def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
-    """Judge each expectation; what nobody measured does not hold."""
-    return [_judged(each, results) for each in expectations]
-
-
-def _judged(each: Expectation, results: Results) -> Judged:
-    measure, wanted, subject = each.measure, each.value, each.subject
-    value = _value_of(each, results)
-    if value is None:
-        missing = "none of it was due while figures were taken"
-        if subject in SERVERS:
-            seen = results.sql("SELECT 1 FROM samples WHERE process = :name LIMIT 1", name=subject)
-            missing = f"the {subject} does not tell it" if seen else _UNWATCHED.format(subject)
-        return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
-    found = in_words(measure.unit, value, measure.noun)
-    if wanted is None:
-        limit = f"SELECT max(last) FROM {_SERVERS} WHERE process = :process AND figure = :figure"
-        wanted = results.value(limit, process=subject, figure=measure.limited)
-        if not wanted or not wanted > 0:  # A limit that is off is no number.
-            return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
-        found += f" of {in_words(measure.unit, wanted)}"
-    return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
-
-
-def _value_of(each: Expectation, results: Results) -> float | None:
-    subject, parameters = each.subject, dict(each.selectors)
-    if each.measure.name == "again.seconds":
-        shocks = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
-        restarts = [at for what, at in shocks if "restart" in what and subject in what]
-        took = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
-        return max((math.inf if seconds is None else seconds for seconds in took), default=None)
-    conditions = [f"{SELECTORS[key]} = :{key}" for key in parameters]
-    if subject in (*OPERATIONS, *SERVERS):
-        parameters["subject"] = subject
-        conditions.append(f"r.{'process' if subject in SERVERS else 'operation'} = :subject")
-    where, rows = " AND ".join(conditions) or "true", _ROWS.get(subject, "measured")
-    text = f"SELECT {each.measure.sql} AS value FROM {rows} r WHERE {where}"
-    if each.share is not None:
-        share = {"value": round(each.share * 1_000_000)}
-        text = split("'all'", where, each.measure.sql, share, rows)
-    found = results.sql(text, **parameters)
-    value = found[0]["value"] if found else None
-    if rows == "measured" and value == 0:
-        # None of nothing is no 0: all of it was in the warm-up, or there is nothing of that name.
-        taken, due = (
-            results.value(f"SELECT count(*) FROM {table} r WHERE {where}", **parameters)
-            for table in ("measured", "requests")
-        )
-        if not taken and (due or set(dict(each.selectors)) - {"group"}):
-            return None
-    return None if value is None else float(value)

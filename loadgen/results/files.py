@@ -12,10 +12,10 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
 from loadgen.results.asking import Rows, as_csv
-from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
 from loadgen.results.summary import jvm_of, summary_of
-from loadgen.results.units import Unit, in_words
+from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, plain
 from loadgen.results.verdict import verdict_of
+from loadgen.results.vocabulary import of_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:

@@ -1,16 +1,20 @@
-"""The units of figures: how a value is written in an expectation, and how a figure is shown."""
+"""The units of figures: in the values of expectations, in words, and in the cells of tables.
+
+A number in a table has its unit by the name of its column.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.units import format_bytes, format_count, format_seconds, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Unit(StrEnum):
@@ -86,3 +90,55 @@ def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
         return "never"
     counts = noun and unit in (Unit.COUNT, Unit.NUMBER)
     return f"{_WORDS[unit](value)} {noun}" if counts else _WORDS[unit](value)
+
+
+# -- cells of tables ------------------------------------------------------------------------------
+
+_SECONDS_COLUMNS = {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
+_HEADS = {
+    "p999": "p99.9",
+    "max": "slowest",
+    "response_seconds": "response",
+    "service_seconds": "service",
+    "part": "",
+}
+SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
+"""Columns of requests that often hold nothing."""
+_LONGEST_TEXT = 400
+_SPECIAL = {
+    **str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"&": "&amp;"}),
+    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " "),
+}
+
+
+def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
+    """Return the columns of rows and their heads; those hidden that hold something in a row."""
+    empty = {name for name in hidden if not any(row[name] for row in rows)}
+    names = (name for name in rows[0] if name not in empty)
+    return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
+
+
+def cell(column: str, value: object) -> str:
+    """Write one value of a table, not yet escaped; a number without a unit is a count."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return in_words(unit_of_column(column), value)
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def plain(text: str) -> str:
+    """Write a text as a part of one line of Markdown: it has no lines and no marks of its own."""
+    return text.translate(_SPECIAL)
+
+
+def unit_of_column(column: str) -> Unit:
+    """Return the unit of a column of numbers, by its name."""
+    if column in _SECONDS_COLUMNS or column.endswith(("_seconds", "_sent", "_due", "_done")):
+        return Unit.SECONDS
+    if column == "rate":
+        return Unit.SHARE
+    return Unit.BYTES if column.endswith("bytes") else Unit.COUNT

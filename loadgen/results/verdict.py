@@ -7,15 +7,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from loadgen.errors import ExitCode
-from loadgen.results.expectations import judge, parse_expectations
+from loadgen.results.expectations import parse_expectations
 from loadgen.results.generator import generator_figures, generator_limits
+from loadgen.results.judging import judge
 from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.results.expectations import Judged
+    from loadgen.results.judging import Judged
     from loadgen.results.results import Results
 
 # A group of which fewer are answered needs an expectation that says so.

@@ -7,8 +7,12 @@ under which it was scraped beside it. What is in no row here keeps its own name.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
-from loadgen.results.units import Unit
+from loadgen.results.units import Unit, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LIMITER = {
     f"pulsar_{process}_topic_list_{kind}_{metric}": f"{kind}.{figure}"
@@ -84,3 +88,11 @@ def unit_of(figure: str) -> tuple[Unit, str]:
         return Unit.COUNT, "requests"
     known = (unit for unit in (Unit.BYTES, Unit.SECONDS) if f"_{unit}" in figure)
     return next(known, Unit.NUMBER), ""
+
+
+def of_server(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row of the question about servers in words: each row has a unit of its own."""
+    unit, noun = unit_of(row["figure"])
+    columns = {"first": "first", "last": "last", "most": "max", "rise": "rise"}
+    told = {head: in_words(unit, row[column], noun) for head, column in columns.items()}
+    return {"process": row["process"], "figure": row["figure"], **told}

@@ -10,7 +10,8 @@ import pytest
 from loadgen.commands.finished import picture, report, sql
 from loadgen.commands.shown import fail_if_not_fine
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.results.expectations import Judged, parse_expectation
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.judging import Judged
 from loadgen.results.verdict import Finding, Level, Verdict
 from tests.support.runs.recorded_run import record_run, request, sample
 
