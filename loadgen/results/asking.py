@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 _WIDEST_CELL = 80
-_BEGIN_SQL = ("SELECT", "FROM", "WITH", "VALUES")
 _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
 """The column that is a word of SQL as well."""
-_UNKNOWN = re.compile(r'(?:Table with name |(?:Referenced (?:table|column)|column named) ")(\w+)')
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,12 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
         for directory in directories:
             with Results.open(directory) as results:
                 run = results.run["run"]
-                rows += [(run, *row.values()) for row in results.query(text)]
+                rows += [(run, *row.values()) for row in results.sql(QUERIES[text].sql)]
                 columns = ["run", *results.columns]
         return Rows(columns, rows[:most], len(rows) > most)
-    if text.upper() in _BEGIN_SQL:
-        raise UsageError(f"{text} is SQL that is not whole: write it as SELECT * FROM requests")
     if len(text.split()) < 2:
-        near = get_close_matches(text, QUERIES, 1)
-        remedy = f"did you mean {near[0]}?" if near else f"ask one of {', '.join(QUERIES)}, or SQL"
+        near = get_close_matches(text, QUERIES)
+        remedy = f"ask one of {', '.join(near or QUERIES)}, or SQL in quotes"
         raise UsageError(f"there is no question {text[:60]!r}: {remedy}")
     with Results.open(*directories) as results:
         folders = [str((each / table).resolve()) for each in directories for table in TABLES]
@@ -85,20 +81,13 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
         answer = connection.execute(statements[0])
         found = answer.fetchmany(most + 1)
     except duckdb.Error as error:
-        said = str(error).partition("\n")[0].rstrip("!")
-        raise UsageError(f"{said}{_meant(connection, text, said)}") from None
+        said = " ".join(str(error).partition("\n\n")[0].split())
+        remedy = f"there are the tables {', '.join(VIEWS)}"
+        if "syntax error" in said and _RESERVED.search(text):
+            remedy = 'write "group" in double quotes, or r.group of requests r: it is a word of SQL'
+        raise UsageError(f"{said}; {remedy}") from None
     columns = [column[0] for column in answer.description or ()]
     return Rows(columns, found[:most], len(found) > most)
-
-
-def _meant(connection: duckdb.DuckDBPyConnection, text: str, said: str) -> str:
-    """Return which table or column may have been meant where there is none of a name."""
-    if "syntax error" in said and _RESERVED.search(text):
-        return '; write "group" in double quotes, or r.group of requests r: it is a word of SQL too'
-    rows = connection.execute("SELECT DISTINCT column_name FROM duckdb_columns()").fetchall()
-    unknown = _UNKNOWN.search(said)
-    near = get_close_matches(unknown[1], [*VIEWS, *(row[0] for row in rows)]) if unknown else []
-    return f"; did you mean {near[0]}?" if near else f"; there are the tables {', '.join(VIEWS)}"
 
 
 def as_json(answer: Rows) -> str:

@@ -6,40 +6,40 @@ Nothing is copied: a run opens at once, whatever its size, and questions need bo
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
-import pyarrow as pa
 
 from loadgen.errors import UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, part_of, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
-_TEXT_COLUMNS = ("run", "group", "behaviour", "pattern", "publishers", "subscription")
-_GROUPS = pa.schema(
-    [
-        *((name, pa.string()) for name in _TEXT_COLUMNS),
-        ("clients", pa.int32()),
-        ("reads", pa.bool_()),  # All that servers send, as soon as it comes.
-        ("deaf", pa.bool_()),  # It never reads, or not for a while.
-    ]
-)
-_RUNS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("run", "name", "title", "place", "started_at")),
-        ("measured_from", pa.float64()),  # Seconds since the agreed start.
-        ("measured_until", pa.float64()),
-    ]
-)
+_TOLD = """CREATE TABLE groups AS SELECT run, (g->>'name') AS "group", (g->>'do') AS behaviour,
+  CAST(g->>'count' AS INTEGER) AS clients, (g->>'pattern') AS pattern, (g->>'of') AS publishers,
+  -- Of other publishers it is another subscription, whatever its name.
+  (g->>'of') || '/' || coalesce(g->>'subscription', 'loadgen') AS subscription,
+  coalesce(CAST(g->'read'->>'never' AS BOOLEAN), false)
+    OR coalesce(CAST(g->'read'->>'stall' AS DOUBLE), 0) > 0 AS deaf,
+  NOT deaf AND (g->'read'->>'rate') IS NULL AS reads
+FROM (SELECT (run->>'run') AS run, unnest(CAST(run->'document'->'clients' AS JSON[])) AS g
+  FROM told);
+CREATE TABLE runs AS SELECT (run->>'run') AS run, (run->>'name') AS name, (run->>'title') AS title,
+  (run->>'place') AS place, (run->>'started_at') AS started_at,
+  coalesce(CAST(phases->>'warm_up' AS DOUBLE), 0) AS measured_from, measured_from
+    + coalesce(nullif(CAST(phases->>'measure' AS DOUBLE), 0), CAST('Infinity' AS DOUBLE))
+    + coalesce(CAST(phases->>'hold' AS DOUBLE), 0) AS measured_until
+FROM (SELECT run, run->'document'->'phases' AS phases FROM told);
+DROP TABLE told"""
+"""The tables of what run.json tells. A group that is ``deaf`` never reads, or not for a while; one
+that ``reads`` takes at once whatever servers send. Moments are seconds since the agreed start."""
 MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
   WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
 """Requests that were due while figures are taken; valid in Spark SQL, too."""
@@ -65,13 +65,11 @@ def read_run(directory: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        found = {"schema_version": 1} if (directory / "summary.json").exists() else None
-    except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
-    if found is None:
         raise RunDirectoryError(
             f"{directory} has no run.json: the run did not finish, or this is not a run"
-        )
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
     version = found.get("schema_version") if isinstance(found, dict) else None
     if version != RUN_VERSION:
         raise RunDirectoryError(
@@ -112,7 +110,7 @@ class Results:
         if twice := next((each for each in names if names.count(each) > 1), None):
             raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
-        self._answered: dict[tuple[object, ...], tuple[list[str], list[dict[str, Any]]]] = {}
+        self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         for directory, run in zip(directories, runs, strict=True):
             _require_parts(directory, len(run.get("tasks", ())))
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
@@ -131,8 +129,9 @@ class Results:
                 self._view(name, files)
             else:
                 self.connection.register(name, schema.empty_table())
-        self.connection.register("groups", _groups(runs))
-        self.connection.register("runs", _runs(runs))
+        as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
+        self.connection.execute(as_json, [[*map(json.dumps, runs)]])
+        self.connection.execute(_TOLD)
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
         measured = MEASURED
         if len(told) == 1:  # Constants: of 20 million rows a question takes a third of the time.
@@ -177,16 +176,14 @@ class Results:
     @property
     def document(self) -> dict[str, Any]:
         """The scenario, as it was resolved."""
-        return _document(self.run)
+        return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a shipped question about one run; it is asked but once."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
-            rows = self.sql(QUERIES[name].sql, **parameters)
-            self._answered[key] = self.columns, rows
-        self.columns, rows = self._answered[key]
-        return rows
+            self._answered[key] = self.sql(QUERIES[name].sql, **parameters)
+        return self._answered[key]
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a question in the form of ``queries.sql``."""
@@ -200,45 +197,3 @@ class Results:
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found
-
-
-# -- what run.json says, as tables --------------------------------------------------------------
-
-
-def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
-    rows = []
-    for name, group in (
-        (run["run"], each) for run in runs for each in _document(run).get("clients") or ()
-    ):
-        read, publishers = group.get("read") or {}, group.get("of")
-        deaf = bool(read.get("never") or read.get("stall"))
-        rows.append(
-            {
-                "run": name,
-                "group": group["name"],
-                "behaviour": group["do"],
-                "clients": group["count"],
-                "pattern": group.get("pattern"),
-                "publishers": publishers,  # The group whose messages it consumes.
-                # Of other publishers it is another subscription, whatever it is called.
-                "subscription": publishers
-                and f"{publishers}/{group.get('subscription', 'loadgen')}",
-                "reads": not (deaf or read.get("rate")),
-                "deaf": deaf,
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=_GROUPS)
-
-
-def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
-    rows = []
-    for run in runs:
-        phases = _document(run).get("phases") or {}
-        begin, hold = float(phases.get("warm_up") or 0.0), float(phases.get("hold") or 0.0)
-        until = begin + float(phases.get("measure") or math.inf) + hold
-        rows.append({**run, "measured_from": begin, "measured_until": until})
-    return pa.Table.from_pylist(rows, schema=_RUNS)
-
-
-def _document(run: Mapping[str, Any]) -> dict[str, Any]:
-    return run.get("document") or {}

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from loadgen.jvm_options import JVM_OPTIONS
-from loadgen.results.generator import generator_figures
 from loadgen.results.units import Unit, in_words
-from loadgen.results.verdict import Finding, Level
+from loadgen.results.verdict import Finding, Level, generator_figures
 from loadgen.results.vocabulary import limit_of
 
 if TYPE_CHECKING:

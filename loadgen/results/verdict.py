@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from loadgen.errors import ExitCode
 from loadgen.results.expectations import parse_expectations
-from loadgen.results.generator import generator_figures, generator_limits
 from loadgen.results.judging import judge
 from loadgen.results.questions import QUERIES
+from loadgen.results.units import Unit, in_words
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -124,8 +126,10 @@ def verdict_of(results: Results) -> Verdict:
         *_whole(results),
         *_generator(results),
         *_answered(results, judged),
-        *_expected(judged),
     ]
+    for each in judged:
+        level, text = Level.FINE if each.holds else Level.MISSED, each.expectation.text
+        findings.append(Finding(level, text, f"{text}: {each.found}"))
     return Verdict(findings, judged)
 
 
@@ -221,9 +225,68 @@ def _whole(results: Results) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+_LIMITS = (
+    # Later than this and the load was not that of the document: a task, and the last of the clients
+    # that a task starts at one moment.
+    ("start_error_seconds", 0.05, "a task began {} late"),
+    ("client_start_error_seconds", 0.25, "a client's first request was {} late"),
+    # Of moments that are spread over time.
+    ("lag_p99_seconds", 0.01, "1 % of a task's moments came {} late"),
+    # The end of an answer is noticed so much too late: of one in a hundred, and of any.
+    ("loop_lag_p99_seconds", 0.25, "1 % of the time its event loop was {} late"),
+    ("loop_lag_max_seconds", 1.0, "once its event loop was {} late"),
+    # A task has one event loop, which one core serves.
+    ("cpu_share", 0.95, "a task used {} of a core"),
+    ("unstarted_share", 0.05, "{} of the requests could not be started"),
+)
+"""Figures with the limit of each, and a sentence about what was above it."""
+
+
+# Of fewer than a hundred the 99th percentile would be the latest, which has limits of its own.
+FEWEST_MOMENTS = 100
+# Of shorter runs the share of a core says nothing.
+SHORTEST_CPU_SECONDS = 2.0
+_OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
+"""Errors by which this machine, not the server, made no connection."""
+
+
+def generator_figures(results: Results) -> dict[str, float | None]:
+    """Return the worst figures of a run's tasks, by their names in summary.json."""
+    tasks = results.run.get("tasks") or []
+    lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
+    shares = [
+        t["cpu_seconds"] / t["measured_seconds"]
+        for t in tasks
+        if t["measured_seconds"] >= SHORTEST_CPU_SECONDS
+    ]
+    reasons = ", ".join(f"'{os.strerror(number)}'" for number in _OWN_FAILURES)
+    started = f"CASE WHEN reason IN ({reasons}) THEN 0E0 ELSE 1E0 END"
+    worst = (
+        "start_error_seconds", "client_start_error_seconds", "loop_lag_p99_seconds",
+        "loop_lag_max_seconds", "descriptors",
+    )  # fmt: skip
+    return {
+        **{name: max((t.get(name, 0) for t in tasks), default=None) for name in worst},
+        "lag_p99_seconds": max(lags, default=None),
+        "cpu_share": max(shares, default=None),
+        "started_share": results.value(f"SELECT avg({started}) FROM requests"),
+    }
+
+
 def _generator(results: Results) -> Iterator[Finding]:
+    """Yield whether the generator, and not the server, was the limit: one limit is enough.
+
+    What a server can cause, such as connections that it closes, counts for no limit.
+    """
     found = generator_figures(results)
-    limits = generator_limits(found)
+    started = found["started_share"]
+    found["unstarted_share"] = None if started is None else round(1 - started, 9)
+    limits = []
+    for name, limit, text in _LIMITS:
+        unit, value = Unit.SECONDS if name.endswith("seconds") else Unit.SHARE, found[name]
+        if value is not None and value > limit:
+            said = text.format(in_words(unit, value))
+            limits.append(f"{said}, over the limit of {in_words(unit, limit)}")
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
     right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
     yield _finding(
@@ -255,11 +318,9 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     def meant(group: str, operation: str, *measures: str) -> bool:
         return any(each.expectation.says_of(group, operation, *measures) for each in judged)
 
-    deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
     poor = [
         row
         for row in rows
-        # Who never reads gets nothing, as it was meant.
         if not row["deaf"]
         and row["answered"] < ANSWERED_SHARE * row["due"]
         and not meant(row["group"], row["operation"], *_ENDS)
@@ -274,8 +335,7 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
             f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
         )
     if not poor:
-        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
-        said = f"Every group got what is expected, or most answers{but}."
+        said = "Every group that reads got what is expected, or most answers."
         yield Finding(Level.FINE, "answered", said)
     listed = (row for row in results.query("answers") if row["most_topics"] == 0)
     empty = [row for row in listed if not meant(row["group"], "list", "topics")]
@@ -286,10 +346,3 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
             f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
             f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
         )
-
-
-def _expected(judged: Sequence[Judged]) -> Iterator[Finding]:
-    for each in judged:
-        text = each.expectation.text
-        level = Level.FINE if each.holds else Level.MISSED
-        yield Finding(level, text, f"{text}: {each.found}")

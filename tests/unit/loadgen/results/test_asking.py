@@ -50,8 +50,10 @@ def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> N
     ("text", "sentence"),
     [
         ("colour", "there is no question 'colour': ask one of all, by-operation"),
-        ("by-famly", r"there is no question 'by-famly': did you mean by-family\?"),
-        ("select", "select is SQL that is not whole: write it as SELECT"),
+        ("by-famly", "there is no question 'by-famly': ask one of by-family"),
+        ("select", "there is no question 'select': ask one of .*, or SQL in quotes"),
+        ("SELECT * FROM reqests", 'Did you mean "requests"'),
+        ("SELECT clint FROM requests", 'Candidate bindings: "client"'),
         ("SELECT * FROM requests WHERE group = 'a'", 'write "group" in double quotes, or r.group'),
         ("SELECT group FROM requests GROUP BY 1", 'write "group" in double quotes, or r.group'),
         ("SELECT count(*) FROM requests GROUP BY", "syntax error .*; there are the tables"),
