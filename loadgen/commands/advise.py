@@ -37,8 +37,7 @@ from loadgen.places.operator_files import read_own_server
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Bytes, Duration, Share, Speed
-from loadgen.report.page import comparison_page, write_page
-from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.page import comparison_page, picture_of, write_page, write_picture
 from loadgen.report.run_charts import labels_of
 from loadgen.report.sections import beside
 from loadgen.results.expectations import parse_expectation
@@ -399,7 +398,9 @@ def _show_demo(result: DemoResult, out: Path) -> None:
         runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
         storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
         told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
-        page = comparison_page(runs, "Floodgate demo", told, result)
+        page = comparison_page(
+            runs, "Floodgate demo", told, (result.fine, f"{result.word}: {result.count}")
+        )
         write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]

@@ -10,14 +10,12 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from loadgen.report.axes import Axis, linear_axis, logarithmic_axis, percentile_axis
-from loadgen.report.charts import Bars, Chart, Point, Series, stretches, thin
+from loadgen.report.charts import Axis, Bars, Chart, Point, Series, drawable, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WIDTH = 560
-MOST_POINTS, MOST_DOTS = 400, 1_500
 _FEW = 16
 """So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
@@ -84,9 +82,8 @@ def _svg(width: int, height: int, title: str, body: str) -> str:
 
 
 def _chart(chart: Chart) -> tuple[int, str]:
-    series = [_finite(each, log=chart.log) for each in chart.series]
-    chart = replace(chart, series=series, marks=sorted(chart.marks))
-    x, y = _x_axis(chart), _y_axis(chart)
+    chart = replace(chart, series=drawable(chart), marks=sorted(chart.marks))
+    x, y = chart.axes
     title, under = _paragraph(0, 14, chart.title, "title")
     legend, top = _legend([each for each in chart.series if each.name], under + _TITLE - 14)
     legend += _text(0, top + 14, chart.y_title, "soft")
@@ -135,45 +132,6 @@ class _Plot:
 
     def at(self, point: Point) -> str:
         return ",".join(map(_n, self.place(point)))
-
-
-def _finite(series: Series, *, log: bool) -> Series:
-    """Leave out what has no place, but the gaps of a line, and points nobody can tell apart."""
-    parts = stretches(series.points)
-    dotted = series.look in ("dots", "rings")
-    between = [each for each in series.between if all(map(math.isfinite, each))]
-    if log and not dotted:  # zero has no place on a logarithmic axis
-        parts = [[p for p in part if p[1] > 0] for part in parts]
-    if series.look != "area":
-        most = (MOST_DOTS if dotted else MOST_POINTS) / max(1, sum(map(len, parts)))
-        parts = [thin(part, max(2, round(most * len(part)))) for part in parts]
-    gap = [(math.nan, math.nan)] if series.look == "line" else []
-    points = [point for part in parts if part for point in (*gap, *part)][len(gap) :]
-    return replace(series, points=points, between=between)
-
-
-def _placed(chart: Chart) -> list[Point]:
-    """Return the points of all series, without gaps."""
-    return [p for each in chart.series for p in each.points if math.isfinite(p[1])]
-
-
-def _x_axis(chart: Chart) -> Axis:
-    found = [x for x, _ in _placed(chart)]
-    found = [*found, *(chart.span or ())] or [0.0, 1.0]
-    if chart.x == "percentile":
-        return percentile_axis(max(found))
-    return linear_axis(max(found), chart.x, low=min(found), exact=True)
-
-
-def _y_axis(chart: Chart) -> Axis:
-    found = [y for _, y in _placed(chart)]
-    found += [high for each in chart.series for _, _, high in each.between]
-    peak = max(found, default=0.0)
-    # A limit far above everything would press the lines onto the axis.
-    found += [limit for limit, _ in chart.limits if not peak or limit <= 20 * peak]
-    if chart.log:
-        return logarithmic_axis([each for each in found if each > 0], chart.unit)
-    return linear_axis(max(found, default=1.0) or 1.0, chart.unit, low=min([0.0, *found]))
 
 
 def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:

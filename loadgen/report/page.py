@@ -1,7 +1,7 @@
-"""One HTML file about a run, about several side by side, or about a sweep; it needs no network.
+"""Makes the page of a run, the page of several side by side, and pictures of charts for documents.
 
-What a page of a run has follows from its tables: a section without rows is left out. No script is
-needed, and there is none.
+A page is one HTML file without scripts that needs no network; a picture is one SVG file. The
+sections of a page follow from the tables of the run: a section without rows is left out.
 """
 
 from __future__ import annotations
@@ -9,14 +9,21 @@ from __future__ import annotations
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from loadgen.errors import LoadgenError
-from loadgen.report.drawing import sheet
-from loadgen.report.html import folded, table
-from loadgen.report.pictures import write_picture
-from loadgen.report.run_charts import labels_of, title_of
-from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.report.drawing import picture, sheet
+from loadgen.report.run_charts import CHARTS, labels_of, title_of
+from loadgen.report.sections import (
+    NOTE,
+    ask,
+    beside,
+    folded,
+    origin,
+    section,
+    sections,
+    table,
+)
 from loadgen.results.files import made_by, survival
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
     from loadgen.results.verdict import Finding, Verdict
 
@@ -32,22 +40,6 @@ PAGE_NAME = "index.html"
 _SIGNS = {True: ("good", "✓"), False: ("bad", "✗")}
 LARGEST_PAGE_BYTES = 4_000_000
 _TEMPLATE = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
-
-
-class Judgement(Protocol):
-    """What a headline says: the verdict on a run, or that of a demo."""
-
-    @property
-    def fine(self) -> bool:
-        """True if nothing failed."""
-
-    @property
-    def word(self) -> str:
-        """It, in a few words."""
-
-    @property
-    def count(self) -> str:
-        """How many checks failed."""
 
 
 def write_page(path: Path, page: str) -> None:
@@ -76,14 +68,15 @@ def run_page(run: Results, title: str | None = None) -> str:
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
     ]
-    return _page(title or title_of(run), body, verdict)
+    judged = verdict.fine, f"{verdict.word}: {verdict.count}"
+    return _page(title or title_of(run), body, judged)
 
 
 def comparison_page(
     runs: Sequence[Results],
     title: str | None = None,
     notes: Sequence[str] = (),
-    judged: Judgement | None = None,
+    judged: tuple[bool, str] | None = None,
 ) -> str:
     """Return a page of runs side by side: figures in columns, the same charts overlaid.
 
@@ -91,7 +84,7 @@ def comparison_page(
         runs: At least two, opened each for itself.
         title: Its heading.
         notes: Sentences at its top: what a comparison found.
-        judged: What is said of all runs together, where something is.
+        judged: Whether all runs together are fine, and a sentence, where there is a verdict.
     """
     labels = labels_of(runs)
     body = [f"<p>{escape(note)}</p>" for note in notes]
@@ -107,13 +100,14 @@ def comparison_page(
     return _page(title or " beside ".join(labels[:3]), body, judged)
 
 
-def _page(title: str, body: Sequence[str], judged: Judgement | None) -> str:
+def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> str:
     """Return a page, whose headline is the verdict where there is one."""
     style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
     if judged is not None:
-        words = escape(f"{judged.word[0].upper()}{judged.word[1:]}: {judged.count}")
-        css, mark = _SIGNS[judged.fine]
-        headline = f'<p class="what">{escape(title)}</p><h1 class="{css}">{mark} {words}</h1>'
+        fine, words = judged
+        css, mark = _SIGNS[fine]
+        said = escape(f"{words[0].upper()}{words[1:]}")
+        headline = f'<p class="what">{escape(title)}</p><h1 class="{css}">{mark} {said}</h1>'
     told = {"title": escape(title), "headline": headline, "style": style}
     return _TEMPLATE.substitute(told, body="\n".join(body))
 
@@ -167,3 +161,46 @@ def _expectations(verdict: Verdict) -> str:
         for each in sorted(verdict.judged, key=lambda each: each.holds)
     ]
     return section("Expectations", table(rows)) if rows else ""
+
+
+# -- pictures -------------------------------------------------------------------------------------
+
+
+def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) -> str:
+    """Return charts of runs as one SVG.
+
+    Args:
+        runs: One, or several to be overlaid.
+        names: Of charts as pages have them: ``servers``, or one of them, ``servers.resident``.
+        columns: So many stand beside each other.
+
+    Raises:
+        UsageError: There is no chart of that name, or these runs have nothing for it.
+    """
+    drawn: list[Chart | Bars] = []
+    for name in names:
+        kind, _, key = name.partition(".")
+        if kind not in CHARTS:
+            raise UsageError(f"there is no chart {kind[:80]}: name one of {', '.join(CHARTS)}")
+        found = list(CHARTS[kind](runs))
+        chosen = [each for each in found if key in ("", each.key)]
+        if not chosen:
+            known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
+            raise UsageError(f"these runs have nothing for the chart {name[:80]}; there is {known}")
+        drawn += chosen
+    return picture(drawn, columns)
+
+
+def write_picture(path: Path, drawn: str) -> None:
+    """Write a picture, or a page of them.
+
+    Raises:
+        LoadgenError: It cannot be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn, encoding="utf-8")
+    except OSError as error:
+        raise LoadgenError(
+            f"{path} cannot be written: {error.strerror}; choose another --out"
+        ) from error

@@ -14,8 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
-from loadgen.report.axes import round_step
-from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words, with_gaps
+from loadgen.report.charts import (
+    Bar,
+    Bars,
+    Chart,
+    Series,
+    colour_of,
+    peak_words,
+    round_step,
+    with_gaps,
+)
 from loadgen.results.questions import read_questions
 from loadgen.results.units import Unit, in_words
 from loadgen.results.vocabulary import MEASURED, limit_of

@@ -1,7 +1,13 @@
-"""The sections of pages: charts and tables of runs by what they are about, as HTML."""
+"""The sections of pages: charts and tables of runs by their subject, as HTML.
+
+Everything is escaped; a number has its unit by its column.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +20,16 @@ from loadgen.alerts.told import (
     seen_by_scrapes,
     seen_rows,
 )
+from loadgen.engine.rows import Outcome
 from loadgen.report.drawing import render
-from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
 from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
-from loadgen.results.units import SELDOM, in_words, unit_of_column
+from loadgen.results.units import SELDOM, cell, columns, in_words, unit_of_column
 from loadgen.results.vocabulary import of_server, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
@@ -132,7 +138,7 @@ def _asked(run: Results, name: str) -> str:
 def ask(run: Results) -> str:
     """Show the tables with all columns, and each shipped question with its SQL."""
     place = run.directory
-    columns = "".join(
+    tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
         for name, schema in TABLES.items()
     )
@@ -145,7 +151,7 @@ def ask(run: Results) -> str:
         for name, query in QUERIES.items()
     )
     return (
-        f"<p>The tables of the run, as Parquet in its directory:</p><ul>{columns}</ul>"
+        f"<p>The tables of the run, as Parquet in its directory:</p><ul>{tables}</ul>"
         f"<pre>{examples}</pre>{folded('The questions that have a name, as SQL', questions)}"
     )
 
@@ -157,10 +163,9 @@ def origin(run: Results) -> str:
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
     parts = {
         "The document, as written": written and f"<pre>{escape(str(written))}</pre>",
-        "The document, as resolved": plain + table(flat(document or {})),
-        "Servers, versions and machine": table(flat(told)),
-        "What tasks tell of themselves": tasks
-        and table(flat({str(number): task for number, task in enumerate(tasks)})),
+        "The document, as resolved": plain + table([*flat(document or {})]),
+        "Servers, versions and machine": table([*flat(told)]),
+        "What tasks tell of themselves": tasks and table([*flat(tasks)]),
     }
     return "".join(folded(heading, body) for heading, body in parts.items() if body)
 
@@ -187,3 +192,66 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
         for (of, name, unit, noun), x in told.items()
         if name not in SELDOM or any(x.values())
     ]
+
+
+# -- tables and folds -----------------------------------------------------------------------------
+
+_NOUNS = {
+    **dict.fromkeys(map(str, Outcome), "requests"),
+    "back": "clients",
+    "rate": "of clients",
+    "kinds": "answers",
+}
+"""Nouns of columns whose name does not say what is counted."""
+_ITEMS_SHOWN = 5
+"""A run has hundreds of namespaces; the first ones tell what they look like."""
+_MOST_ROWS = 100
+_LONG = 40
+"""Letters of a text that may be wrapped between its words; a name stays on one line."""
+
+
+def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
+    """Render rows with their columns, without those of the hidden that hold nothing in any row.
+
+    A number whose column has no unit is a count, of what its name or its head says.
+    """
+    if not rows:
+        return "<p>None.</p>"
+    heads, begins = [], {}
+    for name, words in columns(rows, hidden).items():
+        text = any(isinstance(row[name], str | datetime) for row in rows)
+        cells = (cell(name, row[name]) for row in rows[:_MOST_ROWS])
+        long = text and max(map(len, (words, *cells))) > _LONG
+        css = f' class="text{" long" * long}"' if text else ""
+        noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
+        heads.append(f'<th scope="col"{css}>{escape(words)}{noun}</th>')
+        begins[name] = f"<td{css}>"
+    body = [
+        "".join(f"{td}{escape(cell(name, row[name]))}</td>" for name, td in begins.items())
+        for row in rows[:_MOST_ROWS]
+    ]
+    inner = (
+        f"<thead><tr>{''.join(heads)}</tr></thead><tbody><tr>{'</tr><tr>'.join(body)}</tr></tbody>"
+    )
+    more = len(rows) - _MOST_ROWS
+    left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
+    return f'<div class="scroll"><table>{inner}</table></div>{left}'
+
+
+def folded(summary: str, body: str, *, opened: bool = False) -> str:
+    """Render what is seen when its summary is pressed; the body is HTML."""
+    return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def flat(value: object, name: str = "") -> Iterator[dict[str, str]]:
+    """Yield a JSON object as rows of a dotted name and a text; of long lists the first items."""
+    inner = dict(enumerate(value[:_ITEMS_SHOWN])) if isinstance(value, list) else value
+    if isinstance(inner, dict):
+        for key, each in inner.items():
+            yield from flat(each, f"{name}.{key}" if name else str(key))
+        if isinstance(value, list) and len(value) > _ITEMS_SHOWN:
+            yield {"name": name, "value": f"… ({len(value):,} in all)"}
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield {"name": name, "value": "-"}
+    else:
+        yield {"name": name, "value": value if isinstance(value, str) else json.dumps(value)}

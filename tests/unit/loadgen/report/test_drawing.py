@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from loadgen.report.charts import (
+    MOST_POINTS,
     Bar,
     Bars,
     Chart,
@@ -16,7 +17,7 @@ from loadgen.report.charts import (
     peak_words,
     thin,
 )
-from loadgen.report.drawing import MOST_POINTS, picture, render
+from loadgen.report.drawing import picture, render
 from loadgen.results.units import Unit
 
 HOSTILE = '<script>alert("x")</script>&\x00\x1b'

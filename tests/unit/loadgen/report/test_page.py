@@ -10,8 +10,8 @@ import pytest
 
 from loadgen.errors import LoadgenError
 from loadgen.report import page
-from loadgen.report.html import table
 from loadgen.report.page import comparison_page, run_page, write_page
+from loadgen.report.sections import table
 from loadgen.results.files import write_files
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
