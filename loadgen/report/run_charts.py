@@ -144,7 +144,7 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
             each.series(look, plural(each.total, "request"), OUTCOMES[each.name] if alone else "")
             for each in lines
         ]
-        title = f"{_words(operation).capitalize()} a second, by when they were due"
+        title = f"{ABOUT.get(operation, operation).capitalize()} a second, by when they were due"
         # What stands on others is drawn before them.
         drawn = series[::-1] if alone else series
         yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
@@ -163,7 +163,11 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
                 look: Look = "dots" if each.name == Outcome.ANSWERED else "rings"
                 words = plural(each.total, "request")
                 series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
-            title = f"{label}: {_words(operation)}" if label else _words(operation).capitalize()
+            title = (
+                f"{label}: {ABOUT.get(operation, operation)}"
+                if label
+                else ABOUT.get(operation, operation).capitalize()
+            )
             yield _over_time(
                 [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
                 "time from when it was due until it ended", key=operation, log=True,
@@ -188,7 +192,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
                 words = f"{in_words(Unit.SHARE, told['never'])} never"
             ended = [point for point in points if math.isfinite(point[1])]
             series.append(each.series("line", words, points=ended))
-        title = f"Response of {_words(operation)}, by percentile"
+        title = f"Response of {ABOUT.get(operation, operation)}, by percentile"
         yield Chart(
             title, series, Unit.SECONDS, x="percentile", log=True, key=operation,
             x_title="share of requests", y_title="response time",
@@ -269,19 +273,6 @@ def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
         yield Bars("Requests without an answer, by reason", bars[:_MOST_BARS])
 
 
-def namespaces(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the namespaces whose requests waited longest, where there are several."""
-    for run, whose in _whose(runs):
-        rows = sorted(run.query("by-namespace"), key=lambda row: -row["p99"])
-        bars = [
-            Bar(row["part"], [(row["p99"], "c0")], in_words(Unit.SECONDS, row["p99"]))
-            for row in rows[:_MOST_BARS]
-        ]
-        of = f" of {len(rows):,}" if len(rows) > len(bars) else ""
-        if len(rows) > 1:
-            yield Bars(f"{whose}p99 by namespace, the {len(bars)} slowest{of}", bars)
-
-
 CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
     "requests": requests,
     "each": each_request,
@@ -290,16 +281,11 @@ CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
     "back": back,
     "refusals": refusals,
     "servers": servers,
-    "namespaces": namespaces,
 }
 """Every kind of chart by name."""
 
 
 # -- what they have in common -------------------------------------------------------------------
-
-
-def _words(operation: str) -> str:
-    return ABOUT.get(operation, operation)
 
 
 def _whose(runs: Sequence[Results]) -> Iterator[tuple[Results, str]]:

@@ -53,13 +53,14 @@ _TABLES: dict[str, Sequence[str]] = {
     "by-group-operation": (*SELDOM, "bytes"),
     "answers": (),
     "back": (),
+    "by-namespace": (*SELDOM, "bytes"),
     "events": ("text", "most_seconds"),
     "reasons": (),
     "servers": (),
     "tails": ("family", "item"),
 }
 """Questions whose rows a page shows, each with its columns that seldom hold anything."""
-_FOLDED = ("events", "servers")
+_FOLDED = ("by-namespace", "events", "servers")
 _SECTIONS = (
     ("Requests by group and operation", NOTE, "outcomes", ("by-group-operation", "answers")),
     ("Requests over time", "", "requests", ()),
@@ -74,7 +75,7 @@ _SECTIONS = (
     ("Requests without an answer", "", "refusals", ("reasons",)),
     ("The servers", "Dashed lines are limits.", "servers", ("servers",)),
     ("Slowest requests", "", "", ("tails",)),
-    ("Namespaces", "", "namespaces", ()),
+    ("Namespaces, the slowest first", "", "", ("by-namespace",)),
 )
 """A heading, a hint, a kind of chart, and tables: those of a run that is alone on its page."""
 
@@ -125,6 +126,8 @@ def _asked(run: Results, name: str) -> str:
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
         rows = [of_server(row) for row in rows]
+    if name == "by-namespace":  # The only one has the figures of all requests.
+        rows = sorted(rows, key=lambda row: -row["p99"]) if len(rows) > 1 else []
     if name == "back" and not any(row["back"] for row in rows):
         rows = rows if "discover" in {each["do"] for each in run.document["clients"]} else []
     if not rows:

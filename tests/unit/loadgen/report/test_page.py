@@ -211,6 +211,14 @@ def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> N
         assert "<td>never</td>" in run_page(run)
 
 
+def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
+    rows = [request(namespace=f"t/n{n}", response_seconds=1.0 + n) for n in range(30)]
+    with Results.open(record_run(tmp_path / "run", rows)) as run:
+        told = run_page(run).partition("<h2>Namespaces, the slowest first</h2>")[2]
+    assert told.index(">t/n29<") < told.index(">t/n0<")
+    assert "Namespaces" not in headings(made(tmp_path / "one"))
+
+
 def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     for name in ("a", "b"):

@@ -177,15 +177,6 @@ def test_reasons_are_bars(runs: list[Results]) -> None:
     ]
 
 
-def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
-    rows = [request(namespace=f"t/n{n}", response_seconds=1.0 + n) for n in range(30)]
-    with Results.open(record_run(tmp_path / "run", rows)) as run:
-        (bars,) = CHARTS["namespaces"]([run])
-    assert isinstance(bars, Bars)
-    assert bars.bars[0].name == "t/n29"
-    assert "slowest of 30" in bars.title
-
-
 def test_a_sweep_shows_medians_and_ranges() -> None:
     lines = [("fifo", [(10.0, [3.0, 1.0, 2.0]), (20.0, []), (5.0, [1.0])])]
     (line,) = sweep_chart("back", "limit", lines).series
