@@ -63,7 +63,6 @@ def run_page(run: Results, title: str | None = None) -> str:
         f'<p class="lead">{escape(_lead(run))}</p>',
         *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
         _checks(verdict),
-        _expectations(verdict),
         *sections([run]),
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
@@ -148,19 +147,6 @@ def _findings(findings: Sequence[Finding]) -> str:
         sign = f'<span class="sign {css}">{mark}</span>'
         items.append(f"<li>{sign}{escape(each.sentence)}{source}</li>")
     return f'<ul class="findings">{"".join(items)}</ul>'
-
-
-def _expectations(verdict: Verdict) -> str:
-    """Render what was expected beside what was found, the missed first."""
-    rows = [
-        {
-            "expectation": each.expectation.text,
-            "holds": each.holds,
-            "found": "-" if each.value is None else each.found,
-        }
-        for each in sorted(verdict.judged, key=lambda each: each.holds)
-    ]
-    return section("Expectations", table(rows)) if rows else ""
 
 
 # -- pictures -------------------------------------------------------------------------------------

@@ -139,23 +139,20 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the tables with all columns, and each shipped question with its SQL."""
+    """Show the tables with all columns, and how to ask them."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
         for name, schema in TABLES.items()
     )
     examples = escape(
+        f"loadgen sql  # the questions that have a name\n"
         f"loadgen sql {place} by-namespace\n"
         f'loadgen sql {place} "SELECT r.group, count(*) FROM requests r GROUP BY r.group"'
     )
-    questions = "".join(
-        folded(f"{name}: {query.title}", f"<pre>{escape(query.sql)}</pre>")
-        for name, query in QUERIES.items()
-    )
     return (
         f"<p>The tables of the run, as Parquet in its directory:</p><ul>{tables}</ul>"
-        f"<pre>{examples}</pre>{folded('The questions that have a name, as SQL', questions)}"
+        f"<pre>{examples}</pre>"
     )
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
+from loadgen.jvm_options import JVM_OPTIONS
 from loadgen.results.asking import Rows, as_csv
-from loadgen.results.summary import jvm_of, summary_of
+from loadgen.results.summary import summary_of
 from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, plain
 from loadgen.results.verdict import verdict_of
-from loadgen.results.vocabulary import of_server
+from loadgen.results.vocabulary import limit_of, of_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -158,15 +160,24 @@ def survival(results: Results) -> str:
 
     A broker that refuses nobody and runs out of memory has not passed.
     """
-    memories, total = jvm_of(results), next(iter(results.query("all")), None)
-    if not memories or total is None:
+    told = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
+    total, servers = next(iter(results.query("all")), None), dict[str, list[str]]()
+    for process, (memory, option) in product(
+        sorted({each for each, _ in told}), JVM_OPTIONS.items()
+    ):
+        figure = f"jvm.{memory}.used"
+        peak, limit = (told.get((process, each), 0.0) for each in (figure, limit_of(figure)))
+        of = f"{option} not known"
+        if limit > 0:
+            of = f"{in_words(Unit.SHARE, peak / limit)} of {option} ({in_words(Unit.BYTES, limit)})"
+        if peak:
+            said = f"{memory} memory at most {in_words(Unit.BYTES, peak)}, {of}"
+            servers.setdefault(process, []).append(said)
+    if not servers or total is None:
         return ""
     answered = in_words(Unit.SHARE, total["answered"] / total["requests"])
-    of_each = (
-        f"the {name}'s JVM had {', '.join(each.words for each in memories if each.process == name)}"
-        for name in dict.fromkeys(each.process for each in memories)
-    )
-    return f"{answered} of the requests were answered, and meanwhile {'; '.join(of_each)}."
+    had = "; ".join(f"the {name}'s JVM had {', '.join(said)}" for name, said in servers.items())
+    return f"{answered} of the requests were answered, and meanwhile {had}."
 
 
 def _sign(found: Finding | Verdict) -> str:

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from loadgen.jvm_options import JVM_OPTIONS
-from loadgen.results.units import Unit, in_words
 from loadgen.results.verdict import Finding, Level, generator_figures
-from loadgen.results.vocabulary import limit_of
 
 if TYPE_CHECKING:
     from loadgen.results.results import Results
@@ -115,25 +112,6 @@ class Server(BaseModel):
     figures: dict[str, ServerFigure] = {}
 
 
-class JvmMemory(BaseModel):
-    """The most that a server's JVM had of one memory, and what its options allow; in bytes."""
-
-    process: str
-    memory: Literal["heap", "direct"]
-    peak: float
-    limit: Figure
-
-    @property
-    def words(self) -> str:
-        """It, and its share of the limit."""
-        peak, option = in_words(Unit.BYTES, self.peak), JVM_OPTIONS[self.memory]
-        of = f"{option} not known"
-        if self.limit is not None:
-            share = in_words(Unit.SHARE, self.peak / self.limit)
-            of = f"{share} of {option} ({in_words(Unit.BYTES, self.limit)})"
-        return f"{self.memory} memory at most {peak}, {of}"
-
-
 class Shock(BaseModel):
     """Something that happened; ``again_seconds`` later every client had an answer again."""
 
@@ -180,7 +158,6 @@ class Summary(BaseModel):
     answers: list[Answers]
     back: list[Back]
     servers: dict[str, Server]
-    jvm: list[JvmMemory] = Field(default=[], description="Of servers in Java, as far as seen.")
     shocks: list[Shock]
     generator: dict[str, Figure]
     expectations: list[Expected]
@@ -205,7 +182,6 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
         "answers": results.query("answers")[:_MOST_PARTS],
         "back": [{**row, "back_seconds": row} for row in back],
         "servers": _servers(results),
-        "jvm": jvm_of(results),
         "shocks": [
             {**shock, **results.query("again", at=shock["at"])[0]}
             for shock in run.get("shocks") or ()
@@ -228,20 +204,6 @@ def _servers(results: Results) -> dict[str, dict[str, Any]]:
     for row in results.query("servers"):
         servers.setdefault(row["process"], {"figures": {}})["figures"][row["figure"]] = row
     return servers
-
-
-def jvm_of(results: Results) -> list[JvmMemory]:
-    """Return what each server in Java had of its memory, heap first; of others nothing is known."""
-    told = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
-    found = []
-    for process in dict.fromkeys(process for process, _ in told):
-        for memory in JVM_OPTIONS:
-            used = f"jvm.{memory}.used"
-            if (peak := told.get((process, used))) is not None:
-                limit = told.get((process, limit_of(used)), 0.0)
-                about = {"process": process, "memory": memory, "peak": peak}
-                found.append(JvmMemory.model_validate({**about, "limit": max(limit, 0) or None}))
-    return found
 
 
 def rendered() -> str:
