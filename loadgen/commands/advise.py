@@ -419,7 +419,7 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
     if runs:
         print_sentences([f"\n{heading}"])
         rows = [[*row.values()] for row in beside(runs, labels_of(runs))]
-        console().print(table_of(["", "", *labels_of(runs)], rows))
+        console().print(table_of(["", *labels_of(runs)], rows))
 
 
 def _topics_of_demo(topics: str, namespaces: int | None) -> int:

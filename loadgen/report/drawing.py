@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from dataclasses import dataclass, replace
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WIDTH = 560
-_FEW = 16
-"""So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
 _DIGIT = 8.0
@@ -130,8 +127,8 @@ class _Plot:
     def place(self, point: Point) -> Point:
         return self.x(point[0]), self.y(point[1])
 
-    def at(self, point: Point) -> str:
-        return ",".join(map(_n, self.place(point)))
+    def path(self, points: Iterable[Point]) -> str:
+        return " ".join(",".join(map(_n, self.place(point))) for point in points)
 
 
 def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
@@ -184,25 +181,20 @@ def _series(plot: _Plot, series: Series) -> str:
     body = ""
     if series.look == "area":
         floor = plot.y_axis.low
-        first, last = plot.at((points[0][0], floor)), plot.at((points[-1][0], floor))
-        body = f'<polygon class="fill" points="{first} {_path(plot, points)} {last}"/>'
+        around = [(points[0][0], floor), *points, (points[-1][0], floor)]
+        body = f'<polygon class="fill" points="{plot.path(around)}"/>'
     else:
         if series.between:
-            low = [plot.at((x, low)) for x, low, _ in series.between]
-            high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
-            body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
+            around = [(x, low) for x, low, _ in series.between]
+            around += [(x, high) for x, _, high in reversed(series.between)]
+            body = f'<polygon class="fill faint" points="{plot.path(around)}"/>'
         parts = stretches(points)
         for part in parts:
-            body += f'<polyline class="line"{_dash(series)} points="{_path(plot, part)}"/>'
-        # A band's points tell what was measured; of a point alone there is no line.
-        few = series.between and max(len(points), len(series.between)) <= _FEW
-        dotted = [point for part in parts if few or len(part) == 1 for point in part]
+            body += f'<polyline class="line"{_dash(series)} points="{plot.path(part)}"/>'
+        # In a band the points are the measured values; a point alone has no line.
+        dotted = [p for part in parts if series.between or len(part) == 1 for p in part]
         body += _dots(map(plot.place, dotted), "dots") if dotted else ""
     return f'<g class="{series.colour}">{body}</g>'
-
-
-def _path(plot: _Plot, points: Iterable[Point]) -> str:
-    return " ".join(map(plot.at, points))
 
 
 def _dash(series: Series) -> str:
@@ -261,7 +253,7 @@ def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
 
 
 def _bars(drawn: Bars) -> tuple[int, str]:
-    totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
+    totals = [sum(value for value, _ in bar.parts) for bar in drawn.bars]
     scale = WIDTH / (max(totals, default=0) or 1)
     text, under = _paragraph(0, 14, drawn.title, "title")
     parts, y = [text], under + 24
@@ -270,10 +262,9 @@ def _bars(drawn: Bars) -> tuple[int, str]:
         parts.append(text)
         x = 0.0
         for value, colour in bar.parts:
-            width = value * scale if math.isfinite(value) else WIDTH - x
-            shape = f'x="{_n(x)}" y="{_n(y + 5)}" width="{_n(width)}" height="{_BAR}"'
+            shape = f'x="{_n(x)}" y="{_n(y + 5)}" width="{_n(value * scale)}" height="{_BAR}"'
             parts.append(f'<g class="{colour}"><rect class="fill" {shape}/></g>')
-            x += width
+            x += value * scale
         y += _BAR_WORDS + 6
     return max(round(y) - 12, 60), "".join(parts)
 

@@ -23,24 +23,22 @@ from loadgen.alerts.told import (
 from loadgen.engine.rows import Outcome
 from loadgen.report.drawing import render
 from loadgen.report.run_charts import CHARTS, QUESTIONS
+from loadgen.results.comparing import figures_of
 from loadgen.results.questions import QUERIES
+from loadgen.results.summary import summary_of
 from loadgen.results.tables import TABLES
-from loadgen.results.units import SELDOM, cell, columns, in_words, unit_of_column
-from loadgen.results.vocabulary import of_server, unit_of
+from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths
+from loadgen.results.verdict import verdict_of
+from loadgen.results.vocabulary import of_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
 
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
-_FIGURES = ("requests", "answered", *SELDOM, "p50", "p90", "p99", "p999", "max")
-_COMPARED = (
-    *("resident", "heap.used", "direct.used", "unread"),
-    *("jvm.heap.used", "jvm.direct.used"),
-)
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
@@ -163,35 +161,27 @@ def origin(run: Results) -> str:
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
     parts = {
         "The document, as written": written and f"<pre>{escape(str(written))}</pre>",
-        "The document, as resolved": plain + table([*flat(document or {})]),
-        "Servers, versions and machine": table([*flat(told)]),
-        "What tasks tell of themselves": tasks and table([*flat(tasks)]),
+        "The document, as resolved": plain + table(flat(document or {})),
+        "Servers, versions and machine": table(flat(told)),
+        "What tasks tell of themselves": tasks and table(flat(tasks)),
     }
     return "".join(folded(heading, body) for heading, body in parts.items() if body)
 
 
 def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each figure of each group and operation, with a column for each run."""
-    pairs = [*zip(runs, labels, strict=True)]
-    found = [
-        (label, row["part"], name, unit_of_column(name), "requests", row[name])
-        for run, label in pairs
-        for row in run.query("by-group-operation")
-        for name in _FIGURES
-    ] + [
-        (label, row["process"], f"most {row['figure']}", *unit_of(row["figure"]), row["max"])
-        for run, label in pairs
-        for row in run.query("servers")
-        if row["figure"] in _COMPARED
-    ]
-    told: dict[tuple[Any, ...], dict[str, float]] = {}
-    for label, *key, value in found:
-        told.setdefault(tuple(key), {})[label] = value
-    return [
-        {"_of": of, "_figure": name, **{each: in_words(unit, x.get(each), noun) for each in labels}}
-        for (of, name, unit, noun), x in told.items()
-        if name not in SELDOM or any(x.values())
-    ]
+    """Return a row for each figure that runs are compared in, with a column for each run."""
+    told: dict[tuple[str, Unit], dict[str, float]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
+        for figure, unit, value in figures_of(summary):
+            told.setdefault((figure, unit), {})[label] = value
+    rows = []
+    for (figure, unit), values in told.items():
+        noun = "clients" if figure.endswith(" back") else "requests"
+        if any(values.values()):
+            cells = {label: in_words(unit, values.get(label), noun) for label in labels}
+            rows.append({"figure": figure, **cells})
+    return rows
 
 
 # -- tables and folds -----------------------------------------------------------------------------
@@ -243,15 +233,11 @@ def folded(summary: str, body: str, *, opened: bool = False) -> str:
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
 
 
-def flat(value: object, name: str = "") -> Iterator[dict[str, str]]:
-    """Yield a JSON object as rows of a dotted name and a text; of long lists the first items."""
-    inner = dict(enumerate(value[:_ITEMS_SHOWN])) if isinstance(value, list) else value
-    if isinstance(inner, dict):
-        for key, each in inner.items():
-            yield from flat(each, f"{name}.{key}" if name else str(key))
-        if isinstance(value, list) and len(value) > _ITEMS_SHOWN:
-            yield {"name": name, "value": f"… ({len(value):,} in all)"}
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield {"name": name, "value": "-"}
-    else:
-        yield {"name": name, "value": value if isinstance(value, str) else json.dumps(value)}
+def flat(document: object) -> list[dict[str, str]]:
+    """Return a JSON object as rows of a dotted name and a text; of long lists the first items."""
+    rows = []
+    for name, value in paths(document, most=_ITEMS_SHOWN):
+        text = value if isinstance(value, str) else json.dumps(value)
+        endless = isinstance(value, float) and not math.isfinite(value)
+        rows.append({"name": name, "value": "-" if endless else text})
+    return rows

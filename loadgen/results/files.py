@@ -15,7 +15,7 @@ from loadgen.errors import LoadgenError
 from loadgen.jvm_options import JVM_OPTIONS
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.summary import summary_of
-from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, plain
+from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import limit_of, of_server
 from loadgen.units import plural
@@ -60,19 +60,12 @@ def write_files(results: Results) -> Verdict:
 
 
 def csv_of(document: dict[str, Any]) -> str:
-    """Return every figure of a summary as ``run,figure,value``, named as its place in JSON."""
-    rows = [(document["run"], name, value) for name, value in _figures(document)]
-    return as_csv(Rows(("run", "figure", "value"), rows))
+    """Return every figure of a summary as ``run,figure,value``, named as its place in JSON.
 
-
-def _figures(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield what is at the end of each path; what nobody measured is empty."""
-    if isinstance(value, dict | list):
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in inner:
-            yield from _figures(each, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, "" if value is None else value
+    A figure that was not measured is empty.
+    """
+    told = ((name, "" if value is None else value) for name, value in paths(document))
+    return as_csv(Rows(("run", "figure", "value"), [(document["run"], *each) for each in told]))
 
 
 def junit_of(summary: Summary, verdict: Verdict) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.units import format_bytes, format_count, format_seconds, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class Unit(StrEnum):
@@ -133,6 +133,24 @@ def cell(column: str, value: object) -> str:
 def plain(text: str) -> str:
     """Write a text as a part of one line of Markdown: it has no lines and no marks of its own."""
     return text.translate(_SPECIAL)
+
+
+def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:
+    """Yield what stands at the end of each path of a JSON document, by its dotted path.
+
+    Args:
+        value: The document, or a part of it.
+        name: The path of that part.
+        most: So many items of each list; None for all.
+    """
+    inner = dict(enumerate(value[:most])) if isinstance(value, list) else value
+    if not isinstance(inner, dict):
+        yield name, value
+        return
+    for key, each in inner.items():
+        yield from paths(each, f"{name}.{key}" if name else str(key), most)
+    if isinstance(value, list) and len(value) > len(inner):
+        yield name, f"… ({len(value):,} in all)"
 
 
 def unit_of_column(column: str) -> Unit:

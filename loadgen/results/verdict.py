@@ -159,19 +159,17 @@ _CHECKED = {
 
 def _answers(results: Results) -> Iterator[Finding]:
     """Yield whether answers were right, tasks agree, and what was to come came once."""
-    rows = results.sql(
-        "SELECT operation, count(*) AS n, count_if(outcome IN ('answered', 'wrong')) AS checked, "
-        "count_if(outcome = 'wrong') AS wrong, min(reason) FILTER (outcome = 'wrong') AS reason "
-        "FROM requests GROUP BY operation"
+    (row,) = results.sql(
+        "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
+        " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
+        "min(reason) FILTER (outcome = 'wrong') AS reason FROM requests"
     )
-    wrong = sum(row["wrong"] for row in rows)
-    reason = min((row["reason"] for row in rows if row["wrong"]), default="")
     yield _finding(
-        wrong > 0, Level.WRONG, "answers",
-        f"{plural(wrong, 'answer was', 'answers were')} wrong: {reason}.",
-        f"No answer was wrong ({sum(row['checked'] for row in rows):,} checked).",
+        row["wrong"] > 0, Level.WRONG, "answers",
+        f"{plural(row['wrong'], 'answer was', 'answers were')} wrong: {row['reason']}.",
+        f"No answer was wrong ({row['checked']:,} checked).",
     )  # fmt: skip
-    counts = {row["operation"]: row["n"] for row in rows}
+    counts = row["of"] or {}
     for name, (operation, noun, sentence) in _CHECKED.items():
         found = results.query(name)
         for row in found[:_NAMED]:
