@@ -144,7 +144,7 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
             each.series(look, plural(each.total, "request"), OUTCOMES[each.name] if alone else "")
             for each in lines
         ]
-        title = f"{ABOUT.get(operation, operation).capitalize()} a second, by when they were due"
+        title = f"{_about(operation).capitalize()} a second, by when they were due"
         # What stands on others is drawn before them.
         drawn = series[::-1] if alone else series
         yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
@@ -163,11 +163,7 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
                 look: Look = "dots" if each.name == Outcome.ANSWERED else "rings"
                 words = plural(each.total, "request")
                 series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
-            title = (
-                f"{label}: {ABOUT.get(operation, operation)}"
-                if label
-                else ABOUT.get(operation, operation).capitalize()
-            )
+            title = f"{label}: {_about(operation)}" if label else _about(operation).capitalize()
             yield _over_time(
                 [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
                 "time from when it was due until it ended", key=operation, log=True,
@@ -192,7 +188,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
                 words = f"{in_words(Unit.SHARE, told['never'])} never"
             ended = [point for point in points if math.isfinite(point[1])]
             series.append(each.series("line", words, points=ended))
-        title = f"Response of {ABOUT.get(operation, operation)}, by percentile"
+        title = f"Response of {_about(operation)}, by percentile"
         yield Chart(
             title, series, Unit.SECONDS, x="percentile", log=True, key=operation,
             x_title="share of requests", y_title="response time",
@@ -250,27 +246,11 @@ def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
         for row in run.query("by-group" if len(runs) == 1 else "all"):
             told = [each for each in OUTCOMES if row[each]]
             words = ", ".join(f"{row[each]:,} {each}" for each in told)
-            parts = [(row[each], OUTCOMES[each]) for each in told]
+            words += f" of {plural(row['requests'], 'request')}"
             name = row["part"] if len(runs) == 1 else label
-            bars.append(Bar(name, parts, f"{words} of {plural(row['requests'], 'request')}"))
+            bars.append(Bar(name, [(row[each], OUTCOMES[each]) for each in told], words))
     if bars:
         yield Bars("What became of requests", bars[:_MOST_BARS])
-
-
-def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the reasons why requests got no answer, most frequent first."""
-    bars = [
-        Bar(
-            f"{whose}{row['outcome']}, {(row['reason'] or 'no reason told')[:70]}",
-            [(row["requests"], OUTCOMES[row["outcome"]])],
-            plural(row["requests"], "request"),
-        )
-        for run, whose in _whose(runs)
-        for row in run.query("reasons", most=_MOST_BARS)
-    ]
-    if bars:
-        bars.sort(key=lambda bar: -bar.parts[0][0])
-        yield Bars("Requests without an answer, by reason", bars[:_MOST_BARS])
 
 
 CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
@@ -279,7 +259,6 @@ CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
     "outcomes": outcomes,
     "distribution": distribution,
     "back": back,
-    "refusals": refusals,
     "servers": servers,
 }
 """Every kind of chart by name."""
@@ -288,10 +267,8 @@ CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
 # -- what they have in common -------------------------------------------------------------------
 
 
-def _whose(runs: Sequence[Results]) -> Iterator[tuple[Results, str]]:
-    """Yield runs with the beginning of what is theirs; it is empty of a run that is alone."""
-    for run, label in zip(runs, labels_of(runs), strict=True):
-        yield run, f"{label}: " if len(runs) > 1 else ""
+def _about(operation: str) -> str:
+    return ABOUT.get(operation, operation)
 
 
 def _end(runs: Sequence[Results]) -> float:

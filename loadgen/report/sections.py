@@ -70,7 +70,7 @@ _SECTIONS = (
         "back",
         ("back", "events"),
     ),
-    ("Requests without an answer", "", "refusals", ("reasons",)),
+    ("Requests without an answer", "", "", ("reasons",)),
     ("The servers", "Dashed lines are limits.", "servers", ("servers",)),
     ("Slowest requests", "", "", ("tails",)),
     ("Namespaces, the slowest first", "", "", ("by-namespace",)),

@@ -68,12 +68,6 @@ class FinishedRun:
     summary: Mapping[str, Any]
 
     @property
-    def conditions(self) -> dict[str, Any]:
-        """Everything that has to be alike in runs that are compared."""
-        document = self.run.get("document") or {}
-        return {key: value for key, value in document.items() if key not in _NOT_ASKED}
-
-    @property
     def seed(self) -> int | None:
         """Its document's seed, if that decides all of it: in virtual time."""
         virtual = self.run.get("place") == "virtual"
@@ -165,11 +159,6 @@ class Comparison:
     unlike: Sequence[str]
     paired: bool = False
 
-    @property
-    def enough(self) -> bool:
-        """True if every group has the repeats that agreement needs."""
-        return all(len(runs) >= FEWEST_REPEATS for runs in self.groups.values())
-
     def agreed(self) -> tuple[int, int]:
         """Return how many figures agree in all groups, and of how many."""
         words = [{each.word for each in row.differences if each} for row in self.rows]
@@ -203,8 +192,8 @@ def compare(
             known = ", ".join(groups)
             raise UsageError(f"--baseline {baseline[:60]!r} is no label of these runs: {known}")
         groups = {baseline: groups.pop(baseline), **groups}
-    asked = [run.conditions for each in groups.values() for run in each]
-    names = dict.fromkeys(name for each in asked for name in each)
+    asked = [run.run.get("document") or {} for each in groups.values() for run in each]
+    names = dict.fromkeys(name for each in asked for name in each if name not in _NOT_ASKED)
     unlike = [n for n in names if any(each.get(n) != asked[0].get(n) for each in asked)]
     if unlike and not force:
         raise UsageError(
@@ -326,7 +315,7 @@ def markdown_of(comparison: Comparison) -> str:
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
     lines = [f"# {shared}{' beside '.join(labels)}", ""]
-    if comparison.enough:
+    if all(len(runs) >= FEWEST_REPEATS for runs in comparison.groups.values()):
         lines.append(
             f"They agree in {agree} of {plural(of, 'figure')}: shown to lie within {SHARE:.0%}, "
             f"times within {TIME_SHARE:.0%} or {TIME_SECONDS * 1000:.0f} ms (90 % intervals)."
