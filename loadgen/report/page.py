@@ -91,7 +91,7 @@ def comparison_page(
         verdict = verdict_of(run)
         called = ", ".join(dict.fromkeys((label, title_of(run))))
         words = f"{called}: {verdict.word}, {verdict.count}"
-        body.append(folded(words, _findings(_worst_first(verdict)), opened=not verdict.fine))
+        body.append(folded(words, _findings(verdict.worst_first), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
     body += sections(runs)
     for run, label in zip(runs, labels, strict=True):
@@ -126,16 +126,12 @@ def _lead(run: Results) -> str:
 
 def _checks(verdict: Verdict) -> str:
     """Render the findings: those that failed stand apart from those that hold."""
-    failed = [each for each in _worst_first(verdict) if not each.fine]
+    failed = [each for each in verdict.worst_first if not each.fine]
     held = [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"
     rest = folded(words, _findings(held), opened=not failed) if held else ""
     return apart * bool(failed) + rest
-
-
-def _worst_first(verdict: Verdict) -> list[Finding]:
-    return sorted(verdict.findings, key=lambda each: -each.level.rank)
 
 
 def _findings(findings: Sequence[Finding]) -> str:

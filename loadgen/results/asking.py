@@ -81,11 +81,13 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
         answer = connection.execute(statements[0])
         found = answer.fetchmany(most + 1)
     except duckdb.Error as error:
-        said = " ".join(str(error).partition("\n\n")[0].split())
+        said, hint, *_ = *str(error).splitlines(), ""
         remedy = f"there are the tables {', '.join(VIEWS)}"
+        if hint.startswith("Candidate"):
+            remedy = f"c{hint[1:]}"
         if "syntax error" in said and _RESERVED.search(text):
             remedy = 'write "group" in double quotes, or r.group of requests r: it is a word of SQL'
-        raise UsageError(f"{said}; {remedy}") from None
+        raise UsageError(f"{said.rstrip('!')}; {remedy}") from None
     columns = [column[0] for column in answer.description or ()]
     return Rows(columns, found[:most], len(found) > most)
 

@@ -101,7 +101,6 @@ def _xml(text: str) -> str:
 
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
     """Return ``README.md`` of a run; what comes from its directory is escaped."""
-    findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
     servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
     servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
@@ -127,7 +126,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         *(f"{plain(line)}\n" for line in (survival(results),) if line),
         f"## {verdict.count[0].upper()}{verdict.count[1:]}",
         "",
-        *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),
+        *(f"- {_sign(each)} {plain(each.sentence)}" for each in verdict.worst_first),
         "",
         *(line for heading, rows in tables.items() if rows for line in _section(heading, rows)),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",

@@ -66,7 +66,8 @@ def read_run(directory: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RunDirectoryError(
-            f"{directory} has no run.json: the run did not finish, or this is not a run"
+            f"{directory} has no run.json: the run did not finish, an earlier loadgen wrote it, or "
+            "this is not a run"
         ) from None
     except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
@@ -126,7 +127,14 @@ class Results:
         )
         for name, schema in TABLES.items():
             if files := [str(path) for each in directories for path in parts_of(each, name)]:
-                self._view(name, files)
+                try:
+                    self.connection.read_parquet(files).create_view(name)
+                except duckdb.Error as error:
+                    self.close()
+                    said = (
+                        f"{name} of {self.directory} cannot be read: {str(error).splitlines()[0]}"
+                    )
+                    raise RunDirectoryError(said) from None
             else:
                 self.connection.register(name, schema.empty_table())
         as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
@@ -147,15 +155,6 @@ class Results:
             RunDirectoryError: One of them is no run of this version.
         """
         return cls(directories)
-
-    def _view(self, name: str, files: Sequence[str]) -> None:
-        quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        try:
-            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])")
-        except duckdb.Error as error:
-            self.close()
-            line = str(error).splitlines()[0]
-            raise RunDirectoryError(f"{name} of {self.directory} cannot be read: {line}") from None
 
     def close(self) -> None:
         """Give back what is open."""

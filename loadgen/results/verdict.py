@@ -104,6 +104,11 @@ class Verdict:
         return self.level is Level.FINE
 
     @property
+    def worst_first(self) -> list[Finding]:
+        """The findings, those that fail before those that hold."""
+        return sorted(self.findings, key=lambda each: -each.level.rank)
+
+    @property
     def count(self) -> str:
         """How many findings are not fine, in words."""
         return failures([each.fine for each in self.findings])
@@ -224,8 +229,8 @@ def _whole(results: Results) -> Iterator[Finding]:
 
 
 _LIMITS = (
-    # Later than this and the load was not that of the document: a task, and the last of the clients
-    # that a task starts at one moment.
+    # Beyond these the load was not that of the document: a task, and the last of the clients that a
+    # task starts at one moment.
     ("start_error_seconds", 0.05, "a task began {} late"),
     ("client_start_error_seconds", 0.25, "a client's first request was {} late"),
     # Of moments that are spread over time.
@@ -237,9 +242,7 @@ _LIMITS = (
     ("cpu_share", 0.95, "a task used {} of a core"),
     ("unstarted_share", 0.05, "{} of the requests could not be started"),
 )
-"""Figures with the limit of each, and a sentence about what was above it."""
-
-
+"""Figures of the generator with the limit of each, and words for a value above the limit."""
 # Of fewer than a hundred the 99th percentile would be the latest, which has limits of its own.
 FEWEST_MOMENTS = 100
 # Of shorter runs the share of a core says nothing.
