@@ -183,7 +183,7 @@ class _Parser:
         return self._tokens[-1][1] if self._tokens else ""
 
     def _take(self, *wanted: str) -> str:
-        """Take the next token if it is one of these; return an empty one if it is not."""
+        """Take the next token if it is wanted; else return an empty text."""
         return self._tokens.pop()[1] if self._tokens and self.next in wanted else ""
 
     def _require(self, wanted: str) -> None:
@@ -226,7 +226,7 @@ class _Parser:
         return inner
 
     def _selector(self, metric: str) -> Matches:
-        """Parse what a selector says of labels behind the name of its metric."""
+        """Parse the conditions on labels of a selector, behind the name of its metric."""
         self.metrics.add(metric)
         wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
         if self._take("{"):
@@ -325,7 +325,7 @@ def _of_sets(sign: str, one: Vector, other: Vector) -> Vector:
 
 
 def _pairs(sign: str, one: Any, other: Any) -> list[tuple[Labels, float, float]]:  # noqa: ANN401
-    """Return each series with its values at both sides of an operator; one may be a number."""
+    """Return each series with its values at both sides of an operator; a side may be a number."""
     if isinstance(one, float):
         return [(series, one, value) for series, value in other.items()]
     if isinstance(other, float):

@@ -25,18 +25,18 @@ HEIGHT = 270
 MOST_POINTS, MOST_DOTS = 400, 1_500
 _AROUND, _LATE = 4, 4
 COLOURS = 6
-"""Colours of series; further ones begin again, with other dashes."""
+"""The number of colours; further series begin again, with other dashes."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line, area or cloud of dots; where a point is not finite there is a gap.
+    """A line, area or cloud of dots; a point that is not finite is a gap.
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
-        words: Behind its name in the legend: a peak, a count.
-        dash: Which of the dashes.
-        between: A band around it: x, lowest, highest.
+        words: Words behind the name in the legend: a peak, a count.
+        dash: The number of the dashes.
+        between: A band around the line: x, lowest, highest.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Chart:
     Attributes:
         x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
             x is ``-log10(1 - share)``.
-        limits: Values with what they are.
-        bands: Spans of x that are shaded, with what they are.
-        marks: Moments at which something happened, and what.
-        span: Where the horizontal axis begins and ends at least.
-        x_title, y_title: What stands along each axis, with its unit where its labels have none.
-        key: What tells it from others of its kind.
+        limits: Values with their names.
+        bands: Shaded spans of x with their names.
+        marks: Moments of events with their names.
+        span: The least span of the horizontal axis.
+        x_title, y_title: The title along each axis, with a unit if the labels have no unit.
+        key: The name of the chart among charts of its kind.
     """
 
     title: str
@@ -126,7 +126,7 @@ def colour_of(number: int) -> str:
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """Return about so many points, the lowest and the highest of each stretch among them.
+    """Return about as many points as the limit: the lowest and the highest of each stretch.
 
     A peak that lasted one sample stays visible, which a plain stride would lose.
     """
@@ -166,7 +166,7 @@ def _drawable(series: Series, *, log: bool) -> Series:
 
 
 def with_gaps(points: Sequence[Point]) -> list[Point]:
-    """Return points with a gap wherever the next one came late: by four of the steps around it."""
+    """Return points with a gap before each late point: four of the steps around the point."""
     steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     found = list(points[:1])
     for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):
@@ -193,7 +193,7 @@ _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: its ends, and its labelled values."""
+    """An axis: its ends, and its labelled values."""
 
     low: float
     high: float
@@ -209,7 +209,7 @@ class Axis:
 
 
 def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
-    """Return an axis with round labels, which ends at one of them unless its end is exact."""
+    """Return an axis with round labels, which ends at a label unless the end is exact."""
     one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
     step = round_step(max(high - low, 1e-9) / one / _TICKS) * one
     if unit is Unit.COUNT:
@@ -223,7 +223,7 @@ def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = Fals
 
 
 def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
-    """Return an axis of whole powers of ten, at most six of them, around positive values."""
+    """Return an axis of at most six whole powers of ten around positive values."""
     top = math.ceil(round(math.log10(max(values, default=1.0)), 9))
     bottom = math.floor(round(math.log10(min(values, default=0.1)), 9))
     bottom = max(min(bottom, top - 1), top - 6)
@@ -248,7 +248,7 @@ def round_step(at_least: float) -> float:
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Return the label of a round value, as short as it goes."""
+    """Return the shortest label of a round value."""
     if unit is Unit.SHARE:
         return f"{value * 100:.4g} %"
     if not value:

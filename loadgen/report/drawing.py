@@ -30,13 +30,13 @@ _USE = re.compile(r"var\(--(\w+)\)")
 
 
 def render(drawn: Chart | Bars) -> str:
-    """Return a chart as one ``svg`` element, without colours of its own."""
+    """Return a chart as an ``svg`` element without colours."""
     height, body = _drawn(drawn)
     return _svg(WIDTH, height, drawn.title, body)
 
 
 def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> str:
-    """Return charts beside each other as one SVG file with a style of its own."""
+    """Return charts beside each other as an SVG file with a style sheet."""
     columns, parts, y = min(columns, len(drawn)), [], 8
     for begin in range(0, len(drawn), columns):
         row = [_drawn(each) for each in drawn[begin : begin + columns]]
@@ -50,12 +50,12 @@ def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> s
 
 
 def sheet(name: str) -> str:
-    """Return one of the style sheets: colours are named once, for light and for dark."""
+    """Return a style sheet by name: colours are named once, for light and for dark."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _style() -> str:
-    """Return the style of a chart in a file of its own, without what only browsers understand."""
+    """Return the style sheet of an SVG file, without rules that only browsers understand."""
     rules = sheet("chart.css")
     found = {name: (light, dark) for name, light, dark in _COLOUR.findall(sheet("report.css"))}
     light, dark = (_USE.sub(lambda each: found[each[1]][which], rules) for which in (0, 1))  # noqa: B023
@@ -109,7 +109,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class _Plot:
-    """Where the plotted area is, and its axes."""
+    """The place of the plotted area, and its axes."""
 
     x_axis: Axis
     y_axis: Axis
@@ -132,7 +132,7 @@ class _Plot:
 
 
 def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
-    """Return the legend, and where it ends."""
+    """Return the legend, and the place of its end."""
     parts, x, y = [], 0.0, top + 12.0
     for each in series:
         words = f"{each.name}: {each.words}" if each.words else each.name
@@ -203,7 +203,7 @@ def _dash(series: Series) -> str:
 
 
 def _dots(points: Iterable[Point], look: str) -> str:
-    """Draw dots, or rings, as one path: of thousands a circle each would make a large page."""
+    """Draw dots, or rings, as one path: thousands of circles would make a large page."""
     path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
     hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
     return f'<path class="dots" d="{path}"/>{hole}'
@@ -229,7 +229,7 @@ def _limit(plot: _Plot, value: float, label: str) -> str:
 
 
 def _mark_rows(chart: Chart, x: Axis) -> list[int]:
-    """Return the row of each mark's words; earlier ones stand higher: no line cuts words."""
+    """Return the row of each mark's words; earlier words stand higher: no line cuts words."""
     begins: list[float] = []
     rows = []
     for at, label in sorted(chart.marks, reverse=True):
@@ -270,7 +270,7 @@ def _bars(drawn: Bars) -> tuple[int, str]:
 
 
 def _paragraph(x: float, y: float, words: str, css: str = "") -> tuple[str, float]:
-    """Return words in as many lines as they need, and where the last of them stands."""
+    """Return words in lines, and the place of the last line."""
     letters = int((WIDTH - x) / (_LETTER * (_BOLD if css == "title" else 1)))
     lines = textwrap.wrap(words, letters, max_lines=_MOST_LINES, placeholder=" …")
     text = "".join(_text(x, y + n * _LINE, line, css) for n, line in enumerate(lines))
@@ -286,7 +286,7 @@ def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") 
 
 
 def _safe(words: str) -> str:
-    """Escape words, and leave out what XML cannot hold."""
+    """Escape words, and leave out characters that XML cannot hold."""
     return escape("".join(each if each.isprintable() else " " for each in words))
 
 

@@ -46,7 +46,7 @@ def write_page(path: Path, page: str) -> None:
     """Write a page.
 
     Raises:
-        LoadgenError: It cannot be written, or is larger than a browser shows at once.
+        LoadgenError: The file cannot be written, or is larger than a browser shows at once.
     """
     size = len(page.encode())
     if size > LARGEST_PAGE_BYTES:
@@ -57,7 +57,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def run_page(run: Results, title: str | None = None) -> str:
-    """Return the page of one run. Everything that comes from its directory is escaped."""
+    """Return the page of a run; all texts of the run are escaped."""
     verdict = verdict_of(run)
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
@@ -80,9 +80,9 @@ def comparison_page(
     """Return a page of runs side by side: figures in columns, the same charts overlaid.
 
     Args:
-        runs: At least two, opened each for itself.
-        title: Its heading.
-        notes: Sentences at its top: what a comparison found.
+        runs: At least two, each opened alone.
+        title: The heading of the page.
+        notes: Sentences at the top, such as the results of a comparison.
         judged: Whether all runs together are fine, and a sentence, where there is a verdict.
     """
     labels = labels_of(runs)
@@ -112,7 +112,7 @@ def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> s
 
 
 def _lead(run: Results) -> str:
-    """Say what ran, where and when."""
+    """Say the description, place and time of a run."""
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
@@ -125,7 +125,7 @@ def _lead(run: Results) -> str:
 
 
 def _checks(verdict: Verdict) -> str:
-    """Render the findings: those that failed stand apart from those that hold."""
+    """Render the findings; failed checks stand apart from checks that hold."""
     failed = [each for each in verdict.worst_first if not each.fine]
     held = [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
@@ -152,12 +152,12 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
     """Return charts of runs as one SVG.
 
     Args:
-        runs: One, or several to be overlaid.
-        names: Of charts as pages have them: ``servers``, or one of them, ``servers.resident``.
-        columns: So many stand beside each other.
+        runs: A run, or several runs to be overlaid.
+        names: Kinds of charts, ``servers``, or single charts, ``servers.resident``.
+        columns: The number of charts beside each other.
 
     Raises:
-        UsageError: There is no chart of that name, or these runs have nothing for it.
+        UsageError: A chart of that name does not exist, or has no data in these runs.
     """
     drawn: list[Chart | Bars] = []
     for name in names:
@@ -174,10 +174,10 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
 
 
 def write_picture(path: Path, drawn: str) -> None:
-    """Write a picture, or a page of them.
+    """Write a picture or a page.
 
     Raises:
-        LoadgenError: It cannot be written there.
+        LoadgenError: The file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

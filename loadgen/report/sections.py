@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from loadgen.results.results import Results
 
 _MOST_CHARTS = 12
-"""Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
+"""Charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
@@ -57,7 +57,7 @@ _TABLES: dict[str, Sequence[str]] = {
     "servers": (),
     "tails": ("family", "item"),
 }
-"""Questions whose rows a page shows, each with its columns that seldom hold anything."""
+"""Questions whose rows a page shows, each with its columns that are often empty."""
 _FOLDED = ("by-namespace", "events", "servers")
 _SECTIONS = (
     ("Requests by group and operation", NOTE, "outcomes", ("by-group-operation", "answers")),
@@ -75,7 +75,7 @@ _SECTIONS = (
     ("Slowest requests", "", "", ("tails",)),
     ("Namespaces, the slowest first", "", "", ("by-namespace",)),
 )
-"""A heading, a hint, a kind of chart, and tables: those of a run that is alone on its page."""
+"""Heading, hint, kind of chart, and tables, which a run alone on its page has."""
 
 
 def section(heading: str, body: str, hint: str = "") -> str:
@@ -85,7 +85,7 @@ def section(heading: str, body: str, hint: str = "") -> str:
 
 
 def sections(runs: Sequence[Results]) -> list[str]:
-    """Render the sections that have something to show."""
+    """Render the sections that are not empty."""
     found = []
     for heading, hint, chart, tables in _SECTIONS:
         body = _drawn(list(CHARTS[chart](runs))) if chart else ""
@@ -99,7 +99,7 @@ def sections(runs: Sequence[Results]) -> list[str]:
 
 
 def _prometheus(run: Results) -> str:
-    """Render what scrapes see of servers, and the shipped alerts; nothing where nobody looked."""
+    """Render the figures that scrapes see, and the shipped alerts; empty without samples."""
     seen = [*seen_rows(seen_by_scrapes(run))]
     if not seen or not SHIPPED_RULES.exists():
         return ""
@@ -111,7 +111,7 @@ def _prometheus(run: Results) -> str:
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
-    """Render charts beside each other; nothing if there are none."""
+    """Render charts beside each other; empty without a chart."""
     figures = "".join(f"<div>{render(each)}</div>" for each in charts[:_MOST_CHARTS])
     more = len(charts) - _MOST_CHARTS
     left = f'<p class="hint">{more} further charts are not shown.</p>' if more > 0 else ""
@@ -119,7 +119,7 @@ def _drawn(charts: Sequence[Chart | Bars]) -> str:
 
 
 def _asked(run: Results, name: str) -> str:
-    """Render a question's rows with its words; nothing where it has none."""
+    """Render the title and the rows of a question; empty without a row."""
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
@@ -137,7 +137,7 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the tables with all columns, and how to ask them."""
+    """Show the tables with all columns, and commands that ask them."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
@@ -155,7 +155,7 @@ def ask(run: Results) -> str:
 
 
 def origin(run: Results) -> str:
-    """Show the document as it was written and as resolved, servers, versions and machine."""
+    """Show the document as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
@@ -192,18 +192,18 @@ _NOUNS = {
     "rate": "of clients",
     "kinds": "answers",
 }
-"""Nouns of columns whose name does not say what is counted."""
+"""Nouns of columns whose name is not the noun."""
 _ITEMS_SHOWN = 5
-"""A run has hundreds of namespaces; the first ones tell what they look like."""
+"""Items of a list that are shown: a run has hundreds of namespaces."""
 _MOST_ROWS = 100
 _LONG = 40
 """Letters of a text that may be wrapped between its words; a name stays on one line."""
 
 
 def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
-    """Render rows with their columns, without those of the hidden that hold nothing in any row.
+    """Render rows with their columns, without the hidden columns that are empty.
 
-    A number whose column has no unit is a count, of what its name or its head says.
+    A number whose column has no unit is a count; the noun is the name or in the head.
     """
     if not rows:
         return "<p>None.</p>"
@@ -229,7 +229,7 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
-    """Render what is seen when its summary is pressed; the body is HTML."""
+    """Render a body, which is HTML, that is shown when its summary is pressed."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
 
 

@@ -1,7 +1,7 @@
-"""``loadgen sql``: a question of the user's to one run or several, answered in a blink.
+"""``loadgen sql``: answers a user's SQL about one run or several.
 
-Nothing that is asked can write a file or read another: statements are single queries, and DuckDB
-may open the runs' own files alone.
+No statement can write a file or read a foreign one: statements are single queries, and DuckDB may
+open the files of the runs alone.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000
 _WIDEST_CELL = 80
 _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
-"""The column that is a word of SQL as well."""
+"""The column whose name is a word of SQL."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of an answer; ``more`` tells that there were others."""
+    """The rows of an answer; ``more`` is true if rows were left out."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -44,11 +44,11 @@ class Rows:
 
 
 def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
-    """Return the rows that a question has, or a shipped one by its name, of each run in turn.
+    """Return the rows of an SQL question, or of a shipped question by its name, run by run.
 
     Raises:
         RunDirectoryError: One of the directories is no run of this version.
-        UsageError: It is no single query, or DuckDB does not understand it.
+        UsageError: The text is no single query, or DuckDB does not understand the query.
     """
     if text in QUERIES:
         rows, columns = list[tuple[Any, ...]](), list[str]()
@@ -93,7 +93,7 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
 
 
 def as_json(answer: Rows) -> str:
-    """Return rows as JSON, one object each; what is infinite is null."""
+    """Return rows as JSON objects; infinite numbers are null."""
     rows = [
         {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -105,7 +105,7 @@ def as_json(answer: Rows) -> str:
 
 
 def as_csv(answer: Rows) -> str:
-    """Return rows as CSV; what is infinite is ``inf``."""
+    """Return rows as CSV; infinite numbers are ``inf``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(answer.columns)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_VALUES = 60
-"""Of two sides together; beyond them the counting would take seconds."""
+"""Values of two sides together; the counting of more would take seconds."""
 SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
-"""What counts as the same: counts and bytes, times, and times as short as a step of the loop."""
+"""Margins of agreement: for counts and bytes, for times, and for times of a step of the loop."""
 # Of fewer requests than these a percentile is the slowest, which has a row of its own.
 _FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
 _SERVER_FIGURES = {
@@ -47,11 +47,11 @@ _SERVER_FIGURES = {
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "unread at most")
 """Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
-"""Parts of a document that say nothing of what was asked of servers."""
+"""Parts of a document that change no request to a server."""
 
 
 class Word(StrEnum):
-    """What two sides of a figure are."""
+    """The judgement on two sides of a figure."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -61,7 +61,7 @@ class Word(StrEnum):
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run as far as it is compared: its place, its run.json and its summary."""
+    """The parts of a run that are compared: its place, its run.json and its summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -69,27 +69,27 @@ class FinishedRun:
 
     @property
     def seed(self) -> int | None:
-        """Its document's seed, if that decides all of it: in virtual time."""
+        """The seed of the document, if the seed decides the run: in virtual time."""
         virtual = self.run.get("place") == "virtual"
         return (self.run.get("document") or {}).get("seed") if virtual else None
 
     @property
     def label(self) -> str:
-        """What its repeats share."""
-        return str(self.summary.get("title") or self.summary["name"])
+        """The name that repeats share."""
+        return str(self.summary["title"] or self.summary["name"])
 
     @property
     def doubt(self) -> str | None:
-        """Why its figures are not to be relied on; None if they are."""
+        """The reason for which its figures are unreliable; None if they are reliable."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
 
 def finished_run(directory: Path) -> FinishedRun:
-    """Read a run directory: its summary is made of its tables, which alone decide.
+    """Read a run directory, and make the summary of its tables, which alone decide.
 
     Raises:
-        RunDirectoryError: It is none of this version.
+        RunDirectoryError: The directory is no run of this version.
     """
     with Results.open(directory) as results:
         summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
@@ -98,32 +98,31 @@ def finished_run(directory: Path) -> FinishedRun:
 
 @dataclass(frozen=True)
 class Side:
-    """One group's values of one figure."""
+    """The values of a figure in a group."""
 
     values: Sequence[float]
 
     @property
     def median(self) -> float:
-        """Of its repeats; never is infinite."""
+        """The median of the repeats; a time that never ended is infinite."""
         return statistics.median(self.values)
 
     def text(self, unit: Unit) -> str:
         """Write the median, with its spread where there is one."""
-        least, most = min(self.values), max(self.values)
-        median = in_words(unit, self.median)
-        spread = f" ({in_words(unit, least)} to {in_words(unit, most)})"
-        return median if least == most else median + spread
+        figures = self.median, min(self.values), max(self.values)
+        median, least, most = (in_words(unit, each) for each in figures)
+        return median if least == most else f"{median} ({least} to {most})"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A group against the baseline, in one figure.
+    """The difference of a group from the baseline, in a figure.
 
     Attributes:
-        ratio: Its median by the baseline's; None where that is 0 or never.
-        probability: That equal groups differ so much, shared by all figures.
-        low, high: The interval of how far it lies from the baseline; None of too few repeats.
-        word: Whether they agree, differ, or neither can be shown.
+        ratio: The group's median by the baseline's; None if the baseline's is 0 or never.
+        probability: The probability that equal groups differ so much, shared by all figures.
+        low, high: The interval of the distance from the baseline; None for too few repeats.
+        word: Whether the groups agree, differ, or neither can be shown.
     """
 
     ratio: float | None
@@ -135,7 +134,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of all groups; the baseline has no difference."""
+    """A figure of all groups; the baseline has no difference."""
 
     figure: str
     unit: Unit
@@ -149,7 +148,7 @@ class Comparison:
 
     Attributes:
         doubts: Runs that were left out, and why.
-        unlike: What was not asked alike, where they were to be compared all the same.
+        unlike: Parts of the documents that differ, if the runs are compared by force.
         paired: Whether the runs of each group are in the order of the same seeds.
     """
 
@@ -169,11 +168,11 @@ class Comparison:
 def compare(
     runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare runs, which group by label; doubtful ones are left out.
+    """Compare runs, grouped by label; doubtful runs are left out.
 
     Args:
         runs: In the order of their columns.
-        baseline: The label that others are compared with; None is the first one.
+        baseline: The label of the baseline; None is the first label.
         force: Whether unlike runs are compared.
 
     Raises:
@@ -211,7 +210,7 @@ def compare(
 def _paired(
     groups: dict[str, list[FinishedRun]],
 ) -> tuple[dict[str, list[FinishedRun]], list[str], bool]:
-    """Return a run of each seed that all groups have, in one order, and why others are left out.
+    """Return the runs of seeds that all groups have, in one order, and why others are left out.
 
     False, and the groups as they were, if a run has no seed, or the groups have none in common.
     """
@@ -272,7 +271,7 @@ def _difference(
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
-    """Yield name, unit and value of a summary's figures; what nobody measured is left out."""
+    """Yield name, unit and value of a summary's figures; figures without a value are left out."""
     total = summary["total"]
     yield "answered", Unit.COUNT, total["answered"]
     yield "refused", Unit.COUNT, total["refused"]
@@ -334,7 +333,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, list[str]]:
-    """Return what labels of a sweep begin with in common, up to a value, and what is left."""
+    """Return the common beginning of a sweep's labels, up to a value, and the rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return plain(labels[0][:end]), [plain(label[end:]) for label in labels]
 

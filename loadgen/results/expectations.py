@@ -1,4 +1,4 @@
-"""What a document may expect of a run: ``list{group=steady}.response.p99 < 2s``, and its measures.
+"""Reads expectations of a run, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
 a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
@@ -31,26 +31,26 @@ ALL_REQUESTS, CLIENTS, SERVERS = "requests", "clients", ("broker", "proxy")
 OPERATIONS = tuple(
     dict.fromkeys(each for kind in get_args(get_args(AnyGroup)[0]) for each in kind.operations)
 )
-"""Operations of requests, as their rows call them."""
+"""Operations of requests, named as in the rows."""
 SELECTORS = {
     "family": "r.family",
     "group": "r.group",
     "tenant": "split_part(r.namespace, '/', 1)",
     "namespace": "r.namespace",
 }
-"""What requests and clients can be chosen by, and where it stands in a row."""
+"""Keys by which requests and clients can be selected, and the column of each."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; docs/measuring.md says what each means.
+    """A measure that an expectation may name; docs/measuring.md explains each.
 
     Attributes:
-        name: What follows the subject's dot; ``pN`` stands for any percentile.
+        name: The words behind the subject's dot; ``pN`` stands for any percentile.
         sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
-            of a percentile, what it is of.
-        limited: The figure that is the server's own limit of it.
-        noun: What is counted.
+            for a percentile, the column.
+        limited: The figure that has the server's own limit of the measure.
+        noun: The noun of a count.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Measure:
 
 _SECONDS_TAKEN = """(SELECT min(least(w.measured_until, n.ended) - w.measured_from)
   FROM runs w CROSS JOIN (SELECT max(done) AS ended FROM requests) n)"""
-"""While figures are taken; a run of which nothing is left to do ends earlier."""
+"""The seconds in which figures are taken; a run without more requests ends earlier."""
 
 
 def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure, ...]:
@@ -139,14 +139,14 @@ LIMIT = "limit"
 
 @dataclass(frozen=True)
 class Expectation:
-    """An expectation.
+    """An expectation of a document.
 
     Attributes:
         text: The expression as it was written.
         subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
-        value: In the measure's unit; None is the server's own limit.
-        share: Of a percentile, from 0 to 1; else None.
-        selectors: Which requests or clients count, by column.
+        value: The bound in the measure's unit; None is the server's own limit.
+        share: The share of a percentile, from 0 to 1; else None.
+        selectors: Keys and values of the requests or clients that count.
     """
 
     text: str
@@ -158,12 +158,12 @@ class Expectation:
     selectors: tuple[tuple[str, str], ...] = ()
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Return whether it is of the requests of a group."""
+        """Return whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
     def says_of(self, group: str, operation: str, *measures: str) -> bool:
-        """Return whether it says one of some measures of a group's requests."""
+        """Return whether the expectation bounds a measure of a group's requests."""
         named = self.measure.name.partition(".")[0] in measures
         return named and self.is_about(group, operation)
 
@@ -186,10 +186,10 @@ def parse_expectations(
 
     Args:
         texts: The expressions.
-        groups: Names of the document's groups; None: any may be named.
+        groups: Names of the document's groups; None allows any name.
 
     Raises:
-        UsageError: One of them cannot be understood.
+        UsageError: An expression cannot be understood.
     """
     return tuple(parse_expectation(text, groups) for text in dict.fromkeys(texts))
 
@@ -197,10 +197,10 @@ def parse_expectations(
 def require_measured(
     expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
 ) -> None:
-    """Refuse, before a run, expectations that nobody would measure.
+    """Refuse, before a run, expectations that would not be measured.
 
     Raises:
-        UsageError: One is of a server that nobody watches, or of an operation that no group has.
+        UsageError: An expectation is of an unwatched server, or of an operation that no group has.
     """
     watched, operations = set(watched), set(operations)
     for each in expectations:
@@ -218,7 +218,7 @@ def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expecta
     """Return the expectation of an expression.
 
     Raises:
-        UsageError: It cannot be understood.
+        UsageError: The expression cannot be understood.
     """
     found = _FORM.match(text)
     if found is None:

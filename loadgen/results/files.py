@@ -1,6 +1,6 @@
-"""Writes what is made of a run's tables: summary, checks for pipelines, a page for pull requests.
+"""Writes the files of a run: summary.json and .csv, junit.xml for pipelines, README.md.
 
-The tables alone decide these files: written again, they are the same bytes.
+The tables alone decide the files: written again, a file has the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_files(results: Results) -> Verdict:
     """Judge a run and write every file that its tables decide; return the verdict.
 
     Raises:
-        UsageError: Its document expects something that cannot be understood.
+        UsageError: An expectation of the document cannot be understood.
         LoadgenError: A file cannot be written.
     """
     verdict = verdict_of(results)
@@ -69,7 +69,7 @@ def csv_of(document: dict[str, Any]) -> str:
 
 
 def junit_of(summary: Summary, verdict: Verdict) -> str:
-    """Return ``junit.xml``: a test case for each finding, those that are not fine failed."""
+    """Return ``junit.xml``: a test case for each finding, failed if the finding is not fine."""
     failed = sum(not each.fine for each in verdict.findings)
     counts = {
         "tests": str(len(verdict.findings)),
@@ -100,7 +100,7 @@ def _xml(text: str) -> str:
 
 
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
-    """Return ``README.md`` of a run; what comes from its directory is escaped."""
+    """Return ``README.md`` of a run; all texts of the run are escaped."""
     servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
     servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
@@ -136,7 +136,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Say how many requests figures are of, how many clients made them, and in what time."""
+    """Say how many clients made how many requests in how many seconds."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -148,7 +148,7 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Say what was answered beside what it took of each JVM; empty: none was watched.
+    """Say the share of answered requests beside the memory of each JVM; empty without a JVM.
 
     A broker that refuses nobody and runs out of memory has not passed.
     """

@@ -1,7 +1,7 @@
 """Judges expectations: by a run's tables at its end, and by live totals if a run may end early.
 
-Live totals bound only rates and counts of requests: those that have ended from one side, those
-that are still planned from the other.
+Live totals bound only rates and counts of requests: ended requests from one side, requests that
+are still planned from the other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Judged:
     """An expectation, and the figure that was found: in the measure's unit, and in words.
 
     Attributes:
-        value: None where nothing was measured; infinite where it never happened.
+        value: None without a measurement; infinite if the event never happened.
     """
 
     expectation: Expectation
@@ -54,11 +54,11 @@ _ROWS = {
     CLIENTS: f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))",
     **dict.fromkeys(SERVERS, _SERVERS),
 }
-"""What measures of a subject are taken of, where that is not requests."""
+"""The rows of the measures of clients and servers; all other measures are of requests."""
 
 
 def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
-    """Judge each expectation; what nobody measured does not hold."""
+    """Judge each expectation; an expectation without a measured value does not hold."""
     return [_judged(each, results) for each in expectations]
 
 
@@ -100,7 +100,7 @@ def _value_of(each: Expectation, results: Results) -> float | None:
     found = results.sql(text, **parameters)
     value = found[0]["value"] if found else None
     if rows == "measured" and value == 0:
-        # None of nothing is no 0: all of it was in the warm-up, or there is nothing of that name.
+        # No request is no 0: all requests were in the warm-up, or the selected name does not exist.
         taken, due = (
             results.value(f"SELECT count(*) FROM {table} r WHERE {where}", **parameters)
             for table in ("measured", "requests")

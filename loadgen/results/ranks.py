@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     the second side lies from the first; None for fewer than five repeats."""
 
 LEVEL = 0.05
-"""The probability with which equal runs may look so different, and unlike ones so alike."""
+"""The probability with which equal runs may look different, and unlike runs alike."""
 FEWEST_REPEATS = 5
 
 

@@ -1,6 +1,6 @@
-"""A run directory as tables that answer questions: DuckDB over its Parquet.
+"""Opens run directories as tables for SQL: DuckDB over Parquet files.
 
-Nothing is copied: a run opens at once, whatever its size, and questions need bounded memory.
+No row is copied: a run opens at once, whatever its size, and questions need bounded memory.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CREATE TABLE runs AS SELECT (run->>'run') AS run, (run->>'name') AS name, (run->
     + coalesce(CAST(phases->>'hold' AS DOUBLE), 0) AS measured_until
 FROM (SELECT run, run->'document'->'phases' AS phases FROM told);
 DROP TABLE told"""
-"""The tables of what run.json tells. A group that is ``deaf`` never reads, or not for a while; one
-that ``reads`` takes at once whatever servers send. Moments are seconds since the agreed start."""
+"""Makes tables of run.json. A group that is ``deaf`` never reads, or not for a while; a group that
+``reads`` takes all bytes at once. Moments are seconds since the agreed start."""
 MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
   WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
 """Requests that were due while figures are taken; valid in Spark SQL, too."""
@@ -55,7 +55,7 @@ def read_run(directory: Path) -> dict[str, Any]:
     """Read ``run.json``.
 
     Raises:
-        RunDirectoryError: There is none of this version.
+        RunDirectoryError: The directory is no run of this version.
     """
     if not directory.is_dir():
         raise RunDirectoryError(
@@ -81,9 +81,9 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def _require_parts(directory: Path, tasks: int) -> None:
-    """Refuse a run of which a task's rows are gone: each task writes a part of both tables.
+    """Refuse a run that has lost the rows of a task: each task writes a part of both tables.
 
-    The parts behind theirs are the driver's, of shocks.
+    Further parts are the driver's, of shocks.
     """
     for table in ("requests", "events"):
         parts = sum(part_of(directory, table, task).exists() for task in range(tasks))
@@ -95,13 +95,13 @@ def _require_parts(directory: Path, tasks: int) -> None:
 
 
 class Results:
-    """A run's tables, opened.
+    """The tables of a run, or of several runs, opened.
 
     Attributes:
-        directory: Of the run, or the first of several.
+        directory: The directory of the run, or of the first run.
         run: Its ``run.json``.
-        columns: Those of the last answer.
-        spill: Where DuckDB puts what does not fit into its memory.
+        columns: The columns of the last answer.
+        spill: The folder for data that does not fit into DuckDB's memory.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -149,15 +149,15 @@ class Results:
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
-        """Open a run, or several whose rows are told apart by ``run``.
+        """Open a run, or several runs, whose rows have the name of the run in ``run``.
 
         Raises:
-            RunDirectoryError: One of them is no run of this version.
+            RunDirectoryError: A directory is no run of this version.
         """
         return cls(directories)
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the tables."""
         self.connection.close()
         self._spill.cleanup()
 
@@ -169,7 +169,7 @@ class Results:
 
     @cached_property
     def ended(self) -> float:
-        """When the last request was done; 0 if there was none."""
+        """The end of the last request; 0 without a request."""
         return float(self.value("SELECT coalesce(max(done), 0E0) FROM requests"))
 
     @property
@@ -178,7 +178,7 @@ class Results:
         return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped question about one run; it is asked but once."""
+        """Return the rows of a shipped question about one run, which are kept."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
             self._answered[key] = self.sql(QUERIES[name].sql, **parameters)
@@ -192,7 +192,7 @@ class Results:
         return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
-        """Return the only value that a question has."""
+        """Return the only value of a question's only row."""
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found

@@ -1,4 +1,4 @@
-"""``summary.json``: the figures of a run and what produced them, made from its tables.
+"""``summary.json``: the figures of a run and the facts about its origin, made from its tables.
 
 The module prints the schema that lies beside it: ``python -m loadgen.results.summary``.
 """
@@ -29,11 +29,11 @@ Count = Annotated[int, Field(ge=0)]
 Figure = Annotated[
     float | None, BeforeValidator(lambda x: x if x is not None and math.isfinite(x) else None)
 ]
-"""A number; null of what never was: no answer, no measurement."""
+"""A number; null without an answer or a measurement."""
 
 
 class Percentiles(BaseModel):
-    """By nearest rank; null is never: so many got no answer. Units: seconds."""
+    """Percentiles by nearest rank; null is never: so many got no answer. Units: seconds."""
 
     p50: Figure
     p90: Figure
@@ -43,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Requests that were due while figures are taken, those of one part of them."""
+    """Requests of a part that were due while figures are taken."""
 
     part: str
     requests: Count = 0
@@ -58,7 +58,7 @@ class Split(BaseModel):
 
 
 class Service(BaseModel):
-    """Of those answered, since they were sent, by ``GROUP.OPERATION``."""
+    """Seconds since sending of answered requests, by ``GROUP.OPERATION``."""
 
     part: str
     answered: Count
@@ -86,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """Clients of a group that had all they began for; null seconds are never."""
+    """Clients of a group that are back: served completely; null seconds are never."""
 
     group: str
     family: str
@@ -96,7 +96,7 @@ class Back(BaseModel):
 
 
 class ServerFigure(BaseModel):
-    """A figure of a server over the run; ``rise`` is what a counter gained."""
+    """A figure of a server over the run; ``rise`` is the gain of a counter."""
 
     first: Figure
     last: Figure
@@ -105,7 +105,7 @@ class ServerFigure(BaseModel):
 
 
 class Server(BaseModel):
-    """A server's own words on itself, and its figures by loadgen's names: ``direct.used``."""
+    """A server's version and settings, and its figures by loadgen's names: ``direct.used``."""
 
     version: str | None = None
     settings: dict[str, str] = {}
@@ -113,7 +113,7 @@ class Server(BaseModel):
 
 
 class Shock(BaseModel):
-    """Something that happened; ``again_seconds`` later every client had an answer again."""
+    """A shock; ``again_seconds`` later every client had an answer again."""
 
     at: float
     what: str
@@ -122,7 +122,7 @@ class Shock(BaseModel):
 
 
 class Expected(BaseModel):
-    """An expectation of the document, and what became of it."""
+    """An expectation of the document, and its judgement."""
 
     expectation: Annotated[str, BeforeValidator(lambda found: getattr(found, "text", found))]
     holds: bool
@@ -139,7 +139,7 @@ class Judgement(BaseModel):
 
 
 class Summary(BaseModel):
-    """The figures of a run, and what produced them."""
+    """The figures of a run, and the facts about its origin."""
 
     schema_version: Literal[2] = 2
     run: str

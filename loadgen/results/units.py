@@ -35,7 +35,7 @@ EXAMPLES = {
     Unit.BYTES: "1GiB, 512MB or a number of bytes",
     Unit.RATE: "100/s",
 }
-"""How a value of an expectation is written; nothing is expected of a plain number."""
+"""Examples of the values in expectations; no expectation has a plain number."""
 _NUMBER = r"(\d+(?:\.\d+)?)\s*"
 _FORMS = {
     Unit.SECONDS: (
@@ -46,15 +46,15 @@ _FORMS = {
     Unit.COUNT: (r"(\d[\d,]*)", (1.0,)),
     Unit.RATE: (rf"{_NUMBER}/\s*s", (1.0,)),
 }
-"""Of each unit: the form of a value, and what each of its numbers is worth."""
+"""The form of a value in each unit, and the worth of each number in the form."""
 
 
 def value_of(unit: Unit, written: str) -> float:
-    """Return the value that is written in a unit.
+    """Return the value of a text in a unit.
 
     Raises:
-        ValueError: It is not written as the examples are.
-        UsageError: The same, of bytes.
+        ValueError: The text is not written as the examples are.
+        UsageError: The same, for bytes.
     """
     if unit is Unit.BYTES:
         return parse_size("", written)
@@ -83,7 +83,7 @@ _WORDS: dict[Unit, Callable[[float], str]] = {
 
 
 def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
-    """Write a figure with its unit, or with what is counted; what never ended is ``never``."""
+    """Write a figure with its unit, or with a noun; a time that never ended is ``never``."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -103,7 +103,7 @@ _HEADS = {
     "part": "",
 }
 SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
-"""Columns of requests that often hold nothing."""
+"""Columns of requests that are often empty."""
 _LONGEST_TEXT = 400
 _SPECIAL = {
     **str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"&": "&amp;"}),
@@ -112,14 +112,14 @@ _SPECIAL = {
 
 
 def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
-    """Return the columns of rows and their heads; those hidden that hold something in a row."""
+    """Return the columns of rows and their heads, without the hidden columns that are empty."""
     empty = {name for name in hidden if not any(row[name] for row in rows)}
     names = (name for name in rows[0] if name not in empty)
     return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
 
 
 def cell(column: str, value: object) -> str:
-    """Write one value of a table, not yet escaped; a number without a unit is a count."""
+    """Write a value of a table, not yet escaped; a number without a unit is a count."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -131,17 +131,17 @@ def cell(column: str, value: object) -> str:
 
 
 def plain(text: str) -> str:
-    """Write a text as a part of one line of Markdown: it has no lines and no marks of its own."""
+    """Write a text as a part of a line of Markdown: without breaks, with all marks escaped."""
     return text.translate(_SPECIAL)
 
 
 def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:
-    """Yield what stands at the end of each path of a JSON document, by its dotted path.
+    """Yield the values of a JSON document with their dotted paths.
 
     Args:
         value: The document, or a part of it.
-        name: The path of that part.
-        most: So many items of each list; None for all.
+        name: The path of the part.
+        most: The number of items of each list; None for all.
     """
     inner = dict(enumerate(value[:most])) if isinstance(value, list) else value
     if not isinstance(inner, dict):

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 # A group of which fewer are answered needs an expectation that says so.
 ANSWERED_SHARE = 0.5
-# Behind the last answer, if nobody noted when all clients had left.
+# Behind the last answer, if the moment at which all clients had left is unknown.
 LEAVING_SECONDS = 1.0
 _NAMED = 3
 
 
 class Level(StrEnum):
-    """What a finding makes of a run, from the best to the worst: its exit code and its words."""
+    """The levels of findings, from the best to the worst, each with exit code and words."""
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
@@ -41,24 +41,24 @@ class Level(StrEnum):
     words: str
 
     def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
-        """Make one; its text is its name."""
+        """Make a level whose text is its name."""
         level = str.__new__(cls, name)
         level._value_, level.exit_code, level.words = name, exit_code, words
         return level
 
     @property
     def rank(self) -> int:
-        """Its place, 0 for the best."""
+        """The place of the level, 0 for the best."""
         return list(Level).index(self)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was looked at.
+    """The result of a check.
 
     Attributes:
-        source: What it was read from: an expectation, or the name of a check.
-        sentence: What was found, with its figures.
+        source: An expectation, or the name of the check.
+        sentence: The result with its figures.
     """
 
     level: Level
@@ -67,7 +67,7 @@ class Finding:
 
     @property
     def fine(self) -> bool:
-        """True if nothing is wrong with it."""
+        """True if the check holds."""
         return self.level is Level.FINE
 
 
@@ -76,7 +76,7 @@ _UNEXPECTED = {Level.FINE: "a valid run", Level.MISSED: "too little was answered
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings on a run; its level is that of the worst."""
+    """All findings on a run; the worst finding decides the level."""
 
     findings: Sequence[Finding]
     judged: Sequence[Judged] = ()
@@ -88,12 +88,12 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What ``loadgen run`` exits with."""
+        """The exit code of ``loadgen run``."""
         return self.level.exit_code
 
     @property
     def word(self) -> str:
-        """The verdict in a few words; without expectations none is passed, or missed."""
+        """The verdict in a few words; without expectations no expectation was passed or missed."""
         if self.judged or self.level not in _UNEXPECTED:
             return self.level.words
         return _UNEXPECTED[self.level]
@@ -159,11 +159,11 @@ _CHECKED = {
         "update", "change", "{clients:,} clients of {group} were not told {untold:,} changes."
     ),
 }  # fmt: skip
-"""Questions of which each row is a wrong answer: of which operation, about what, and a sentence."""
+"""Questions whose rows are wrong answers: the operation, a noun, and a sentence for a row."""
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield whether answers were right, tasks agree, and what was to come came once."""
+    """Yield whether answers were right, tasks agree, and messages and updates came once."""
     (row,) = results.sql(
         "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
         " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
@@ -187,8 +187,8 @@ def _answers(results: Results) -> Iterator[Finding]:
 def _books(results: Results) -> Iterator[Finding]:
     """Yield whether servers hold nothing for clients that have left.
 
-    Of a server that held memory before the run, for clients of others, and of one that could not
-    be asked at the end, nothing is said.
+    Servers that held memory before the run, for foreign clients, and servers that did not answer
+    at the end are left out.
     """
     told = results.run.get("servers") or {}
     used = results.sql(
@@ -212,7 +212,7 @@ def _books(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield whether it ran to its end."""
+    """Yield whether the run came to its end."""
     run = results.run
     aborted = run.get("aborted")
     if aborted:
@@ -235,7 +235,7 @@ _LIMITS = (
     ("client_start_error_seconds", 0.25, "a client's first request was {} late"),
     # Of moments that are spread over time.
     ("lag_p99_seconds", 0.01, "1 % of a task's moments came {} late"),
-    # The end of an answer is noticed so much too late: of one in a hundred, and of any.
+    # The end of an answer is noticed too late: of an answer in a hundred, and of any answer.
     ("loop_lag_p99_seconds", 0.25, "1 % of the time its event loop was {} late"),
     ("loop_lag_max_seconds", 1.0, "once its event loop was {} late"),
     # A task has one event loop, which one core serves.
@@ -277,7 +277,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 def _generator(results: Results) -> Iterator[Finding]:
     """Yield whether the generator, and not the server, was the limit: one limit is enough.
 
-    What a server can cause, such as connections that it closes, counts for no limit.
+    Failures that a server can cause, such as closed connections, count for no limit.
     """
     found = generator_figures(results)
     started = found["started_share"]
@@ -301,11 +301,11 @@ _ENDS = (
     *("answered", "refused", "failed", "timeout", "disconnected", "unreachable"),
     *("response", "back"),
 )
-"""Measures that say what becomes of requests, or of clients."""
+"""Measures of the ends of requests, and of clients that are back."""
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield groups that got next to nothing, where no expectation says what is to be got."""
+    """Yield groups without most of their answers, unless an expectation covers the answers."""
     rows = results.sql(
         """SELECT r.group AS group, r.operation, count(*) AS due, bool_or(g.deaf) AS deaf,
           count_if(r.outcome IN ('answered', 'wrong')) AS answered
