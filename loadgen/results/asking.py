@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from pydantic_core import to_json
 
 from loadgen.errors import UsageError
 from loadgen.results.questions import QUERIES
@@ -94,14 +94,8 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
 
 def as_json(answer: Rows) -> str:
     """Return rows as JSON objects; infinite numbers are null."""
-    rows = [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in zip(answer.columns, row, strict=True)
-        }
-        for row in answer.rows
-    ]
-    return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    return f"{to_json(rows, indent=1, inf_nan_mode='null', fallback=str).decode()}\n"
 
 
 def as_csv(answer: Rows) -> str:
