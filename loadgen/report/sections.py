@@ -173,7 +173,9 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
     told: dict[tuple[str, Unit], dict[str, float]] = {}
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
-        for figure, unit, value in figures_of(summary):
+        parts = summary["splits"]["by-group-operation"]
+        counts = [(f"{each['part']} answered", Unit.COUNT, each["answered"]) for each in parts]
+        for figure, unit, value in (*figures_of(summary), *counts):
             told.setdefault((figure, unit), {})[label] = value
     rows = []
     for (figure, unit), values in told.items():
