@@ -10,7 +10,7 @@ import numpy as np
 from limiter.admission.rules import AdmissionPolicy
 from loadgen.report.charts import Chart, Series
 from loadgen.report.drawing import picture
-from loadgen.report.pictures import write_picture
+from loadgen.report.page import write_picture
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:

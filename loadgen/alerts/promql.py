@@ -1,6 +1,7 @@
-"""The part of PromQL that rules of alerts use: parsed once, asked of each scrape.
+"""Evaluates the part of PromQL that rules of alerts use, over the scrapes of a run.
 
-What is beyond it is refused by name: ``promtool`` knows all of it.
+An expression is parsed once and evaluated at each scrape. Syntax beyond this part is refused by
+name: ``promtool`` knows all of PromQL.
 """
 
 from __future__ import annotations
@@ -8,35 +9,90 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from loadgen.alerts.scrapes import NAME, increase, over_time, rate
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from loadgen.alerts.scrapes import Labels, Matches, Scrapes, Vector
+    Labels = tuple[tuple[str, str], ...]
+    Vector = dict[Labels, float]
+    Points = list[tuple[float, float]]
+    Matches = Callable[[Mapping[str, str]], bool]
+    Evaluation = Callable[["Scrapes", int], Vector]
+    Operand = float | Evaluation
 
-    Value = float | Vector
-    Asked = Callable[[Scrapes, int], Any]
-    Key = Callable[[Labels], Labels]
+NAME = "__name__"
+_NEAR = 1.1
+"""A series that begins or ends within so many steps of a range is taken to fill the range."""
 
-_TOKEN = re.compile(
-    r"\s+|#[^\n]*|(?P<duration>\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhdwy]))*)"
-    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_:][\w:]*)"
-    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<sign>==|!=|>=|<=|=~|!~|[-+*/%^<>=(){}\[\],@])"
-)
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
-_PART = re.compile(r"(\d+)(ms|[smhdwy])")
-_LEVELS = (
-    ("or",),
-    ("and", "unless"),
-    ("==", "!=", "<=", "<", ">=", ">"),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
-"""Operators from those that bind least; all of them go from the left."""
+
+@dataclass(frozen=True)
+class Scrapes:
+    """Pages of all targets together, one after each interval; before and behind them all is quiet.
+
+    A target that does not answer has no series in that page, as where Prometheus marks them stale.
+
+    Attributes:
+        every: Seconds from one page to the next.
+        pages: Series by the name of their metric; at least one page.
+    """
+
+    every: float
+    pages: Sequence[Mapping[str, Vector]]
+
+    def instant(self, number: int, metric: str, matches: Matches) -> Vector:
+        """Return the series of a page that a selector takes.
+
+        The first page stands for all time before the run, and the last one for all time behind.
+        """
+        series = self.pages[min(max(number, 0), len(self.pages) - 1)].get(metric, {})
+        return {labels: value for labels, value in series.items() if matches(dict(labels))}
+
+    def window(
+        self, number: int, seconds: float, metric: str, matches: Matches
+    ) -> dict[Labels, Points]:
+        """Return the points of each series in the time that ends with a page."""
+        found: defaultdict[Labels, Points] = defaultdict(list)
+        for back in range(math.ceil(seconds / self.every) - 1, -1, -1):
+            for series, value in self.instant(number - back, metric, matches).items():
+                found[series].append((-back * self.every, value))
+        return found
+
+
+# -- functions and operators ----------------------------------------------------------------------
+
+
+def _increase(points: Points, seconds: float) -> float | None:
+    """Return how much a counter rose in a range that ends now, as Prometheus extrapolates.
+
+    The counter began again from 0 where its value fell. What the points leave open at both ends is
+    extrapolated: by half a step at most where the points end early, and never below 0.
+    """
+    if len(points) < 2:
+        return None
+    (first, begin), (last, _) = points[0], points[-1]
+    values = [value for _, value in points]
+    rise = sum(b - a if b >= a else b for a, b in pairwise(values))
+    spans, step = last - first, (last - first) / (len(points) - 1)
+    before, behind = first + seconds, -last
+    before = before if before < step * _NEAR else step / 2
+    behind = behind if behind < step * _NEAR else step / 2
+    if rise > 0 and begin >= 0:
+        before = min(before, spans * begin / rise)
+    return rise * (spans + before + behind) / spans
+
+
+def _rate(points: Points, seconds: float) -> float | None:
+    rise = _increase(points, seconds)
+    return None if rise is None else rise / seconds
+
+
+def _over_time(reckon: Callable[[list[float]], float]) -> Callable[[Points, float], float | None]:
+    return lambda points, seconds: reckon([value for _, value in points])
 
 
 def _divided(one: float, other: float) -> float:
@@ -46,31 +102,25 @@ def _divided(one: float, other: float) -> float:
     return math.nan if not one or math.isnan(one) else math.copysign(math.inf, one)
 
 
-_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divided,
-    "%": lambda one, other: math.fmod(one, other) if other else math.nan,
+_AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": math.fsum, "max": max, "min": min, "avg": fmean,
+    "count": lambda values: float(len(values)),
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[Points, float], float | None]] = {
+    "rate": _rate,
+    "increase": _increase,
+    **{f"{name}_over_time": _over_time(reckon) for name, reckon in _AGGREGATIONS.items()},
 }
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divided,
+}  # fmt: skip
 _COMPARING: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<=": operator.le, "<": operator.lt,
     ">=": operator.ge, ">": operator.gt,
 }  # fmt: skip
-_OF_RANGES: dict[str, Callable[[Any, float], float | None]] = {
-    "rate": rate,
-    "increase": increase,
-    "max_over_time": over_time(max),
-    "min_over_time": over_time(min),
-    "avg_over_time": over_time(fmean),
-    "sum_over_time": over_time(math.fsum),
-    "count_over_time": over_time(lambda values: float(len(values))),
-    "last_over_time": over_time(lambda values: values[-1]),
-}
-_TOGETHER: dict[str, Callable[[list[float]], float]] = {
-    "sum": math.fsum, "max": max, "min": min, "avg": fmean,
-    "count": lambda values: float(len(values)),
-}  # fmt: skip
+_SETS = ("or", "and", "unless")
+_LEVELS = (("or",), ("and", "unless"), tuple(_COMPARING), ("+", "-"), ("*", "/"))
+"""Operators from those that bind least; all of them group from the left."""
 _MATCHING: dict[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -79,170 +129,39 @@ _MATCHING: dict[str, Callable[[str, str], bool]] = {
 }
 
 
+# -- parsing --------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"\s+|#[^\n]*|(?P<duration>(?:\d+(?:ms|[smhdwy]))+)"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_:][\w:]*)"
+    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<sign>[=!><]=|=~|!~|\S)"
+)
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
+_PART = re.compile(r"(\d+)(ms|[smhdwy])")
+
+
 class NotEvaluatedError(ValueError):
-    """An expression uses what is not known here; the message says what."""
+    """An expression uses syntax that is not known here; the message quotes that."""
 
 
 class Expression(NamedTuple):
-    """An expression: the metrics that it names, and what it says of a scrape."""
+    """A parsed expression: the metrics that it names, and the series for which it is true."""
 
     metrics: frozenset[str]
-    ask: Asked
+    evaluate: Evaluation
 
 
 def parse_promql(text: str) -> Expression:
-    """Read an expression.
+    """Parse an expression.
 
     Raises:
-        NotEvaluatedError: It is none, or more than this module knows.
+        NotEvaluatedError: The text is no expression, or uses more than this module knows.
     """
     parser = _Parser(text)
-    ask = parser.whole()
-    return Expression(frozenset(parser.metrics), ask)
-
-
-class _Parser:
-    """Reads an expression from the left. Mutable state: what is left of it, metrics so far."""
-
-    def __init__(self, text: str) -> None:
-        self.metrics: set[str] = set()
-        self._tokens: list[tuple[str, str]] = []
-        at = 0
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
-                raise NotEvaluatedError(f"{text[at : at + 20]!r} is not understood")
-            at = found.end()
-            if found.lastgroup:
-                self._tokens.append((found.lastgroup, found[0]))
-        self._tokens = [*reversed(self._tokens)]
-
-    def whole(self) -> Asked:
-        """Read all of it."""
-        asked = self._binary(0)
-        if self._tokens:
-            raise NotEvaluatedError(f"{self._next!r} is not understood")
-        return asked
-
-    # -- tokens -------------------------------------------------------------------------------
-
-    @property
-    def _next(self) -> str:
-        return self._tokens[-1][1] if self._tokens else ""
-
-    def _take(self, *wanted: str) -> str:
-        """Take the next token if it is one of these; an empty one if it is not."""
-        return self._tokens.pop()[1] if self._tokens and self._next in wanted else ""
-
-    def _taken(self, wanted: str) -> None:
-        if not self._take(wanted):
-            raise NotEvaluatedError(f"{self._next or 'the end'!r} stands where {wanted} should")
-
-    def _taken_as(self, kind: str) -> str:
-        if not self._tokens or self._tokens[-1][0] != kind:
-            raise NotEvaluatedError(f"{self._next or 'the end'!r} is no {kind}")
-        return self._tokens.pop()[1]
-
-    def _labels(self) -> tuple[str, ...]:
-        self._taken("(")
-        found = []
-        while not self._take(")"):
-            found.append(self._taken_as("word"))
-            self._take(",")
-        return tuple(found)
-
-    # -- expressions --------------------------------------------------------------------------
-
-    def _binary(self, level: int) -> Asked:
-        if level == len(_LEVELS):
-            return self._operand()
-        left = self._binary(level + 1)
-        while sign := self._take(*_LEVELS[level]):
-            if self._next in ("bool", "group_left", "group_right"):
-                raise NotEvaluatedError(f"{self._next!r} is not known here")
-            key: Key = _unnamed
-            keeps = False
-            if by := self._take("on", "ignoring"):
-                key, keeps = _key_of(by == "on", self._labels()), by == "on"
-            if self._next in ("group_left", "group_right"):
-                raise NotEvaluatedError(f"{self._next!r} is not known here")
-            right = self._binary(level + 1)
-            left = _joined(sign, left, right, key, keeps=keeps)
-        return left
-
-    def _operand(self) -> Asked:
-        if self._take("("):
-            inner = self._binary(0)
-            self._taken(")")
-            return inner
-        if self._take("-"):
-            return _joined("-", _number(0.0), self._operand(), _unnamed, keeps=False)
-        kind = self._tokens[-1][0] if self._tokens else ""
-        if kind == "number":
-            return _number(float(self._tokens.pop()[1]))
-        word = self._taken_as("word")
-        if word in _TOGETHER:
-            return self._together(_TOGETHER[word])
-        return self._function(word) if self._next == "(" else self._selector(word)
-
-    def _matches(self) -> Matches | None:
-        """Read what a selector says of labels behind the name of its metric."""
-        wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
-        if self._take("{"):
-            while not self._take("}"):
-                label, sign = self._taken_as("word"), self._taken_as("sign")
-                if sign not in _MATCHING:
-                    raise NotEvaluatedError(f"{sign!r} compares no label")
-                wanted.append((label, _MATCHING[sign], self._taken_as("text")[1:-1]))
-                self._take(",")
-        if not wanted:
-            return None
-        return lambda labels: all(test(labels.get(key, ""), value) for key, test, value in wanted)
-
-    def _selector(self, metric: str) -> Asked:
-        self.metrics.add(metric)
-        matches = self._matches()
-        if self._next in ("[", "offset", "@"):
-            raise NotEvaluatedError(f"{self._next!r} is not known here")
-        return lambda scrapes, number: scrapes.instant(number, metric, matches)
-
-    def _function(self, name: str) -> Asked:
-        if name not in _OF_RANGES:
-            raise NotEvaluatedError(f"the function {name} is not known here")
-        self._taken("(")
-        metric = self._taken_as("word")
-        self.metrics.add(metric)
-        matches = self._matches()
-        self._taken("[")
-        seconds = parse_duration(self._taken_as("duration"))
-        for closing in ("]", ")"):
-            self._taken(closing)
-        reckon = _OF_RANGES[name]
-
-        def ask(scrapes: Scrapes, number: int) -> Vector:
-            points = scrapes.window(number, seconds, metric, matches)
-            found = ((_unnamed(s), reckon(each, seconds)) for s, each in points.items())
-            return {series: value for series, value in found if value is not None}
-
-        return ask
-
-    def _together(self, reckon: Callable[[list[float]], float]) -> Asked:
-        by = self._take("by", "without")
-        labels = self._labels() if by else ()
-        self._taken("(")
-        inner = self._binary(0)
-        self._taken(")")
-        if not by and (by := self._take("by", "without")):
-            labels = self._labels()
-        key = _key_of(by != "without", labels)
-
-        def ask(scrapes: Scrapes, number: int) -> Vector:
-            groups: dict[Labels, list[float]] = {}
-            for series, value in inner(scrapes, number).items():
-                groups.setdefault(key(series), []).append(value)
-            return {series: reckon(values) for series, values in groups.items()}
-
-        return ask
+    evaluate = parser.binary(0)
+    if parser.next or isinstance(evaluate, float):
+        raise NotEvaluatedError(f"{parser.next or text!r} is not understood")
+    return Expression(frozenset(parser.metrics), evaluate)
 
 
 def parse_duration(text: str) -> float:
@@ -250,73 +169,169 @@ def parse_duration(text: str) -> float:
     return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
 
 
-# -- values ---------------------------------------------------------------------------------------
+class _Parser:
+    """Parses an expression from the left. Mutable state: tokens that are left, metrics so far."""
+
+    def __init__(self, text: str) -> None:
+        self.metrics: set[str] = set()
+        found = ((each.lastgroup, each[0]) for each in _TOKEN.finditer(text))
+        self._tokens = [(kind, token) for kind, token in found if kind][::-1]
+
+    @property
+    def next(self) -> str:
+        """The next token; empty at the end."""
+        return self._tokens[-1][1] if self._tokens else ""
+
+    def _take(self, *wanted: str) -> str:
+        """Take the next token if it is wanted; else return an empty text."""
+        return self._tokens.pop()[1] if self._tokens and self.next in wanted else ""
+
+    def _require(self, wanted: str) -> None:
+        if not self._take(wanted):
+            raise NotEvaluatedError(f"{self.next or 'the end'!r} stands where {wanted} should")
+
+    def _take_kind(self, kind: str) -> str:
+        if not self._tokens or self._tokens[-1][0] != kind:
+            raise NotEvaluatedError(f"{self.next or 'the end'!r} is no {kind}")
+        return self._tokens.pop()[1]
+
+    def binary(self, level: int) -> Operand:
+        """Parse operands that are joined by operators of a level or above."""
+        if level == len(_LEVELS):
+            return self._operand()
+        left = self.binary(level + 1)
+        while sign := self._take(*_LEVELS[level]):
+            left = _joined(sign, left, self.binary(level + 1))
+        return left
+
+    def _operand(self) -> Operand:
+        if self.next == "(":
+            return self._in_parentheses()
+        if self._take("-"):
+            return _joined("-", 0.0, self._operand())
+        if self._tokens and self._tokens[-1][0] == "number":
+            return float(self._tokens.pop()[1])
+        word = self._take_kind("word")
+        if word in _AGGREGATIONS:
+            return self._aggregation(_AGGREGATIONS[word])
+        if self.next == "(":
+            return self._function(word)
+        matches = self._selector(word)
+        return lambda scrapes, number: scrapes.instant(number, word, matches)
+
+    def _in_parentheses(self) -> Operand:
+        self._require("(")
+        inner = self.binary(0)
+        self._require(")")
+        return inner
+
+    def _selector(self, metric: str) -> Matches:
+        """Parse the conditions on labels of a selector, behind the name of its metric."""
+        self.metrics.add(metric)
+        wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
+        if self._take("{"):
+            while not self._take("}"):
+                label, sign = self._take_kind("word"), self._take_kind("sign")
+                if sign not in _MATCHING:
+                    raise NotEvaluatedError(f"{sign!r} compares no label")
+                wanted.append((label, _MATCHING[sign], self._take_kind("text")[1:-1]))
+                self._take(",")
+        return lambda labels: all(test(labels.get(key, ""), value) for key, test, value in wanted)
+
+    def _function(self, name: str) -> Evaluation:
+        if name not in _FUNCTIONS:
+            raise NotEvaluatedError(f"the function {name} is not known here")
+        self._require("(")
+        metric = self._take_kind("word")
+        matches = self._selector(metric)
+        self._require("[")
+        seconds = parse_duration(self._take_kind("duration"))
+        for closing in ("]", ")"):
+            self._require(closing)
+
+        def evaluate(scrapes: Scrapes, number: int) -> Vector:
+            points = scrapes.window(number, seconds, metric, matches)
+            found = ((_unnamed(s), _FUNCTIONS[name](each, seconds)) for s, each in points.items())
+            return {series: value for series, value in found if value is not None}
+
+        return evaluate
+
+    def _aggregation(self, reckon: Callable[[list[float]], float]) -> Evaluation:
+        by, labels = self._grouping()
+        inner = self._in_parentheses()
+        if not by:
+            by, labels = self._grouping()
+        if isinstance(inner, float):
+            raise NotEvaluatedError(f"{inner:g} is no series")
+
+        def evaluate(scrapes: Scrapes, number: int) -> Vector:
+            groups: defaultdict[Labels, list[float]] = defaultdict(list)
+            for series, value in inner(scrapes, number).items():
+                kept = (e for e in _unnamed(series) if (e[0] in labels) is (by != "without"))
+                groups[tuple(kept)].append(value)
+            return {series: reckon(values) for series, values in groups.items()}
+
+        return evaluate
+
+    def _grouping(self) -> tuple[str, set[str]]:
+        """Parse which labels an aggregation keeps, or leaves out."""
+        labels = set()
+        if by := self._take("by", "without"):
+            self._require("(")
+            while not self._take(")"):
+                labels.add(self._take_kind("word"))
+                self._take(",")
+        return by, labels
 
 
-def _number(value: float) -> Asked:
-    return lambda scrapes, number: value
+# -- joining --------------------------------------------------------------------------------------
 
 
 def _unnamed(series: Labels) -> Labels:
     return tuple(each for each in series if each[0] != NAME)
 
 
-def _key_of(on: bool, labels: tuple[str, ...]) -> Key:
-    return lambda series: tuple(e for e in _unnamed(series) if (e[0] in labels) is on)
-
-
-def _joined(sign: str, left: Asked, right: Asked, key: Key, *, keeps: bool) -> Asked:
-    """Return an operator's result; series of both sides are matched by a part of their labels."""
-
-    def ask(scrapes: Scrapes, number: int) -> Value:
-        one, other = left(scrapes, number), right(scrapes, number)
-        if sign in ("and", "or", "unless"):
-            return _of_sets(sign, one, other, key)
-        if isinstance(one, dict) and isinstance(other, dict):
-            return _matched(sign, one, other, key, keeps=keeps)
-        return _with_number(sign, one, other)
-
-    return ask
-
-
-def _of_sets(sign: str, one: Any, other: Any, key: Key) -> Vector:  # noqa: ANN401
-    if not isinstance(one, dict) or not isinstance(other, dict):
+def _joined(sign: str, left: Operand, right: Operand) -> Operand:
+    """Return an operator's result."""
+    if isinstance(left, float) and isinstance(right, float) and sign in _ARITHMETIC:
+        return _ARITHMETIC[sign](left, right)
+    numbers = isinstance(left, float) + isinstance(right, float)
+    if numbers == 2 or (numbers and sign in _SETS):
         raise NotEvaluatedError(f"{sign!r} is of series, not of numbers")
-    there = {key(series) for series in (one if sign == "or" else other)}
+
+    def evaluate(scrapes: Scrapes, number: int) -> Vector:
+        sides: list[Any] = [
+            each if isinstance(each, float) else each(scrapes, number) for each in (left, right)
+        ]
+        one, other = sides
+        if sign in _SETS:
+            return _of_sets(sign, one, other)
+        pairs = _pairs(sign, one, other)
+        if sign in _ARITHMETIC:
+            return {_unnamed(series): _ARITHMETIC[sign](a, b) for series, a, b in pairs}
+        true = [each for each in pairs if _COMPARING[sign](*each[1:])]
+        return {series: b if isinstance(one, float) else a for series, a, b in true}
+
+    return evaluate
+
+
+def _of_sets(sign: str, one: Vector, other: Vector) -> Vector:
+    there = set(map(_unnamed, one if sign == "or" else other))
     if sign == "or":
-        return {**one, **{series: v for series, v in other.items() if key(series) not in there}}
-    return {series: v for series, v in one.items() if (key(series) in there) is (sign == "and")}
+        return one | {series: v for series, v in other.items() if _unnamed(series) not in there}
+    return {
+        series: v for series, v in one.items() if (_unnamed(series) in there) is (sign == "and")
+    }
 
 
-def _matched(sign: str, one: Vector, other: Vector, key: Key, *, keeps: bool) -> Vector:
-    partners: dict[Labels, float] = {}
-    for series, value in other.items():
-        if key(series) in partners:
-            raise NotEvaluatedError(f"several series at the right of {sign!r} match one")
-        partners[key(series)] = value
-    found: Vector = {}
-    for series, value in one.items():
-        if (partner := partners.get(key(series))) is None:
-            continue
-        if sign in _COMPARING:
-            if _COMPARING[sign](value, partner):
-                found[series] = value
-        else:
-            found[key(series) if keeps else _unnamed(series)] = _ARITHMETIC[sign](value, partner)
-    return found
-
-
-def _with_number(sign: str, one: Any, other: Any) -> Value:  # noqa: ANN401 - a number, or one is
-    vector: Mapping[Labels, float] = one if isinstance(one, dict) else other
-    if sign in _COMPARING:
-        if not isinstance(vector, dict):
-            raise NotEvaluatedError("two numbers are compared")
-        test = _COMPARING[sign]
-        pairs = {s: (v, other) if isinstance(one, dict) else (one, v) for s, v in vector.items()}
-        return {series: vector[series] for series, pair in pairs.items() if test(*pair)}
-    reckon = _ARITHMETIC[sign]
-    if isinstance(one, dict):
-        return {_unnamed(series): reckon(value, other) for series, value in one.items()}
-    if isinstance(other, dict):
-        return {_unnamed(series): reckon(one, value) for series, value in other.items()}
-    return reckon(one, other)
+def _pairs(sign: str, one: Any, other: Any) -> list[tuple[Labels, float, float]]:  # noqa: ANN401
+    """Return each series with its values at both sides of an operator; a side may be a number."""
+    if isinstance(one, float):
+        return [(series, one, value) for series, value in other.items()]
+    if isinstance(other, float):
+        return [(series, value, other) for series, value in one.items()]
+    partners = {_unnamed(series): value for series, value in other.items()}
+    if len(partners) < len(other):
+        raise NotEvaluatedError(f"several series at the right of {sign!r} match one")
+    matched = ((series, value, partners.get(_unnamed(series))) for series, value in one.items())
+    return [(series, value, partner) for series, value, partner in matched if partner is not None]

@@ -8,23 +8,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from loadgen.alerts.promql import Expression, NotEvaluatedError, parse_duration, parse_promql
-from loadgen.alerts.scrapes import NAME, Scrapes
+from loadgen.alerts.promql import (
+    NAME,
+    Expression,
+    NotEvaluatedError,
+    Scrapes,
+    parse_duration,
+    parse_promql,
+)
 from loadgen.errors import UsageError
 from loadgen.places.sampling import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from loadgen.alerts.scrapes import Labels, Vector
+    from loadgen.alerts.promql import Labels, Vector
     from loadgen.results.results import Results
 
 SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
 SCRAPE_SECONDS = 5.0
-"""As deploy/prometheus.yml has it, for scrapes and for rules."""
+"""The interval of scrapes and of rules in deploy/prometheus.yml."""
 QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0
-"""So long behind a run rules are asked whether they still fire, or fire only then; and so long
-upstream's quantiles know of a wait."""
+"""Rules are evaluated for the first of these times behind a run; a real Pulsar's quantiles forget a
+wait after the second."""
 _MOST_PAGES = 2_000
 _PAGES = """WITH asked AS (
   SELECT process, seconds, metric, value, CAST(floor(seconds / :every) AS BIGINT) AS number
@@ -41,8 +47,8 @@ class Rule:
     """An alert.
 
     Attributes:
-        for_seconds: So long its expression must be true before it fires.
-        expression: None: it cannot be evaluated here, as ``why`` says.
+        for_seconds: So long the expression must be true before the alert fires.
+        expression: None where the expression cannot be evaluated; ``why`` has the reason.
     """
 
     alert: str
@@ -56,9 +62,9 @@ class Alert(NamedTuple):
     """A rule that was true for a time, in seconds since the agreed start.
 
     Attributes:
-        server: Whose series it was.
-        fires: When it fired; None: it was true too short a time.
-        until: When it was true no more; None: not as far as was looked.
+        server: The server of the series.
+        fires: When the alert fired; None if the rule was true too short a time.
+        until: When the rule was no longer true; None if it was true to the end.
     """
 
     alert: str
@@ -71,23 +77,18 @@ class Alert(NamedTuple):
 
 @dataclass(frozen=True)
 class Alerts:
-    """What rules say of a run: those that were true, and the names of those not evaluated."""
+    """The alerts of a run: rules that were true, and rules not evaluated with the reason."""
 
     rules: int
     found: tuple[Alert, ...]
     not_evaluated: Mapping[str, str]
-
-    @property
-    def fired(self) -> tuple[Alert, ...]:
-        """Those that fired."""
-        return tuple(each for each in self.found if each.fires is not None)
 
 
 def read_rules(path: Path) -> list[Rule]:
     """Read the alerts of a rule file.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The file has no alerting rules of Prometheus.
     """
     try:
         groups = yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
@@ -112,34 +113,28 @@ def _rule(said: Mapping[str, Any]) -> Rule:
 def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
     """Evaluate a file's rules over the samples of a run.
 
-    Servers are taken to have been quiet before it, and to go on as they were at its end.
+    Servers are taken to have been quiet before the run, and to go on as they were at its end.
 
     Raises:
-        UsageError: It is no such file.
+        UsageError: The file has no alerting rules of Prometheus.
     """
     rules = read_rules(path)
     names = {name for each in rules if each.expression for name in each.expression.metrics}
     every = max(SCRAPE_SECONDS, run.ended / _MOST_PAGES)
     scrapes, first = _scrapes(run, sorted(names), every)
-    seen = {metric for page in scrapes.pages for metric in page}
     found: list[Alert] = []
-    unknown: dict[str, str] = {}
+    not_evaluated: dict[str, str] = {}
     for rule in rules:
-        if rule.expression is None:
-            unknown[rule.alert] = rule.why
-        elif not rule.expression.metrics & seen:
-            unknown[rule.alert] = "none of its metrics was sampled"
-        else:
-            try:
-                found += _true(rule, rule.expression, scrapes, first)
-            except NotEvaluatedError as error:
-                unknown[rule.alert] = str(error)
+        try:
+            found += _true(rule, scrapes, first)
+        except NotEvaluatedError as error:
+            not_evaluated[rule.alert] = str(error)
     found.sort(key=lambda each: (each.fires is None, each.fires or each.since))
-    return Alerts(len(rules), tuple(found), unknown)
+    return Alerts(len(rules), tuple(found), not_evaluated)
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
-    """Return what would have been scraped of a run, and the number of the first interval."""
+    """Return the scrapes that a run would have had, and the number of the first interval."""
     rows = run.sql(_PAGES, every=every, names=list(names))
     first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
     pages: list[dict[str, Vector]] = [{} for _ in range(first, last + 1)]
@@ -157,13 +152,17 @@ def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes,
     return Scrapes(every, pages), first
 
 
-def _true(rule: Rule, expression: Expression, scrapes: Scrapes, first: int) -> Iterator[Alert]:
+def _true(rule: Rule, scrapes: Scrapes, first: int) -> Iterator[Alert]:
     """Yield each time for which a rule was true."""
+    if rule.expression is None:
+        raise NotEvaluatedError(rule.why)
+    if not any(rule.expression.metrics & page.keys() for page in scrapes.pages):
+        raise NotEvaluatedError("none of its metrics was sampled")
     since: dict[Labels, float] = {}
     last = len(scrapes.pages)
     for number in range(last + 1):
         at = (first + number + 1) * scrapes.every
-        true = expression.ask(scrapes, number) if number < last else {}
+        true = rule.expression.evaluate(scrapes, number) if number < last else {}
         for series in [each for each in since if each not in true]:
             begun = since.pop(series)
             fires = begun + rule.for_seconds

@@ -1,19 +1,43 @@
-"""What is said of alerts and of what scrapes see, for a page and a terminal."""
+"""Says which alerts fire in a run, and how much of a server's memory a scrape sees.
+
+The same rows and sentences stand on a page and in a terminal.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import QUIET_SECONDS, SCRAPE_SECONDS
+from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from loadgen.alerts.rules import Alerts
+    from loadgen.results.results import Results
 
 SEEN_HEADS = ("server", "at most", f"seen every {SCRAPE_SECONDS:g} s", "limit", "timeouts")
 ALERT_HEADS = ("alert", "severity", "server", "true from", "fires", "until")
+_SEEN = f"""WITH told AS ({QUERIES["servers"].sql}), placed AS (
+  SELECT process, figure, value, row_number() OVER (PARTITION BY process, figure,
+      floor(seconds / :every) ORDER BY seconds DESC) AS place FROM samples
+), scraped AS (
+  SELECT process, figure, max(value) AS seen FROM placed WHERE place = 1 GROUP BY ALL
+)
+SELECT t.process, t.figure, t.max AS most, s.seen, l.last AS "limit", o.rise AS timeouts FROM told t
+LEFT JOIN scraped s ON s.process = t.process AND s.figure = t.figure
+LEFT JOIN told l ON l.process = t.process AND t.figure LIKE '%used'
+  AND l.figure = replace(t.figure, 'used', 'limit')
+LEFT JOIN told o ON o.process = t.process AND o.figure = split_part(t.figure, '.', 1) || '.timeouts'
+WHERE regexp_matches(t.figure, '^(heap|direct)\\.(used|waiting)$')
+ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
+"""The peaks of a storm fall between two scrapes: of each interval a scrape sees one moment."""
+
+
+def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
+    """Return the most memory and waiting requests of each server, and the most that scrapes see."""
+    return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 
 def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -35,19 +59,17 @@ def _requests(count: float) -> str:
 def alert_rows(alerts: Alerts) -> Iterator[tuple[str, ...]]:
     """Yield a row for each time for which a rule was true, in words."""
     for each in alerts.found:
-        fires = "too short" if each.fires is None else format_seconds(each.fires)
-        until = f"{format_seconds(QUIET_SECONDS)} and on"
-        if each.until is not None:
-            until = format_seconds(each.until)
         since = format_seconds(each.since)
+        fires = "too short" if each.fires is None else format_seconds(each.fires)
+        until = format_seconds(QUIET_SECONDS if each.until is None else each.until)
+        until += " and on" if each.until is None else ""
         yield each.alert, each.severity, each.server, since, fires, until
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:
     """Say how many alerts fire, and which rules were not evaluated."""
-    fired = sorted({each.alert for each in alerts.fired})
-    told = ", ".join(fired) if fired else "none"
-    found = [f"Of {plural(alerts.rules, 'alert')} these fire: {told}."]
+    fired = sorted({each.alert for each in alerts.found if each.fires is not None})
+    found = [f"Of {plural(alerts.rules, 'alert')} these fire: {', '.join(fired) or 'none'}."]
     if alerts.not_evaluated:
         why = "; ".join(f"{name} ({why})" for name, why in alerts.not_evaluated.items())
         found.append(f"Not evaluated: {why}.")

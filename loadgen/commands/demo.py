@@ -17,8 +17,7 @@ from loadgen.extras import SPARK, require
 from loadgen.places.options import Place  # noqa: TC001 (evaluated by Typer)
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Speed
-from loadgen.report.page import comparison_page, write_page
-from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.page import comparison_page, picture_of, write_page, write_picture
 from loadgen.report.run_charts import labels_of
 from loadgen.report.sections import beside
 from loadgen.results.results import Results
@@ -87,7 +86,8 @@ def _show_demo(result: DemoResult, out: Path) -> None:
         runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
         storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
         told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
-        page = comparison_page(runs, "Floodgate demo", told, result)
+        headline = result.fine, f"{result.word}: {result.count}"
+        page = comparison_page(runs, "Floodgate demo", told, headline)
         write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
@@ -106,7 +106,7 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
     if runs:
         print_sentences([f"\n{heading}"])
         rows = [[*row.values()] for row in beside(runs, labels_of(runs))]
-        console().print(table_of(["", "", *labels_of(runs)], rows))
+        console().print(table_of(["", *labels_of(runs)], rows))
 
 
 def _topics_of_demo(topics: str, namespaces: int | None) -> int:

@@ -13,8 +13,14 @@ import typer
 from loadgen.commands.options import AsJson  # noqa: TC001 (evaluated by Typer)
 from loadgen.commands.shown import print_json
 from loadgen.errors import UsageError, read_text
-from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
-from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.page import (
+    PAGE_NAME,
+    comparison_page,
+    picture_of,
+    run_page,
+    write_page,
+    write_picture,
+)
 from loadgen.results.asking import MOST_ROWS, as_csv, as_text, questions, run_sql
 from loadgen.results.asking import as_json as json_of
 from loadgen.results.files import write_files

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-import time
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -37,17 +36,17 @@ from loadgen.commands.shown import (
     table_of,
 )
 from loadgen.extras import SPARK, require
-from loadgen.live.display import live_display
+from loadgen.live import live_display
 from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.page import PAGE_NAME, run_page, write_page
-from loadgen.results.abort import EarlyAbort
 from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
+from loadgen.results.judging import missed_early
 from loadgen.results.results import Results
 from loadgen.studies.dry_run import dry_run as reckoned
 from loadgen.studies.dry_run import duration, needs_table, schedule_table, told
@@ -233,8 +232,8 @@ def _show_needs(needs: DryRun, *, as_json: bool) -> None:
 def _aborting(document: Document, options: RunOptions) -> RunOptions:
     """Return options to end one run as soon as an expectation cannot be met."""
     groups = [group.name for group in document.clients]
-    early = EarlyAbort(parse_expectations(document.expect, groups), document.clients)
-    return replace(options, abort_early=lambda totals: early.missed(totals, time.monotonic()))
+    expectations = parse_expectations(document.expect, groups)
+    return replace(options, abort_early=partial(missed_early, expectations, document.clients))
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:

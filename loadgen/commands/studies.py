@@ -22,7 +22,7 @@ from loadgen.commands.shown import console, counting, print_object, say, table_o
 from loadgen.errors import ExitCode, LoadgenError, UsageError, read_text
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
-from loadgen.report.pictures import write_picture
+from loadgen.report.page import write_picture
 from loadgen.report.run_charts import sweep_chart
 from loadgen.studies.find_limit import find_limit, in_words, parse_range
 from loadgen.studies.points import Study

@@ -1,6 +1,6 @@
-"""Descriptions of charts: what :mod:`loadgen.report.drawing` makes SVG of.
+"""Descriptions of charts and their axes, of which :mod:`loadgen.report.drawing` makes SVG.
 
-What a chart shows is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
+A description is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
 Colours are CSS classes: one style sheet makes them light, dark and print.
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal
 
 from loadgen.results.units import Unit, in_words
+from loadgen.units import MB_BYTES, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,20 +22,21 @@ Point = tuple[float, float]
 Look = Literal["line", "step", "area", "dots", "rings"]
 
 HEIGHT = 270
+MOST_POINTS, MOST_DOTS = 400, 1_500
 _AROUND, _LATE = 4, 4
 COLOURS = 6
-"""Colours of series; further ones begin again, with other dashes."""
+"""The number of colours; further series begin again, with other dashes."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line, area or cloud of dots; where a point is not finite there is a gap.
+    """A line, area or cloud of dots; a point that is not finite is a gap.
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
-        words: Behind its name in the legend: a peak, a count.
-        dash: Which of the dashes.
-        between: A band around it: x, lowest, highest.
+        words: Words behind the name in the legend: a peak, a count.
+        dash: The number of the dashes.
+        between: A band around the line: x, lowest, highest.
     """
 
     name: str
@@ -53,12 +55,12 @@ class Chart:
     Attributes:
         x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
             x is ``-log10(1 - share)``.
-        limits: Values with what they are.
-        bands: Spans of x that are shaded, with what they are.
-        marks: Moments at which something happened, and what.
-        span: Where the horizontal axis begins and ends at least.
-        x_title, y_title: What stands along each axis, with its unit where its labels have none.
-        key: What tells it from others of its kind.
+        limits: Values with their names.
+        bands: Shaded spans of x with their names.
+        marks: Moments of events with their names.
+        span: The least span of the horizontal axis.
+        x_title, y_title: The title along each axis, with a unit if the labels have no unit.
+        key: The name of the chart among charts of its kind.
     """
 
     title: str
@@ -74,6 +76,26 @@ class Chart:
     y_title: str = ""
     height: int = HEIGHT
     key: str = ""
+
+    @property
+    def axes(self) -> tuple[Axis, Axis]:
+        """The horizontal and the vertical axis: all points, bands, and limits that are near."""
+        points = [p for each in self.series for p in each.points if math.isfinite(p[1])]
+        xs = [*(x for x, _ in points), *(self.span or ())] or [0.0, 1.0]
+        x_axis = (
+            linear_axis(max(xs), self.x, low=min(xs), exact=True)
+            if isinstance(self.x, Unit)
+            else percentile_axis(max(xs))
+        )
+        ys = [y for _, y in points]
+        ys += [high for each in self.series for _, _, high in each.between]
+        peak = max(ys, default=0.0)
+        # A limit far above everything would press the lines onto the axis.
+        ys += [limit for limit, _ in self.limits if not peak or limit <= 20 * peak]
+        if self.log:
+            return x_axis, logarithmic_axis([each for each in ys if each > 0], self.unit)
+        top = max(ys, default=1.0) or 1.0
+        return x_axis, linear_axis(top, self.unit, low=min([0.0, *ys]))
 
 
 @dataclass(frozen=True)
@@ -104,7 +126,7 @@ def colour_of(number: int) -> str:
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """Return about so many points, the lowest and the highest of each stretch among them.
+    """Return about as many points as the limit: the lowest and the highest of each stretch.
 
     A peak that lasted one sample stays visible, which a plain stride would lose.
     """
@@ -124,8 +146,27 @@ def stretches(points: Iterable[Point]) -> list[list[Point]]:
     return [list(part) for whole, part in parts if whole]
 
 
+def drawable(chart: Chart) -> list[Series]:
+    """Return the series without points that cannot be drawn or told apart; gaps of lines stay."""
+    return [_drawable(each, log=chart.log) for each in chart.series]
+
+
+def _drawable(series: Series, *, log: bool) -> Series:
+    parts = stretches(series.points)
+    dotted = series.look in ("dots", "rings")
+    if log and not dotted:  # zero has no place on a logarithmic axis
+        parts = [[p for p in part if p[1] > 0] for part in parts]
+    if series.look != "area":
+        most = (MOST_DOTS if dotted else MOST_POINTS) / max(1, sum(map(len, parts)))
+        parts = [thin(part, max(2, round(most * len(part)))) for part in parts]
+    gap = [(math.nan, math.nan)] if series.look == "line" else []
+    points = [point for part in parts if part for point in (*gap, *part)][len(gap) :]
+    between = [each for each in series.between if all(map(math.isfinite, each))]
+    return replace(series, points=points, between=between)
+
+
 def with_gaps(points: Sequence[Point]) -> list[Point]:
-    """Return points with a gap wherever the next one came late: by four of the steps around it."""
+    """Return points with a gap before each late point: four of the steps around the point."""
     steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     found = list(points[:1])
     for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):
@@ -140,3 +181,81 @@ def peak_words(points: Iterable[Point], unit: Unit, noun: str = "") -> str:
     """Return the highest value in words, for a legend."""
     found = [y for _, y in points if math.isfinite(y)]
     return f"at most {in_words(unit, max(found), noun)}" if found else "nothing"
+
+
+# -- axes -----------------------------------------------------------------------------------------
+
+_TICKS = 5
+_STEPS = (1.0, 2.0, 5.0, 10.0)
+_TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+_PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its ends, and its labelled values."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Return a value's place, 0 at the low end and 1 at the high end; beyond is at the end."""
+        low, high = self.low, self.high
+        if self.log:
+            value, low, high = (math.log10(max(each, 1e-12)) for each in (value, low, high))
+        return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
+    """Return an axis with round labels, which ends at a label unless the end is exact."""
+    one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
+    step = round_step(max(high - low, 1e-9) / one / _TICKS) * one
+    if unit is Unit.COUNT:
+        step = max(1.0, step)
+    first, last = math.ceil(round(low / step, 9)), math.floor(round(high / step, 9))
+    if not exact:
+        first, last = math.floor(round(low / step, 9)), math.ceil(round(high / step, 9))
+        low, high = first * step, max(last, first + 1) * step
+    ticks = tuple((n * step, tick_label(n * step, unit)) for n in range(first, last + 1))
+    return Axis(low, high if high > low else low + 1.0, ticks or ((low, tick_label(low, unit)),))
+
+
+def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
+    """Return an axis of at most six whole powers of ten around positive values."""
+    top = math.ceil(round(math.log10(max(values, default=1.0)), 9))
+    bottom = math.floor(round(math.log10(min(values, default=0.1)), 9))
+    bottom = max(min(bottom, top - 1), top - 6)
+    ticks = tuple((10.0**n, tick_label(10.0**n, unit)) for n in range(bottom, top + 1))
+    return Axis(10.0**bottom, 10.0**top, ticks, log=True)
+
+
+def percentile_axis(high: float) -> Axis:
+    """Return the axis of shares: equal room for 0, 90, 99 and 99.9 %.
+
+    Source: the scale of HdrHistogram's percentile plots.
+    """
+    high = max(high, 1.0)
+    found = [(-math.log10(1 - each), f"{each * 100:.10g} %") for each in _PERCENTILES]
+    return Axis(0.0, high, tuple(each for each in found if each[0] <= high))
+
+
+def round_step(at_least: float) -> float:
+    """Return the next of 1, 2, 5, 10, 20, ..., however small."""
+    power = 10.0 ** math.floor(math.log10(at_least))
+    return next(step * power for step in _STEPS if step * power >= at_least * (1 - 1e-9))
+
+
+def tick_label(value: float, unit: Unit) -> str:
+    """Return the shortest label of a round value."""
+    if unit is Unit.SHARE:
+        return f"{value * 100:.4g} %"
+    if not value:
+        return "0"
+    if unit is Unit.SECONDS:
+        name = next((each for each, size in _TIMES.items() if abs(value) >= size), "µs")
+        return f"{value / _TIMES[name]:,.10g} {name}"
+    if unit is Unit.BYTES:
+        return f"{value / MB_BYTES:,.4g} MB" if value >= MB_BYTES / 10 else format_bytes(value)
+    return f"{value:,.10g}{'/s' if unit is Unit.RATE else ''}"

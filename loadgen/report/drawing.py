@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from dataclasses import dataclass, replace
@@ -10,16 +9,12 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from loadgen.report.axes import Axis, linear_axis, logarithmic_axis, percentile_axis
-from loadgen.report.charts import Bars, Chart, Point, Series, stretches, thin
+from loadgen.report.charts import Axis, Bars, Chart, Point, Series, drawable, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WIDTH = 560
-MOST_POINTS, MOST_DOTS = 400, 1_500
-_FEW = 16
-"""So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
 _DIGIT = 8.0
@@ -35,13 +30,13 @@ _USE = re.compile(r"var\(--(\w+)\)")
 
 
 def render(drawn: Chart | Bars) -> str:
-    """Return a chart as one ``svg`` element, without colours of its own."""
+    """Return a chart as an ``svg`` element without colours."""
     height, body = _drawn(drawn)
     return _svg(WIDTH, height, drawn.title, body)
 
 
 def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> str:
-    """Return charts beside each other as one SVG file with a style of its own."""
+    """Return charts beside each other as an SVG file with a style sheet."""
     columns, parts, y = min(columns, len(drawn)), [], 8
     for begin in range(0, len(drawn), columns):
         row = [_drawn(each) for each in drawn[begin : begin + columns]]
@@ -55,12 +50,12 @@ def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> s
 
 
 def sheet(name: str) -> str:
-    """Return one of the style sheets: colours are named once, for light and for dark."""
+    """Return a style sheet by name: colours are named once, for light and for dark."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _style() -> str:
-    """Return the style of a chart in a file of its own, without what only browsers understand."""
+    """Return the style sheet of an SVG file, without rules that only browsers understand."""
     rules = sheet("chart.css")
     found = {name: (light, dark) for name, light, dark in _COLOUR.findall(sheet("report.css"))}
     light, dark = (_USE.sub(lambda each: found[each[1]][which], rules) for which in (0, 1))  # noqa: B023
@@ -84,9 +79,8 @@ def _svg(width: int, height: int, title: str, body: str) -> str:
 
 
 def _chart(chart: Chart) -> tuple[int, str]:
-    series = [_finite(each, log=chart.log) for each in chart.series]
-    chart = replace(chart, series=series, marks=sorted(chart.marks))
-    x, y = _x_axis(chart), _y_axis(chart)
+    chart = replace(chart, series=drawable(chart), marks=sorted(chart.marks))
+    x, y = chart.axes
     title, under = _paragraph(0, 14, chart.title, "title")
     legend, top = _legend([each for each in chart.series if each.name], under + _TITLE - 14)
     legend += _text(0, top + 14, chart.y_title, "soft")
@@ -115,7 +109,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class _Plot:
-    """Where the plotted area is, and its axes."""
+    """The place of the plotted area, and its axes."""
 
     x_axis: Axis
     y_axis: Axis
@@ -133,51 +127,12 @@ class _Plot:
     def place(self, point: Point) -> Point:
         return self.x(point[0]), self.y(point[1])
 
-    def at(self, point: Point) -> str:
-        return ",".join(map(_n, self.place(point)))
-
-
-def _finite(series: Series, *, log: bool) -> Series:
-    """Leave out what has no place, but the gaps of a line, and points nobody can tell apart."""
-    parts = stretches(series.points)
-    dotted = series.look in ("dots", "rings")
-    between = [each for each in series.between if all(map(math.isfinite, each))]
-    if log and not dotted:  # zero has no place on a logarithmic axis
-        parts = [[p for p in part if p[1] > 0] for part in parts]
-    if series.look != "area":
-        most = (MOST_DOTS if dotted else MOST_POINTS) / max(1, sum(map(len, parts)))
-        parts = [thin(part, max(2, round(most * len(part)))) for part in parts]
-    gap = [(math.nan, math.nan)] if series.look == "line" else []
-    points = [point for part in parts if part for point in (*gap, *part)][len(gap) :]
-    return replace(series, points=points, between=between)
-
-
-def _placed(chart: Chart) -> list[Point]:
-    """Return the points of all series, without gaps."""
-    return [p for each in chart.series for p in each.points if math.isfinite(p[1])]
-
-
-def _x_axis(chart: Chart) -> Axis:
-    found = [x for x, _ in _placed(chart)]
-    found = [*found, *(chart.span or ())] or [0.0, 1.0]
-    if chart.x == "percentile":
-        return percentile_axis(max(found))
-    return linear_axis(max(found), chart.x, low=min(found), exact=True)
-
-
-def _y_axis(chart: Chart) -> Axis:
-    found = [y for _, y in _placed(chart)]
-    found += [high for each in chart.series for _, _, high in each.between]
-    peak = max(found, default=0.0)
-    # A limit far above everything would press the lines onto the axis.
-    found += [limit for limit, _ in chart.limits if not peak or limit <= 20 * peak]
-    if chart.log:
-        return logarithmic_axis([each for each in found if each > 0], chart.unit)
-    return linear_axis(max(found, default=1.0) or 1.0, chart.unit, low=min([0.0, *found]))
+    def path(self, points: Iterable[Point]) -> str:
+        return " ".join(",".join(map(_n, self.place(point))) for point in points)
 
 
 def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
-    """Return the legend, and where it ends."""
+    """Return the legend, and the place of its end."""
     parts, x, y = [], 0.0, top + 12.0
     for each in series:
         words = f"{each.name}: {each.words}" if each.words else each.name
@@ -226,25 +181,20 @@ def _series(plot: _Plot, series: Series) -> str:
     body = ""
     if series.look == "area":
         floor = plot.y_axis.low
-        first, last = plot.at((points[0][0], floor)), plot.at((points[-1][0], floor))
-        body = f'<polygon class="fill" points="{first} {_path(plot, points)} {last}"/>'
+        around = [(points[0][0], floor), *points, (points[-1][0], floor)]
+        body = f'<polygon class="fill" points="{plot.path(around)}"/>'
     else:
         if series.between:
-            low = [plot.at((x, low)) for x, low, _ in series.between]
-            high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
-            body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
+            around = [(x, low) for x, low, _ in series.between]
+            around += [(x, high) for x, _, high in reversed(series.between)]
+            body = f'<polygon class="fill faint" points="{plot.path(around)}"/>'
         parts = stretches(points)
         for part in parts:
-            body += f'<polyline class="line"{_dash(series)} points="{_path(plot, part)}"/>'
-        # A band's points tell what was measured; of a point alone there is no line.
-        few = series.between and max(len(points), len(series.between)) <= _FEW
-        dotted = [point for part in parts if few or len(part) == 1 for point in part]
+            body += f'<polyline class="line"{_dash(series)} points="{plot.path(part)}"/>'
+        # In a band the points are the measured values; a point alone has no line.
+        dotted = [p for part in parts if series.between or len(part) == 1 for p in part]
         body += _dots(map(plot.place, dotted), "dots") if dotted else ""
     return f'<g class="{series.colour}">{body}</g>'
-
-
-def _path(plot: _Plot, points: Iterable[Point]) -> str:
-    return " ".join(map(plot.at, points))
 
 
 def _dash(series: Series) -> str:
@@ -253,7 +203,7 @@ def _dash(series: Series) -> str:
 
 
 def _dots(points: Iterable[Point], look: str) -> str:
-    """Draw dots, or rings, as one path: of thousands a circle each would make a large page."""
+    """Draw dots, or rings, as one path: thousands of circles would make a large page."""
     path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
     hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
     return f'<path class="dots" d="{path}"/>{hole}'
@@ -279,7 +229,7 @@ def _limit(plot: _Plot, value: float, label: str) -> str:
 
 
 def _mark_rows(chart: Chart, x: Axis) -> list[int]:
-    """Return the row of each mark's words; earlier ones stand higher: no line cuts words."""
+    """Return the row of each mark's words; earlier words stand higher: no line cuts words."""
     begins: list[float] = []
     rows = []
     for at, label in sorted(chart.marks, reverse=True):
@@ -303,7 +253,7 @@ def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
 
 
 def _bars(drawn: Bars) -> tuple[int, str]:
-    totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
+    totals = [sum(value for value, _ in bar.parts) for bar in drawn.bars]
     scale = WIDTH / (max(totals, default=0) or 1)
     text, under = _paragraph(0, 14, drawn.title, "title")
     parts, y = [text], under + 24
@@ -312,16 +262,15 @@ def _bars(drawn: Bars) -> tuple[int, str]:
         parts.append(text)
         x = 0.0
         for value, colour in bar.parts:
-            width = value * scale if math.isfinite(value) else WIDTH - x
-            shape = f'x="{_n(x)}" y="{_n(y + 5)}" width="{_n(width)}" height="{_BAR}"'
+            shape = f'x="{_n(x)}" y="{_n(y + 5)}" width="{_n(value * scale)}" height="{_BAR}"'
             parts.append(f'<g class="{colour}"><rect class="fill" {shape}/></g>')
-            x += width
+            x += value * scale
         y += _BAR_WORDS + 6
     return max(round(y) - 12, 60), "".join(parts)
 
 
 def _paragraph(x: float, y: float, words: str, css: str = "") -> tuple[str, float]:
-    """Return words in as many lines as they need, and where the last of them stands."""
+    """Return words in lines, and the place of the last line."""
     letters = int((WIDTH - x) / (_LETTER * (_BOLD if css == "title" else 1)))
     lines = textwrap.wrap(words, letters, max_lines=_MOST_LINES, placeholder=" …")
     text = "".join(_text(x, y + n * _LINE, line, css) for n, line in enumerate(lines))
@@ -337,7 +286,7 @@ def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") 
 
 
 def _safe(words: str) -> str:
-    """Escape words, and leave out what XML cannot hold."""
+    """Escape words, and leave out characters that XML cannot hold."""
     return escape("".join(each if each.isprintable() else " " for each in words))
 
 

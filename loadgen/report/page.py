@@ -1,7 +1,7 @@
-"""One HTML file about a run, about several side by side, or about a sweep; it needs no network.
+"""Makes the page of a run, the page of several side by side, and pictures of charts for documents.
 
-What a page of a run has follows from its tables: a section without rows is left out. No script is
-needed, and there is none.
+A page is one HTML file without scripts that needs no network; a picture is one SVG file. The
+sections of a page follow from the tables of the run: a section without rows is left out.
 """
 
 from __future__ import annotations
@@ -9,14 +9,21 @@ from __future__ import annotations
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from loadgen.errors import LoadgenError
-from loadgen.report.drawing import sheet
-from loadgen.report.html import folded, table
-from loadgen.report.pictures import write_picture
-from loadgen.report.run_charts import labels_of, title_of
-from loadgen.report.sections import NOTE, ask, beside, origin, section, sections
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.report.drawing import picture, sheet
+from loadgen.report.run_charts import CHARTS, labels_of, title_of
+from loadgen.report.sections import (
+    NOTE,
+    ask,
+    beside,
+    folded,
+    origin,
+    section,
+    sections,
+    table,
+)
 from loadgen.results.files import made_by, survival
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
     from loadgen.results.verdict import Finding, Verdict
 
@@ -34,27 +42,11 @@ LARGEST_PAGE_BYTES = 4_000_000
 _TEMPLATE = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
 
 
-class Judgement(Protocol):
-    """What a headline says: the verdict on a run, or that of a demo."""
-
-    @property
-    def fine(self) -> bool:
-        """True if nothing failed."""
-
-    @property
-    def word(self) -> str:
-        """It, in a few words."""
-
-    @property
-    def count(self) -> str:
-        """How many checks failed."""
-
-
 def write_page(path: Path, page: str) -> None:
     """Write a page.
 
     Raises:
-        LoadgenError: It cannot be written, or is larger than a browser shows at once.
+        LoadgenError: The file cannot be written, or is larger than a browser shows at once.
     """
     size = len(page.encode())
     if size > LARGEST_PAGE_BYTES:
@@ -65,33 +57,33 @@ def write_page(path: Path, page: str) -> None:
 
 
 def run_page(run: Results, title: str | None = None) -> str:
-    """Return the page of one run. Everything that comes from its directory is escaped."""
+    """Return the page of a run; all texts of the run are escaped."""
     verdict = verdict_of(run)
     body = [
         f'<p class="lead">{escape(_lead(run))}</p>',
         *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
         _checks(verdict),
-        _expectations(verdict),
         *sections([run]),
         section("Ask it yourself", ask(run)),
         section("What produced it", origin(run)),
     ]
-    return _page(title or title_of(run), body, verdict)
+    judged = verdict.fine, f"{verdict.word}: {verdict.count}"
+    return _page(title or title_of(run), body, judged)
 
 
 def comparison_page(
     runs: Sequence[Results],
     title: str | None = None,
     notes: Sequence[str] = (),
-    judged: Judgement | None = None,
+    judged: tuple[bool, str] | None = None,
 ) -> str:
     """Return a page of runs side by side: figures in columns, the same charts overlaid.
 
     Args:
-        runs: At least two, opened each for itself.
-        title: Its heading.
-        notes: Sentences at its top: what a comparison found.
-        judged: What is said of all runs together, where something is.
+        runs: At least two, each opened alone.
+        title: The heading of the page.
+        notes: Sentences at the top, such as the results of a comparison.
+        judged: Whether all runs together are fine, and a sentence, where there is a verdict.
     """
     labels = labels_of(runs)
     body = [f"<p>{escape(note)}</p>" for note in notes]
@@ -99,7 +91,7 @@ def comparison_page(
         verdict = verdict_of(run)
         called = ", ".join(dict.fromkeys((label, title_of(run))))
         words = f"{called}: {verdict.word}, {verdict.count}"
-        body.append(folded(words, _findings(_worst_first(verdict)), opened=not verdict.fine))
+        body.append(folded(words, _findings(verdict.worst_first), opened=not verdict.fine))
     body.append(section("Figures side by side", table(beside(runs, labels)), NOTE))
     body += sections(runs)
     for run, label in zip(runs, labels, strict=True):
@@ -107,19 +99,20 @@ def comparison_page(
     return _page(title or " beside ".join(labels[:3]), body, judged)
 
 
-def _page(title: str, body: Sequence[str], judged: Judgement | None) -> str:
+def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> str:
     """Return a page, whose headline is the verdict where there is one."""
     style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
     if judged is not None:
-        words = escape(f"{judged.word[0].upper()}{judged.word[1:]}: {judged.count}")
-        css, mark = _SIGNS[judged.fine]
-        headline = f'<p class="what">{escape(title)}</p><h1 class="{css}">{mark} {words}</h1>'
+        fine, words = judged
+        css, mark = _SIGNS[fine]
+        said = escape(f"{words[0].upper()}{words[1:]}")
+        headline = f'<p class="what">{escape(title)}</p><h1 class="{css}">{mark} {said}</h1>'
     told = {"title": escape(title), "headline": headline, "style": style}
     return _TEMPLATE.substitute(told, body="\n".join(body))
 
 
 def _lead(run: Results) -> str:
-    """Say what ran, where and when."""
+    """Say the description, place and time of a run."""
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
@@ -132,17 +125,13 @@ def _lead(run: Results) -> str:
 
 
 def _checks(verdict: Verdict) -> str:
-    """Render the findings: those that failed stand apart from those that hold."""
-    failed = [each for each in _worst_first(verdict) if not each.fine]
+    """Render the findings; failed checks stand apart from checks that hold."""
+    failed = [each for each in verdict.worst_first if not each.fine]
     held = [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"
     rest = folded(words, _findings(held), opened=not failed) if held else ""
     return apart * bool(failed) + rest
-
-
-def _worst_first(verdict: Verdict) -> list[Finding]:
-    return sorted(verdict.findings, key=lambda each: -each.level.rank)
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -156,14 +145,44 @@ def _findings(findings: Sequence[Finding]) -> str:
     return f'<ul class="findings">{"".join(items)}</ul>'
 
 
-def _expectations(verdict: Verdict) -> str:
-    """Render what was expected beside what was found, the missed first."""
-    rows = [
-        {
-            "expectation": each.expectation.text,
-            "holds": each.holds,
-            "found": "-" if each.value is None else each.found,
-        }
-        for each in sorted(verdict.judged, key=lambda each: each.holds)
-    ]
-    return section("Expectations", table(rows)) if rows else ""
+# -- pictures -------------------------------------------------------------------------------------
+
+
+def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) -> str:
+    """Return charts of runs as one SVG.
+
+    Args:
+        runs: A run, or several runs to be overlaid.
+        names: Kinds of charts, ``servers``, or single charts, ``servers.resident``.
+        columns: The number of charts beside each other.
+
+    Raises:
+        UsageError: A chart of that name does not exist, or has no data in these runs.
+    """
+    drawn: list[Chart | Bars] = []
+    for name in names:
+        kind, _, key = name.partition(".")
+        if kind not in CHARTS:
+            raise UsageError(f"there is no chart {kind[:80]}: name one of {', '.join(CHARTS)}")
+        found = list(CHARTS[kind](runs))
+        chosen = [each for each in found if key in ("", each.key)]
+        if not chosen:
+            known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
+            raise UsageError(f"these runs have nothing for the chart {name[:80]}; there is {known}")
+        drawn += chosen
+    return picture(drawn, columns)
+
+
+def write_picture(path: Path, drawn: str) -> None:
+    """Write a picture or a page.
+
+    Raises:
+        LoadgenError: The file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(drawn, encoding="utf-8")
+    except OSError as error:
+        raise LoadgenError(
+            f"{path} cannot be written: {error.strerror}; choose another --out"
+        ) from error

@@ -1,7 +1,7 @@
-"""The charts of runs: each is made by a question to their tables, for one run or several overlaid.
+"""Makes the charts of a run, or of several runs overlaid, by questions to their tables.
 
-``CHARTS`` has each by the name under which pages and pictures ask for it; one that has nothing to
-show is left out.
+``CHARTS`` has the kinds of charts by their names on pages and in pictures; an empty chart is left
+out.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.rows import Outcome
-from loadgen.report.axes import round_step
-from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words, with_gaps
+from loadgen.report.charts import (
+    Bar,
+    Bars,
+    Chart,
+    Series,
+    colour_of,
+    peak_words,
+    round_step,
+    with_gaps,
+)
 from loadgen.results.questions import read_questions
 from loadgen.results.units import Unit, in_words
 from loadgen.results.vocabulary import MEASURED, limit_of
@@ -38,7 +46,7 @@ OUTCOMES: dict[str, str] = {
     Outcome.DISCONNECTED: "c5",
     Outcome.UNREACHABLE: "soft",
 }
-"""Colours of what became of requests, in the order in which they stand on each other."""
+"""Colours of outcomes, in the order in which areas stand on each other."""
 ABOUT = {
     "list": "topic lists",
     "watch": "watches opened",
@@ -51,18 +59,18 @@ ABOUT = {
     "create": "topics created",
     "delete": "topics deleted",
 }
-"""Operations in words, in the plural; others have their own name."""
+"""Operations in words, in the plural; other operations keep their name."""
 _BUCKETS, _MOMENTS = 60, 200
 _MOST_LINES, _MOST_BARS, _MOST_MARKS = 8, 12, 12
 
 
 def title_of(run: Results) -> str:
-    """Return what a run is called."""
+    """Return the title of a run."""
     return str(run.run.get("title") or "").rstrip(".") or str(run.run["run"])
 
 
 def labels_of(runs: Sequence[Results]) -> list[str]:
-    """Return what each of some runs is called beside the others: its name if titles are equal.
+    """Return the labels of runs beside each other: titles, or names if titles are equal.
 
     Runs of one name, from several places, are numbered.
     """
@@ -79,12 +87,12 @@ def labels_of(runs: Sequence[Results]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Line:
-    """The rows of a line: the points of one name in the chart of one run.
+    """The rows of a line in the chart of a run.
 
     Attributes:
-        run: Which of the runs it is of.
-        place: Which of that run's lines in the chart it is.
-        label: What the run is called; empty of a run that is alone.
+        run: The number of the run.
+        place: The number of the line among the run's lines in the chart.
+        label: The label of the run; empty if the run is alone.
     """
 
     run: int
@@ -105,7 +113,7 @@ class _Line:
     def series(
         self, look: Look, words: str, colour: str = "", points: Sequence[Point] | None = None
     ) -> Series:
-        """Draw it; lines of a run have its colour, and of a run alone each has its own."""
+        """Draw the line; lines have the colour of their run, or in a run alone a colour each."""
         name = ", ".join(filter(None, (self.label, self.name)))
         own = colour or colour_of(self.run if self.label else self.place)
         shown = self.points if points is None else points
@@ -113,7 +121,7 @@ class _Line:
 
 
 def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[str, list[_Line]]:  # noqa: ANN401
-    """Ask each run for its lines, by their chart: those of most requests come first."""
+    """Return the lines of runs by chart; charts of most requests come first."""
     alone, charts = len(runs) == 1, dict[str, list[_Line]]()
     for number, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
         rows = run.sql(
@@ -136,16 +144,16 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
             each.series(look, plural(each.total, "request"), OUTCOMES[each.name] if alone else "")
             for each in lines
         ]
-        title = f"{_words(operation).capitalize()} a second, by when they were due"
-        # What stands on others is drawn before them.
+        title = f"{_about(operation).capitalize()} a second, by when they were due"
+        # Upper areas are drawn first.
         drawn = series[::-1] if alone else series
         yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw each request as a dot, by when it was due and when it ended; the slowest of many.
+    """Draw each request as a dot, by its due time and its end; of many requests the slowest.
 
-    Answers are solid and all others rings, so that colour is not the only difference.
+    Answers are solid, other outcomes rings, so that colour is not the only difference.
     """
     width = _end(runs) / _MOMENTS or 1.0
     for operation, lines in _lines(runs, "each", width=width).items():
@@ -155,7 +163,7 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
                 look: Look = "dots" if each.name == Outcome.ANSWERED else "rings"
                 words = plural(each.total, "request")
                 series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
-            title = f"{label}: {_words(operation)}" if label else _words(operation).capitalize()
+            title = f"{label}: {_about(operation)}" if label else _about(operation).capitalize()
             yield _over_time(
                 [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
                 "time from when it was due until it ended", key=operation, log=True,
@@ -166,7 +174,7 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
     """Draw response seconds by percentile, of each operation: lines of its groups, or of the runs.
 
-    Who got no answer waited for ever: there a line ends.
+    A request without an answer waited for ever: there a line ends.
     """
     question = "by-group-operation" if len(runs) == 1 else "by-operation"
     p99 = [{row["part"]: row["p99"] for row in run.query(question)} for run in runs]
@@ -180,7 +188,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
                 words = f"{in_words(Unit.SHARE, told['never'])} never"
             ended = [point for point in points if math.isfinite(point[1])]
             series.append(each.series("line", words, points=ended))
-        title = f"Response of {_words(operation)}, by percentile"
+        title = f"Response of {_about(operation)}, by percentile"
         yield Chart(
             title, series, Unit.SECONDS, x="percentile", log=True, key=operation,
             x_title="share of requests", y_title="response time",
@@ -208,7 +216,7 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
 def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
     """Draw the memory and other figures of servers over time, with their limits.
 
-    While a server did not answer nothing is known of it: no line stands there.
+    A line has a gap while its server did not answer.
     """
     told = _lines(runs, "servers")
     told |= _lines(runs, "over-idle") if len(runs) > 1 else {}
@@ -238,40 +246,11 @@ def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
         for row in run.query("by-group" if len(runs) == 1 else "all"):
             told = [each for each in OUTCOMES if row[each]]
             words = ", ".join(f"{row[each]:,} {each}" for each in told)
-            parts = [(row[each], OUTCOMES[each]) for each in told]
+            words += f" of {plural(row['requests'], 'request')}"
             name = row["part"] if len(runs) == 1 else label
-            bars.append(Bar(name, parts, f"{words} of {plural(row['requests'], 'request')}"))
+            bars.append(Bar(name, [(row[each], OUTCOMES[each]) for each in told], words))
     if bars:
         yield Bars("What became of requests", bars[:_MOST_BARS])
-
-
-def refusals(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the reasons why requests got no answer, most frequent first."""
-    bars = [
-        Bar(
-            f"{whose}{row['outcome']}, {(row['reason'] or 'no reason told')[:70]}",
-            [(row["requests"], OUTCOMES[row["outcome"]])],
-            plural(row["requests"], "request"),
-        )
-        for run, whose in _whose(runs)
-        for row in run.query("reasons", most=_MOST_BARS)
-    ]
-    if bars:
-        bars.sort(key=lambda bar: -bar.parts[0][0])
-        yield Bars("Requests without an answer, by reason", bars[:_MOST_BARS])
-
-
-def namespaces(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the namespaces whose requests waited longest, where there are several."""
-    for run, whose in _whose(runs):
-        rows = sorted(run.query("by-namespace"), key=lambda row: -row["p99"])
-        bars = [
-            Bar(row["part"], [(row["p99"], "c0")], in_words(Unit.SECONDS, row["p99"]))
-            for row in rows[:_MOST_BARS]
-        ]
-        of = f" of {len(rows):,}" if len(rows) > len(bars) else ""
-        if len(rows) > 1:
-            yield Bars(f"{whose}p99 by namespace, the {len(bars)} slowest{of}", bars)
 
 
 CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
@@ -280,24 +259,16 @@ CHARTS: dict[str, Callable[[Sequence[Results]], Iterator[Drawn]]] = {
     "outcomes": outcomes,
     "distribution": distribution,
     "back": back,
-    "refusals": refusals,
     "servers": servers,
-    "namespaces": namespaces,
 }
 """Every kind of chart by name."""
 
 
-# -- what they have in common -------------------------------------------------------------------
+# -- common parts -------------------------------------------------------------------------------
 
 
-def _words(operation: str) -> str:
+def _about(operation: str) -> str:
     return ABOUT.get(operation, operation)
-
-
-def _whose(runs: Sequence[Results]) -> Iterator[tuple[Results, str]]:
-    """Yield runs with the beginning of what is theirs; it is empty of a run that is alone."""
-    for run, label in zip(runs, labels_of(runs), strict=True):
-        yield run, f"{label}: " if len(runs) > 1 else ""
 
 
 def _end(runs: Sequence[Results]) -> float:
@@ -337,12 +308,12 @@ def _over_time(
 def sweep_chart(
     title: str, along: str, lines: Iterable[tuple[str, Sequence[tuple[float, Sequence[float]]]]]
 ) -> Chart:
-    """Return seconds against a value that was varied: medians, and the range of repeats.
+    """Return the chart of a sweep: medians and the range of repeats, against the varied value.
 
     Args:
-        title: What the figure is.
+        title: The name of the figure.
         along: The path that was varied.
-        lines: For each combination of the others: values with what was measured at them.
+        lines: The name of each combination of other paths, and values with their measurements.
     """
     series = []
     for number, (name, measured) in enumerate(lines):

@@ -1,35 +1,44 @@
-"""The sections of pages: charts and tables of runs by what they are about, as HTML."""
+"""The sections of pages: charts and tables of runs by their subject, as HTML.
+
+Everything is escaped; a number has its unit by its column.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES, alerts_of
-from loadgen.alerts.seen import seen_by_scrapes
-from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
+from loadgen.alerts.told import (
+    ALERT_HEADS,
+    SEEN_HEADS,
+    alert_rows,
+    alert_sentences,
+    seen_by_scrapes,
+    seen_rows,
+)
+from loadgen.engine.rows import Outcome
 from loadgen.report.drawing import render
-from loadgen.report.html import flat, folded, table
 from loadgen.report.run_charts import CHARTS, QUESTIONS
-from loadgen.results.cells import SELDOM, of_server, unit_of_column
+from loadgen.results.comparing import figures_of
 from loadgen.results.questions import QUERIES
+from loadgen.results.summary import summary_of
 from loadgen.results.tables import TABLES
-from loadgen.results.units import in_words
-from loadgen.results.vocabulary import unit_of
+from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths
+from loadgen.results.verdict import verdict_of
+from loadgen.results.vocabulary import of_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
 
 _MOST_CHARTS = 12
-"""Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
-_FIGURES = ("requests", "answered", *SELDOM, "p50", "p90", "p99", "p999", "max")
-_COMPARED = (
-    *("resident", "heap.used", "direct.used", "unread"),
-    *("jvm.heap.used", "jvm.direct.used"),
-)
+"""Charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
@@ -42,13 +51,14 @@ _TABLES: dict[str, Sequence[str]] = {
     "by-group-operation": (*SELDOM, "bytes"),
     "answers": (),
     "back": (),
+    "by-namespace": (*SELDOM, "bytes"),
     "events": ("text", "most_seconds"),
     "reasons": (),
     "servers": (),
     "tails": ("family", "item"),
 }
-"""Questions whose rows a page shows, each with its columns that seldom hold anything."""
-_FOLDED = ("events", "servers")
+"""Questions whose rows a page shows, each with its columns that are often empty."""
+_FOLDED = ("by-namespace", "events", "servers")
 _SECTIONS = (
     ("Requests by group and operation", NOTE, "outcomes", ("by-group-operation", "answers")),
     ("Requests over time", "", "requests", ()),
@@ -60,12 +70,12 @@ _SECTIONS = (
         "back",
         ("back", "events"),
     ),
-    ("Requests without an answer", "", "refusals", ("reasons",)),
+    ("Requests without an answer", "", "", ("reasons",)),
     ("The servers", "Dashed lines are limits.", "servers", ("servers",)),
     ("Slowest requests", "", "", ("tails",)),
-    ("Namespaces", "", "namespaces", ()),
+    ("Namespaces, the slowest first", "", "", ("by-namespace",)),
 )
-"""A heading, a hint, a kind of chart, and tables: those of a run that is alone on its page."""
+"""Heading, hint, kind of chart, and tables, which a run alone on its page has."""
 
 
 def section(heading: str, body: str, hint: str = "") -> str:
@@ -75,7 +85,7 @@ def section(heading: str, body: str, hint: str = "") -> str:
 
 
 def sections(runs: Sequence[Results]) -> list[str]:
-    """Render the sections that have something to show."""
+    """Render the sections that are not empty."""
     found = []
     for heading, hint, chart, tables in _SECTIONS:
         body = _drawn(list(CHARTS[chart](runs))) if chart else ""
@@ -89,7 +99,7 @@ def sections(runs: Sequence[Results]) -> list[str]:
 
 
 def _prometheus(run: Results) -> str:
-    """Render what scrapes see of servers, and the shipped alerts; nothing where nobody looked."""
+    """Render the figures that scrapes see, and the shipped alerts; empty without samples."""
     seen = [*seen_rows(seen_by_scrapes(run))]
     if not seen or not SHIPPED_RULES.exists():
         return ""
@@ -101,7 +111,7 @@ def _prometheus(run: Results) -> str:
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
-    """Render charts beside each other; nothing if there are none."""
+    """Render charts beside each other; empty without a chart."""
     figures = "".join(f"<div>{render(each)}</div>" for each in charts[:_MOST_CHARTS])
     more = len(charts) - _MOST_CHARTS
     left = f'<p class="hint">{more} further charts are not shown.</p>' if more > 0 else ""
@@ -109,11 +119,13 @@ def _drawn(charts: Sequence[Chart | Bars]) -> str:
 
 
 def _asked(run: Results, name: str) -> str:
-    """Render a question's rows with its words; nothing where it has none."""
+    """Render the title and the rows of a question; empty without a row."""
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
         rows = [of_server(row) for row in rows]
+    if name == "by-namespace":  # The only one has the figures of all requests.
+        rows = sorted(rows, key=lambda row: -row["p99"]) if len(rows) > 1 else []
     if name == "back" and not any(row["back"] for row in rows):
         rows = rows if "discover" in {each["do"] for each in run.document["clients"]} else []
     if not rows:
@@ -125,28 +137,25 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the tables with all columns, and each shipped question with its SQL."""
+    """Show the tables with all columns, and commands that ask them."""
     place = run.directory
-    columns = "".join(
+    tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
         for name, schema in TABLES.items()
     )
     examples = escape(
+        f"loadgen sql  # the questions that have a name\n"
         f"loadgen sql {place} by-namespace\n"
         f'loadgen sql {place} "SELECT r.group, count(*) FROM requests r GROUP BY r.group"'
     )
-    questions = "".join(
-        folded(f"{name}: {query.title}", f"<pre>{escape(query.sql)}</pre>")
-        for name, query in QUERIES.items()
-    )
     return (
-        f"<p>The tables of the run, as Parquet in its directory:</p><ul>{columns}</ul>"
-        f"<pre>{examples}</pre>{folded('The questions that have a name, as SQL', questions)}"
+        f"<p>The tables of the run, as Parquet in its directory:</p><ul>{tables}</ul>"
+        f"<pre>{examples}</pre>"
     )
 
 
 def origin(run: Results) -> str:
-    """Show the document as it was written and as resolved, servers, versions and machine."""
+    """Show the document as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
@@ -154,31 +163,83 @@ def origin(run: Results) -> str:
         "The document, as written": written and f"<pre>{escape(str(written))}</pre>",
         "The document, as resolved": plain + table(flat(document or {})),
         "Servers, versions and machine": table(flat(told)),
-        "What tasks tell of themselves": tasks
-        and table(flat({str(number): task for number, task in enumerate(tasks)})),
+        "What tasks tell of themselves": tasks and table(flat(tasks)),
     }
     return "".join(folded(heading, body) for heading, body in parts.items() if body)
 
 
 def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each figure of each group and operation, with a column for each run."""
-    pairs = [*zip(runs, labels, strict=True)]
-    found = [
-        (label, row["part"], name, unit_of_column(name), "requests", row[name])
-        for run, label in pairs
-        for row in run.query("by-group-operation")
-        for name in _FIGURES
-    ] + [
-        (label, row["process"], f"most {row['figure']}", *unit_of(row["figure"]), row["max"])
-        for run, label in pairs
-        for row in run.query("servers")
-        if row["figure"] in _COMPARED
+    """Return a row for each figure that runs are compared in, with a column for each run."""
+    told: dict[tuple[str, Unit], dict[str, float]] = {}
+    for run, label in zip(runs, labels, strict=True):
+        summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
+        parts = summary["splits"]["by-group-operation"]
+        counts = [(f"{each['part']} answered", Unit.COUNT, each["answered"]) for each in parts]
+        for figure, unit, value in (*figures_of(summary), *counts):
+            told.setdefault((figure, unit), {})[label] = value
+    rows = []
+    for (figure, unit), values in told.items():
+        noun = "clients" if figure.endswith(" back") else "requests"
+        if any(values.values()):
+            cells = {label: in_words(unit, values.get(label), noun) for label in labels}
+            rows.append({"figure": figure, **cells})
+    return rows
+
+
+# -- tables and folds -----------------------------------------------------------------------------
+
+_NOUNS = {
+    **dict.fromkeys(map(str, Outcome), "requests"),
+    "back": "clients",
+    "rate": "of clients",
+    "kinds": "answers",
+}
+"""Nouns of columns whose name is not the noun."""
+_ITEMS_SHOWN = 5
+"""Items of a list that are shown: a run has hundreds of namespaces."""
+_MOST_ROWS = 100
+_LONG = 40
+"""Letters of a text that may be wrapped between its words; a name stays on one line."""
+
+
+def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
+    """Render rows with their columns, without the hidden columns that are empty.
+
+    A number whose column has no unit is a count; the noun is the name or in the head.
+    """
+    if not rows:
+        return "<p>None.</p>"
+    heads, begins = [], {}
+    for name, words in columns(rows, hidden).items():
+        text = any(isinstance(row[name], str | datetime) for row in rows)
+        cells = (cell(name, row[name]) for row in rows[:_MOST_ROWS])
+        long = text and max(map(len, (words, *cells))) > _LONG
+        css = f' class="text{" long" * long}"' if text else ""
+        noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
+        heads.append(f'<th scope="col"{css}>{escape(words)}{noun}</th>')
+        begins[name] = f"<td{css}>"
+    body = [
+        "".join(f"{td}{escape(cell(name, row[name]))}</td>" for name, td in begins.items())
+        for row in rows[:_MOST_ROWS]
     ]
-    told: dict[tuple[Any, ...], dict[str, float]] = {}
-    for label, *key, value in found:
-        told.setdefault(tuple(key), {})[label] = value
-    return [
-        {"_of": of, "_figure": name, **{each: in_words(unit, x.get(each), noun) for each in labels}}
-        for (of, name, unit, noun), x in told.items()
-        if name not in SELDOM or any(x.values())
-    ]
+    inner = (
+        f"<thead><tr>{''.join(heads)}</tr></thead><tbody><tr>{'</tr><tr>'.join(body)}</tr></tbody>"
+    )
+    more = len(rows) - _MOST_ROWS
+    left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
+    return f'<div class="scroll"><table>{inner}</table></div>{left}'
+
+
+def folded(summary: str, body: str, *, opened: bool = False) -> str:
+    """Render a body, which is HTML, that is shown when its summary is pressed."""
+    return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def flat(document: object) -> list[dict[str, str]]:
+    """Return a JSON object as rows of a dotted name and a text; of long lists the first items."""
+    rows = []
+    for name, value in paths(document, most=_ITEMS_SHOWN):
+        text = value if isinstance(value, str) else json.dumps(value)
+        endless = isinstance(value, float) and not math.isfinite(value)
+        rows.append({"name": name, "value": "-" if endless else text})
+    return rows

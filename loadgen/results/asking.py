@@ -1,7 +1,7 @@
-"""``loadgen sql``: a question of the user's to one run or several, answered in a blink.
+"""``loadgen sql``: answers a user's SQL about one run or several.
 
-Nothing that is asked can write a file or read another: statements are single queries, and DuckDB
-may open the runs' own files alone.
+No statement can write a file or read a foreign one: statements are single queries, and DuckDB may
+open the files of the runs alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from pydantic_core import to_json
 
 from loadgen.errors import UsageError
 from loadgen.results.questions import QUERIES
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1_000
 _WIDEST_CELL = 80
-_BEGIN_SQL = ("SELECT", "FROM", "WITH", "VALUES")
 _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
-"""The column that is a word of SQL as well."""
-_UNKNOWN = re.compile(r'(?:Table with name |(?:Referenced (?:table|column)|column named) ")(\w+)')
+"""The column whose name is a word of SQL."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of an answer; ``more`` tells that there were others."""
+    """The rows of an answer; ``more`` is true if rows were left out."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -46,25 +44,23 @@ class Rows:
 
 
 def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
-    """Return the rows that a question has, or a shipped one by its name, of each run in turn.
+    """Return the rows of an SQL question, or of a shipped question by its name, run by run.
 
     Raises:
         RunDirectoryError: One of the directories is no run of this version.
-        UsageError: It is no single query, or DuckDB does not understand it.
+        UsageError: The text is no single query, or DuckDB does not understand the query.
     """
     if text in QUERIES:
         rows, columns = list[tuple[Any, ...]](), list[str]()
         for directory in directories:
             with Results.open(directory) as results:
                 run = results.run["run"]
-                rows += [(run, *row.values()) for row in results.query(text)]
+                rows += [(run, *row.values()) for row in results.sql(QUERIES[text].sql)]
                 columns = ["run", *results.columns]
         return Rows(columns, rows[:most], len(rows) > most)
-    if text.upper() in _BEGIN_SQL:
-        raise UsageError(f"{text} is SQL that is not whole: write it as SELECT * FROM requests")
     if len(text.split()) < 2:
-        near = get_close_matches(text, QUERIES, 1)
-        remedy = f"did you mean {near[0]}?" if near else f"ask one of {', '.join(QUERIES)}, or SQL"
+        near = get_close_matches(text, QUERIES)
+        remedy = f"ask one of {', '.join(near or QUERIES)}, or SQL in quotes"
         raise UsageError(f"there is no question {text[:60]!r}: {remedy}")
     with Results.open(*directories) as results:
         folders = [str((each / table).resolve()) for each in directories for table in TABLES]
@@ -85,36 +81,25 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
         answer = connection.execute(statements[0])
         found = answer.fetchmany(most + 1)
     except duckdb.Error as error:
-        said = str(error).partition("\n")[0].rstrip("!")
-        raise UsageError(f"{said}{_meant(connection, text, said)}") from None
+        said, hint, *_ = *str(error).splitlines(), ""
+        remedy = f"there are the tables {', '.join(VIEWS)}"
+        if hint.startswith("Candidate"):
+            remedy = f"c{hint[1:]}"
+        if "syntax error" in said and _RESERVED.search(text):
+            remedy = 'write "group" in double quotes, or r.group of requests r: it is a word of SQL'
+        raise UsageError(f"{said.rstrip('!')}; {remedy}") from None
     columns = [column[0] for column in answer.description or ()]
     return Rows(columns, found[:most], len(found) > most)
 
 
-def _meant(connection: duckdb.DuckDBPyConnection, text: str, said: str) -> str:
-    """Return which table or column may have been meant where there is none of a name."""
-    if "syntax error" in said and _RESERVED.search(text):
-        return '; write "group" in double quotes, or r.group of requests r: it is a word of SQL too'
-    rows = connection.execute("SELECT DISTINCT column_name FROM duckdb_columns()").fetchall()
-    unknown = _UNKNOWN.search(said)
-    near = get_close_matches(unknown[1], [*VIEWS, *(row[0] for row in rows)]) if unknown else []
-    return f"; did you mean {near[0]}?" if near else f"; there are the tables {', '.join(VIEWS)}"
-
-
 def as_json(answer: Rows) -> str:
-    """Return rows as JSON, one object each; what is infinite is null."""
-    rows = [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in zip(answer.columns, row, strict=True)
-        }
-        for row in answer.rows
-    ]
-    return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
+    """Return rows as JSON objects; infinite numbers are null."""
+    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+    return f"{to_json(rows, indent=1, inf_nan_mode='null', fallback=str).decode()}\n"
 
 
 def as_csv(answer: Rows) -> str:
-    """Return rows as CSV; what is infinite is ``inf``."""
+    """Return rows as CSV; infinite numbers are ``inf``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(answer.columns)

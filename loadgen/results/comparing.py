@@ -1,36 +1,26 @@
-"""Compares repeats of runs: figures side by side, whether they differ, whether they agree.
+"""Compares repeats of runs: figures side by side, whether sides differ, whether sides agree.
 
-Figures of repeats are few and not normal: ranks alone are compared, exactly. Not to show a
-difference is no agreement: two sides agree where the interval of how far they lie apart (Hodges
-and Lehmann, 90 %: two one-sided tests at 5 %) lies within a margin, which needs five repeats.
+A difference that is not shown is no agreement: two sides agree where the 90 % interval of their
+distance (two one-sided tests at 5 %) lies within a margin, which needs five repeats.
 
-Runs in virtual time are paired by their seeds: each run is the same whenever it is made, so that
-all by which two of a seed differ is what was changed. Their differences alone are looked at then.
+Runs in virtual time are paired by their seeds: a run is the same whenever it is made, so that two
+runs of a seed differ by the change alone. The differences of pairs are tested then.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
-from loadgen.results.cells import plain
-from loadgen.results.ranks import (
-    FEWEST_REPEATS,
-    LEVEL,
-    adjusted,
-    mean_interval,
-    paired_test,
-    rank_test,
-    shift_interval,
-)
+from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.results.units import Unit, in_words
+from loadgen.results.units import Unit, in_words, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural
@@ -40,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_VALUES = 60
-"""Of two sides together; beyond them the counting would take seconds."""
+"""Values of two sides together; the counting of more would take seconds."""
 SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
-"""What counts as the same: counts and bytes, times, and times as short as a step of the loop."""
+"""Margins of agreement: for counts and bytes, for times, and for times of a step of the loop."""
 # Of fewer requests than these a percentile is the slowest, which has a row of its own.
 _FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
 _SERVER_FIGURES = {
@@ -57,11 +47,11 @@ _SERVER_FIGURES = {
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "unread at most")
 """Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
-"""Parts of a document that say nothing of what was asked of servers."""
+"""Parts of a document that change no request to a server."""
 
 
 class Word(StrEnum):
-    """What two sides of a figure are."""
+    """The judgement on two sides of a figure."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -71,41 +61,35 @@ class Word(StrEnum):
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run as far as it is compared: its place, its run.json and its summary."""
+    """The parts of a run that are compared: its place, its run.json and its summary."""
 
     place: str
     run: Mapping[str, Any]
     summary: Mapping[str, Any]
 
     @property
-    def conditions(self) -> dict[str, Any]:
-        """Everything that has to be alike in runs that are compared."""
-        document = self.run.get("document") or {}
-        return {key: value for key, value in document.items() if key not in _NOT_ASKED}
-
-    @property
     def seed(self) -> int | None:
-        """Its document's seed, if that decides all of it: in virtual time."""
+        """The seed of the document, if the seed decides the run: in virtual time."""
         virtual = self.run.get("place") == "virtual"
         return (self.run.get("document") or {}).get("seed") if virtual else None
 
     @property
     def label(self) -> str:
-        """What its repeats share."""
-        return str(self.summary.get("title") or self.summary["name"])
+        """The name that repeats share."""
+        return str(self.summary["title"] or self.summary["name"])
 
     @property
     def doubt(self) -> str | None:
-        """Why its figures are not to be relied on; None if they are."""
+        """The reason for which its figures are unreliable; None if they are reliable."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
 
 def finished_run(directory: Path) -> FinishedRun:
-    """Read a run directory: its summary is made of its tables, which alone decide.
+    """Read a run directory, and make the summary of its tables, which alone decide.
 
     Raises:
-        RunDirectoryError: It is none of this version.
+        RunDirectoryError: The directory is no run of this version.
     """
     with Results.open(directory) as results:
         summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
@@ -114,32 +98,31 @@ def finished_run(directory: Path) -> FinishedRun:
 
 @dataclass(frozen=True)
 class Side:
-    """One group's values of one figure."""
+    """The values of a figure in a group."""
 
     values: Sequence[float]
 
     @property
     def median(self) -> float:
-        """Of its repeats; never is infinite."""
+        """The median of the repeats; a time that never ended is infinite."""
         return statistics.median(self.values)
 
     def text(self, unit: Unit) -> str:
         """Write the median, with its spread where there is one."""
-        least, most = min(self.values), max(self.values)
-        median = in_words(unit, self.median)
-        spread = f" ({in_words(unit, least)} to {in_words(unit, most)})"
-        return median if least == most else median + spread
+        figures = self.median, min(self.values), max(self.values)
+        median, least, most = (in_words(unit, each) for each in figures)
+        return median if least == most else f"{median} ({least} to {most})"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A group against the baseline, in one figure.
+    """The difference of a group from the baseline, in a figure.
 
     Attributes:
-        ratio: Its median by the baseline's; None where that is 0 or never.
-        probability: That equal groups differ so much, shared by all figures.
-        low, high: The interval of how far it lies from the baseline; None of too few repeats.
-        word: Whether they agree, differ, or neither can be shown.
+        ratio: The group's median by the baseline's; None if the baseline's is 0 or never.
+        probability: The probability that equal groups differ so much, shared by all figures.
+        low, high: The interval of the distance from the baseline; None for too few repeats.
+        word: Whether the groups agree, differ, or neither can be shown.
     """
 
     ratio: float | None
@@ -151,25 +134,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of all groups; the baseline has no difference."""
+    """A figure of all groups; the baseline has no difference."""
 
     figure: str
     unit: Unit
     sides: Sequence[Side]
     differences: Sequence[Difference | None]
-
-    @property
-    def counts(self) -> bool:
-        """False of what says nothing about agreement: nothing beside nothing, or of its make."""
-        return any(any(each.values) for each in self.sides) and not self.figure.endswith(
-            _OF_ITS_MAKE
-        )
-
-    @property
-    def unjudged(self) -> Row:
-        """The same, without a word about agreement."""
-        told = [each and replace(each, word=Word.UNJUDGED) for each in self.differences]
-        return replace(self, differences=told)
 
 
 @dataclass(frozen=True)
@@ -178,7 +148,7 @@ class Comparison:
 
     Attributes:
         doubts: Runs that were left out, and why.
-        unlike: What was not asked alike, where they were to be compared all the same.
+        unlike: Parts of the documents that differ, if the runs are compared by force.
         paired: Whether the runs of each group are in the order of the same seeds.
     """
 
@@ -188,26 +158,21 @@ class Comparison:
     unlike: Sequence[str]
     paired: bool = False
 
-    @property
-    def enough(self) -> bool:
-        """True if every group has the repeats that agreement needs."""
-        return all(len(runs) >= FEWEST_REPEATS for runs in self.groups.values())
-
     def agreed(self) -> tuple[int, int]:
         """Return how many figures agree in all groups, and of how many."""
-        rows = [row for row in self.rows if row.counts]
-        agree = [all(d is None or d.word is Word.AGREE for d in row.differences) for row in rows]
-        return sum(agree), len(rows)
+        words = [{each.word for each in row.differences if each} for row in self.rows]
+        judged = [each for each in words if Word.UNJUDGED not in each]
+        return judged.count({Word.AGREE}), len(judged)
 
 
 def compare(
     runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare runs, which group by label; doubtful ones are left out.
+    """Compare runs, grouped by label; doubtful runs are left out.
 
     Args:
         runs: In the order of their columns.
-        baseline: The label that others are compared with; None is the first one.
+        baseline: The label of the baseline; None is the first label.
         force: Whether unlike runs are compared.
 
     Raises:
@@ -226,8 +191,8 @@ def compare(
             known = ", ".join(groups)
             raise UsageError(f"--baseline {baseline[:60]!r} is no label of these runs: {known}")
         groups = {baseline: groups.pop(baseline), **groups}
-    asked = [run.conditions for each in groups.values() for run in each]
-    names = dict.fromkeys(name for each in asked for name in each)
+    asked = [run.run.get("document") or {} for each in groups.values() for run in each]
+    names = dict.fromkeys(name for each in asked for name in each if name not in _NOT_ASKED)
     unlike = [n for n in names if any(each.get(n) != asked[0].get(n) for each in asked)]
     if unlike and not force:
         raise UsageError(
@@ -245,9 +210,9 @@ def compare(
 def _paired(
     groups: dict[str, list[FinishedRun]],
 ) -> tuple[dict[str, list[FinishedRun]], list[str], bool]:
-    """Return a run of each seed that all groups have, in one order, and why others are left out.
+    """Return the runs of seeds that all groups have, in one order, and why others are left out.
 
-    False, and all as it was: there is a run that no seed decides, or no seed that all have.
+    False, and the groups as they were, if a run has no seed, or the groups have none in common.
     """
     by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
     common = set.intersection(*map(set, by_seed.values()))
@@ -255,51 +220,34 @@ def _paired(
         return groups, [], False
     order = sorted(seed for seed in common if seed is not None)
     kept = {label: [runs[seed] for seed in order] for label, runs in by_seed.items()}
-    alone = [(run, by_seed[label][run.seed]) for label, runs in groups.items() for run in runs]
     left_out = [
-        f"{run.place}: the same run as {known.place}, seed {run.seed} in virtual time"
-        if known is not run
-        else f"{run.place}: there is not a run of seed {run.seed} with each label"
-        for run, known in alone
-        if known is not run or run.seed not in common
+        f"{run.place}: seed {run.seed} in virtual time is not there once with each label"
+        for label, runs in groups.items()
+        for run in runs
+        if run not in kept[label]
     ]
     return kept, left_out, True
 
 
 def _rows(groups: Sequence[Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
     found = [[{(n, u): v for n, u, v in figures_of(run.summary)} for run in g] for g in groups]
-    table: list[tuple[str, Unit, list[Side]]] = []
+    table: dict[tuple[str, Unit], list[Side]] = {}
     for figure in dict.fromkeys(each for group in found for run in group for each in run):
-        # Refusals that a run had none of are zero, not unknown.
+        # A run without refusals of a reason had 0 of them; other missing figures are unknown.
         missing = 0.0 if figure[0].startswith("refused: ") else math.nan
         sides = [Side([run.get(figure, missing) for run in group]) for group in found]
         if not any(math.isnan(value) for side in sides for value in side.values):
-            table.append((*figure, sides))
-    test = _paired_test if paired else rank_test
-    tests = [test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
-    shared = iter(adjusted(tests))
+            table[figure] = sides
+    test = paired_distance if paired else distance
+    tests = [test(each[0].values, e.values) for each in table.values() for e in each[1:]]
+    probabilities = adjusted([probability for probability, _ in tests])
+    shared = iter(zip(probabilities, (interval for _, interval in tests), strict=True))
     rows = []
-    for name, unit, (first, *others) in table:
-        differences = []
-        for each in others:
-            apart = (
-                mean_interval(_apart(first.values, each.values))
-                if paired
-                else shift_interval(first.values, each.values)
-            )
-            differences.append(_difference(unit, first, each, next(shared), apart))
-        row = Row(name, unit, [first, *others], [None, *differences])
-        rows.append(row if row.counts else row.unjudged)
+    for (name, unit), (first, *others) in table.items():
+        judged = not name.endswith(_OF_ITS_MAKE) and any(any(e.values) for e in (first, *others))
+        differences = [_difference(unit, first, e, *next(shared), judged=judged) for e in others]
+        rows.append(Row(name, unit, [first, *others], [None, *differences]))
     return rows
-
-
-def _apart(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return how far the second of each pair lies from the first."""
-    return [0.0 if b == a else b - a for a, b in zip(first, second, strict=True)]
-
-
-def _paired_test(first: Sequence[float], second: Sequence[float]) -> float:
-    return paired_test(_apart(first, second))
 
 
 def _difference(
@@ -308,22 +256,22 @@ def _difference(
     second: Side,
     probability: float,
     interval: tuple[float, float] | None,
+    *,
+    judged: bool,
 ) -> Difference:
-    known = first.median not in (0, math.inf)
     low, high = interval or (None, None)
-    share = TIME_SHARE if unit is Unit.SECONDS else SHARE
-    most = max(first.median, second.median)
-    margin = share * most if math.isfinite(most) else 0.0
-    if unit is Unit.SECONDS:
-        margin = max(margin, TIME_SECONDS)
+    most, margin = max(first.median, second.median), 0.0
+    if math.isfinite(most):
+        margin = max(TIME_SHARE * most, TIME_SECONDS) if unit is Unit.SECONDS else SHARE * most
     word = Word.DIFFER if probability <= LEVEL else Word.OPEN
     if low is not None and high is not None and -margin <= low and high <= margin:
         word = Word.AGREE  # Shown to be near, even where a small difference is shown, too.
-    return Difference(second.median / first.median if known else None, probability, low, high, word)
+    ratio = None if first.median in (0, math.inf) else second.median / first.median
+    return Difference(ratio, probability, low, high, word if judged else Word.UNJUDGED)
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
-    """Yield name, unit and value of a summary's figures; what nobody measured is left out."""
+    """Yield name, unit and value of a summary's figures; figures without a value are left out."""
     total = summary["total"]
     yield "answered", Unit.COUNT, total["answered"]
     yield "refused", Unit.COUNT, total["refused"]
@@ -366,7 +314,7 @@ def markdown_of(comparison: Comparison) -> str:
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
     lines = [f"# {shared}{' beside '.join(labels)}", ""]
-    if comparison.enough:
+    if all(len(runs) >= FEWEST_REPEATS for runs in comparison.groups.values()):
         lines.append(
             f"They agree in {agree} of {plural(of, 'figure')}: shown to lie within {SHARE:.0%}, "
             f"times within {TIME_SHARE:.0%} or {TIME_SECONDS * 1000:.0f} ms (90 % intervals)."
@@ -385,7 +333,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, list[str]]:
-    """Return what labels of a sweep begin with in common, up to a value, and what is left."""
+    """Return the common beginning of a sweep's labels, up to a value, and the rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return plain(labels[0][:end]), [plain(label[end:]) for label in labels]
 

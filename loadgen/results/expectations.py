@@ -1,39 +1,135 @@
-"""What a document expects of a run: ``list{group=steady}.response.p99 < 2s``, read and judged.
+"""Reads expectations of a run, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
-a bare ``answered`` is the share of those answered. Every mistake is one sentence that quotes the
-expression and names the nearest thing that there is.
+a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
+expression and names the nearest name that there is.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.engine.rows import Outcome
 from loadgen.errors import UsageError
-from loadgen.results.measures import (
-    ALL_REQUESTS,
-    CLIENTS,
-    OPERATIONS,
-    SELECTORS,
-    SERVERS,
-    Measure,
-    measures_of,
-    subjects,
-)
-from loadgen.results.questions import QUERIES, split
-from loadgen.results.units import EXAMPLES, in_words, value_of
+from loadgen.results.units import EXAMPLES, Unit, value_of
+from loadgen.results.vocabulary import limit_of, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from loadgen.results.results import Results
-
     _Compared = Callable[[float, float], bool]
+
+
+# -- measures ---------------------------------------------------------------------------------
+
+ALL_REQUESTS, CLIENTS, SERVERS = "requests", "clients", ("broker", "proxy")
+OPERATIONS = tuple(
+    dict.fromkeys(each for kind in get_args(get_args(AnyGroup)[0]) for each in kind.operations)
+)
+"""Operations of requests, named as in the rows."""
+SELECTORS = {
+    "family": "r.family",
+    "group": "r.group",
+    "tenant": "split_part(r.namespace, '/', 1)",
+    "namespace": "r.namespace",
+}
+"""Keys by which requests and clients can be selected, and the column of each."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that an expectation may name; docs/measuring.md explains each.
+
+    Attributes:
+        name: The words behind the subject's dot; ``pN`` stands for any percentile.
+        sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
+            for a percentile, the column.
+        limited: The figure that has the server's own limit of the measure.
+        noun: The noun of a count.
+    """
+
+    name: str
+    unit: Unit
+    sql: str
+    limited: str = ""
+    noun: str = ""
+
+
+_SECONDS_TAKEN = """(SELECT min(least(w.measured_until, n.ended) - w.measured_from)
+  FROM runs w CROSS JOIN (SELECT max(done) AS ended FROM requests) n)"""
+"""The seconds in which figures are taken; a run without more requests ends earlier."""
+
+
+def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure, ...]:
+    one = f"CASE WHEN {condition} THEN 1E0 ELSE 0E0 END"
+    return (
+        Measure(f"{name}.rate", Unit.SHARE, f"avg({one})"),
+        Measure(f"{name}.count", Unit.COUNT, f"coalesce(sum({one}), 0)", noun=noun),
+        Measure(f"{name}.per_second", Unit.RATE, f"sum({one}) / nullif({_SECONDS_TAKEN}, 0)"),
+    )
+
+
+_COLUMNS = {
+    "max": "max",
+    "final": "last",
+    "count": "rise",
+    "rise": "max - r.first",
+    "seconds": "rise",
+}
+"""The last word of a server's measure, and its column of the question about servers."""
+
+
+def _of_server(name: str) -> Measure:
+    figure, _, column = name.rpartition(".")
+    figure = name if column == "seconds" else figure
+    unit, noun = unit_of(figure)
+    sql = f"max(CASE WHEN r.figure = '{figure}' THEN r.{_COLUMNS[column]} END)"
+    return Measure(name, unit, sql, limit_of(figure) if figure.endswith(".used") else "", noun)
+
+
+OF_REQUESTS = (
+    Measure("response.pN", Unit.SECONDS, "r.response_seconds"),
+    Measure("response.max", Unit.SECONDS, "max(r.response_seconds)"),
+    Measure("service.pN", Unit.SECONDS, "r.service_seconds"),
+    Measure("service.max", Unit.SECONDS, "max(r.service_seconds)"),
+    *(each for out in Outcome for each in _counted(str(out), f"r.outcome = '{out}'")),
+    *_counted("failed", "r.outcome NOT IN ('answered', 'refused')"),
+    Measure("topics.min", Unit.COUNT, "min(r.topics)", noun="topics"),
+    Measure("topics.max", Unit.COUNT, "max(r.topics)", noun="topics"),
+)
+OF_CLIENTS = (
+    *_counted("back", "r.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
+    Measure("back.pN", Unit.SECONDS, "r.back_seconds"),
+    Measure("back.max", Unit.SECONDS, "max(r.back_seconds)"),
+    Measure("listings.max", Unit.COUNT, "max(r.listings)", noun="lists"),
+    Measure("reconnects.max", Unit.COUNT, "max(r.reconnects)", noun="connections"),
+    Measure("reconnects.min", Unit.COUNT, "min(r.reconnects)", noun="connections"),
+)
+_LIMITER = ("used.max", "used.final", "waiting.max", "timeouts.count")
+OF_SERVERS = (
+    *(_of_server(f"{kind}.{name}") for kind in ("heap", "direct") for name in _LIMITER),
+    *map(_of_server, ("resident.max", "resident.rise", "unread.max", "cpu.seconds")),
+    *map(_of_server, ("jvm.heap.used.max", "jvm.direct.used.max")),
+    Measure("again.seconds", Unit.SECONDS, ""),
+)
+
+
+def measures_of(subject: str) -> tuple[Measure, ...]:
+    """Return the measures of a subject."""
+    if subject in SERVERS:
+        return OF_SERVERS
+    return OF_CLIENTS if subject == CLIENTS else OF_REQUESTS
+
+
+def subjects() -> tuple[str, ...]:
+    """Return all that an expectation may be about."""
+    return (*OPERATIONS, ALL_REQUESTS, CLIENTS, *SERVERS)
+
 
 OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
@@ -43,14 +139,14 @@ LIMIT = "limit"
 
 @dataclass(frozen=True)
 class Expectation:
-    """An expectation.
+    """An expectation of a document.
 
     Attributes:
         text: The expression as it was written.
         subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
-        value: In the measure's unit; None is the server's own limit.
-        share: Of a percentile, from 0 to 1; else None.
-        selectors: Which requests or clients count, by column.
+        value: The bound in the measure's unit; None is the server's own limit.
+        share: The share of a percentile, from 0 to 1; else None.
+        selectors: Keys and values of the requests or clients that count.
     """
 
     text: str
@@ -62,33 +158,17 @@ class Expectation:
     selectors: tuple[tuple[str, str], ...] = ()
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Return whether it is of the requests of a group."""
+        """Return whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
     def says_of(self, group: str, operation: str, *measures: str) -> bool:
-        """Return whether it says one of some measures of a group's requests."""
+        """Return whether the expectation bounds a measure of a group's requests."""
         named = self.measure.name.partition(".")[0] in measures
         return named and self.is_about(group, operation)
 
 
-_UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """An expectation and what was found: in the measure's unit, and in words.
-
-    Attributes:
-        value: None of what nobody measured; infinite of what never happened.
-    """
-
-    expectation: Expectation
-    holds: bool
-    value: float | None
-    found: str
-
-
+UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
 # -- reading ------------------------------------------------------------------------------------
 
 _FORM = re.compile(
@@ -106,10 +186,10 @@ def parse_expectations(
 
     Args:
         texts: The expressions.
-        groups: Names of the document's groups; None: any may be named.
+        groups: Names of the document's groups; None allows any name.
 
     Raises:
-        UsageError: One of them cannot be understood.
+        UsageError: An expression cannot be understood.
     """
     return tuple(parse_expectation(text, groups) for text in dict.fromkeys(texts))
 
@@ -117,15 +197,15 @@ def parse_expectations(
 def require_measured(
     expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
 ) -> None:
-    """Refuse, before a run, expectations that nobody would measure.
+    """Refuse, before a run, expectations that would not be measured.
 
     Raises:
-        UsageError: One is of a server that nobody watches, or of an operation that no group has.
+        UsageError: An expectation is of an unwatched server, or of an operation that no group has.
     """
     watched, operations = set(watched), set(operations)
     for each in expectations:
         if each.subject in SERVERS and each.subject not in watched:
-            raise UsageError(f"{each.text!r}: {_UNWATCHED.format(each.subject)}")
+            raise UsageError(f"{each.text!r}: {UNWATCHED.format(each.subject)}")
         known = {ALL_REQUESTS, CLIENTS, *SERVERS, *operations}
         if each.subject not in known:
             raise UsageError(
@@ -138,7 +218,7 @@ def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expecta
     """Return the expectation of an expression.
 
     Raises:
-        UsageError: It cannot be understood.
+        UsageError: The expression cannot be understood.
     """
     found = _FORM.match(text)
     if found is None:
@@ -221,67 +301,3 @@ def _value(text: str, measure: Measure, written: str) -> float | None:
     except (UsageError, ValueError):
         needed = f"is measured in {measure.unit}: write {form}, not {written}"
         raise _mistake(text, f"{measure.name} {needed}") from None
-
-
-# -- judging ------------------------------------------------------------------------------------
-
-
-_SERVERS = f"({QUERIES['servers'].sql})"
-_ROWS = {
-    CLIENTS: f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))",
-    **dict.fromkeys(SERVERS, _SERVERS),
-}
-"""What measures of a subject are taken of, where that is not requests."""
-
-
-def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
-    """Judge each expectation; what nobody measured does not hold."""
-    return [_judged(each, results) for each in expectations]
-
-
-def _judged(each: Expectation, results: Results) -> Judged:
-    measure, wanted, subject = each.measure, each.value, each.subject
-    value = _value_of(each, results)
-    if value is None:
-        missing = "none of it was due while figures were taken"
-        if subject in SERVERS:
-            seen = results.sql("SELECT 1 FROM samples WHERE process = :name LIMIT 1", name=subject)
-            missing = f"the {subject} does not tell it" if seen else _UNWATCHED.format(subject)
-        return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
-    found = in_words(measure.unit, value, measure.noun)
-    if wanted is None:
-        limit = f"SELECT max(last) FROM {_SERVERS} WHERE process = :process AND figure = :figure"
-        wanted = results.value(limit, process=subject, figure=measure.limited)
-        if not wanted or not wanted > 0:  # A limit that is off is no number.
-            return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
-        found += f" of {in_words(measure.unit, wanted)}"
-    return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
-
-
-def _value_of(each: Expectation, results: Results) -> float | None:
-    subject, parameters = each.subject, dict(each.selectors)
-    if each.measure.name == "again.seconds":
-        shocks = [(str(shock["what"]), shock["at"]) for shock in results.run.get("shocks") or ()]
-        restarts = [at for what, at in shocks if "restart" in what and subject in what]
-        took = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
-        return max((math.inf if seconds is None else seconds for seconds in took), default=None)
-    conditions = [f"{SELECTORS[key]} = :{key}" for key in parameters]
-    if subject in (*OPERATIONS, *SERVERS):
-        parameters["subject"] = subject
-        conditions.append(f"r.{'process' if subject in SERVERS else 'operation'} = :subject")
-    where, rows = " AND ".join(conditions) or "true", _ROWS.get(subject, "measured")
-    text = f"SELECT {each.measure.sql} AS value FROM {rows} r WHERE {where}"
-    if each.share is not None:
-        share = {"value": round(each.share * 1_000_000)}
-        text = split("'all'", where, each.measure.sql, share, rows)
-    found = results.sql(text, **parameters)
-    value = found[0]["value"] if found else None
-    if rows == "measured" and value == 0:
-        # None of nothing is no 0: all of it was in the warm-up, or there is nothing of that name.
-        taken, due = (
-            results.value(f"SELECT count(*) FROM {table} r WHERE {where}", **parameters)
-            for table in ("measured", "requests")
-        )
-        if not taken and (due or set(dict(each.selectors)) - {"group"}):
-            return None
-    return None if value is None else float(value)

@@ -1,21 +1,23 @@
-"""Writes what is made of a run's tables: summary, checks for pipelines, a page for pull requests.
+"""Writes the files of a run: summary.json and .csv, junit.xml for pipelines, README.md.
 
-The tables alone decide these files: written again, they are the same bytes.
+The tables alone decide the files: written again, a file has the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from loadgen.errors import LoadgenError
+from loadgen.jvm_options import JVM_OPTIONS
 from loadgen.results.asking import Rows, as_csv
-from loadgen.results.cells import SELDOM, cell, columns, of_server, plain
-from loadgen.results.summary import jvm_of, summary_of
-from loadgen.results.units import Unit, in_words
+from loadgen.results.summary import summary_of
+from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths, plain
 from loadgen.results.verdict import verdict_of
+from loadgen.results.vocabulary import limit_of, of_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def write_files(results: Results) -> Verdict:
     """Judge a run and write every file that its tables decide; return the verdict.
 
     Raises:
-        UsageError: Its document expects something that cannot be understood.
+        UsageError: An expectation of the document cannot be understood.
         LoadgenError: A file cannot be written.
     """
     verdict = verdict_of(results)
@@ -58,23 +60,16 @@ def write_files(results: Results) -> Verdict:
 
 
 def csv_of(document: dict[str, Any]) -> str:
-    """Return every figure of a summary as ``run,figure,value``, named as its place in JSON."""
-    rows = [(document["run"], name, value) for name, value in _figures(document)]
-    return as_csv(Rows(("run", "figure", "value"), rows))
+    """Return every figure of a summary as ``run,figure,value``, named as its place in JSON.
 
-
-def _figures(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield what is at the end of each path; what nobody measured is empty."""
-    if isinstance(value, dict | list):
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in inner:
-            yield from _figures(each, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, "" if value is None else value
+    A figure that was not measured is empty.
+    """
+    told = ((name, "" if value is None else value) for name, value in paths(document))
+    return as_csv(Rows(("run", "figure", "value"), [(document["run"], *each) for each in told]))
 
 
 def junit_of(summary: Summary, verdict: Verdict) -> str:
-    """Return ``junit.xml``: a test case for each finding, those that are not fine failed."""
+    """Return ``junit.xml``: a test case for each finding, failed if the finding is not fine."""
     failed = sum(not each.fine for each in verdict.findings)
     counts = {
         "tests": str(len(verdict.findings)),
@@ -105,8 +100,7 @@ def _xml(text: str) -> str:
 
 
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
-    """Return ``README.md`` of a run; what comes from its directory is escaped."""
-    findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
+    """Return ``README.md`` of a run; all texts of the run are escaped."""
     servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
     servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
@@ -132,7 +126,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
         *(f"{plain(line)}\n" for line in (survival(results),) if line),
         f"## {verdict.count[0].upper()}{verdict.count[1:]}",
         "",
-        *(f"- {_sign(each)} {plain(each.sentence)}" for each in findings),
+        *(f"- {_sign(each)} {plain(each.sentence)}" for each in verdict.worst_first),
         "",
         *(line for heading, rows in tables.items() if rows for line in _section(heading, rows)),
         "`index.html` shows all of it over time and needs no network; `summary.json` has every",
@@ -142,7 +136,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Say how many requests figures are of, how many clients made them, and in what time."""
+    """Say how many clients made how many requests in how many seconds."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -154,19 +148,28 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Say what was answered beside what it took of each JVM; empty: none was watched.
+    """Say the share of answered requests beside the memory of each JVM; empty without a JVM.
 
     A broker that refuses nobody and runs out of memory has not passed.
     """
-    memories, total = jvm_of(results), next(iter(results.query("all")), None)
-    if not memories or total is None:
+    told = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
+    total, servers = next(iter(results.query("all")), None), dict[str, list[str]]()
+    for process, (memory, option) in product(
+        sorted({each for each, _ in told}), JVM_OPTIONS.items()
+    ):
+        figure = f"jvm.{memory}.used"
+        peak, limit = (told.get((process, each), 0.0) for each in (figure, limit_of(figure)))
+        of = f"{option} not known"
+        if limit > 0:
+            of = f"{in_words(Unit.SHARE, peak / limit)} of {option} ({in_words(Unit.BYTES, limit)})"
+        if peak:
+            said = f"{memory} memory at most {in_words(Unit.BYTES, peak)}, {of}"
+            servers.setdefault(process, []).append(said)
+    if not servers or total is None:
         return ""
     answered = in_words(Unit.SHARE, total["answered"] / total["requests"])
-    of_each = (
-        f"the {name}'s JVM had {', '.join(each.words for each in memories if each.process == name)}"
-        for name in dict.fromkeys(each.process for each in memories)
-    )
-    return f"{answered} of the requests were answered, and meanwhile {'; '.join(of_each)}."
+    had = "; ".join(f"the {name}'s JVM had {', '.join(said)}" for name, said in servers.items())
+    return f"{answered} of the requests were answered, and meanwhile {had}."
 
 
 def _sign(found: Finding | Verdict) -> str:

@@ -1,4 +1,4 @@
-"""The questions that are shipped: SQL by name, in one form for DuckDB and for Spark SQL."""
+"""The shipped questions: SQL by name, in one form for DuckDB and for Spark SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
-"""Those of every split, in millionths: whole numbers are exact in any SQL."""
+"""The percentiles of every split, in millionths: whole numbers are exact in any SQL."""
 _DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
 _PARTS = {
     "all": "'all'",
@@ -24,14 +24,14 @@ _PARTS = {
 }
 _RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
     ELSE greatest(value - before, 0E0) END"""
-"""How much a counter rose since ``before``. A sum of floats, or two readers of one process, lets it
-fall by next to nothing: that is no counter that began again."""
+"""The rise of a counter since ``before``. A sum of floats, or two readers of a process, lets a
+counter fall by a trace: such a counter did not begin again."""
 _SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
 PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
 
 class Query(NamedTuple):
-    """A question: what it tells, and its SQL."""
+    """A question: its title, and its SQL."""
 
     title: str
     sql: str
@@ -43,12 +43,12 @@ class Query(NamedTuple):
 
 
 def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a question: those that are given, and the usual ones."""
+    """Return the parameters of a question: given values, and defaults for the rest."""
     return {name: {**_DEFAULTS, **given}[name] for name in PARAMETER.findall(text)}
 
 
 def read_questions(path: Path) -> dict[str, Query]:
-    """Read a file of questions, each behind its name and its title as comments."""
+    """Read a file of questions; name and title of a question are the comments above the SQL."""
     _, *parts = _SECTION.split(path.read_text(encoding="utf-8").replace("{rise}", _RISE))
     titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
     asked = map(Query, titles, map(str.strip, parts[2::3]))
@@ -70,10 +70,10 @@ def split(
 
     Args:
         part: An expression over a row ``r``.
-        where: Those that count.
-        seconds: What percentiles are of.
-        shares: Columns, and the millionths that they are the percentile of.
-        rows: What rows are of.
+        where: The condition of rows that count.
+        seconds: The column of the percentiles.
+        shares: Names of percentiles, and the millionths of each.
+        rows: The table.
     """
     columns = [
         f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
@@ -105,4 +105,4 @@ def _queries() -> Iterator[tuple[str, Query]]:
 
 
 QUERIES = dict(_queries())
-"""Every shipped question by name; each is about one run."""
+"""Every shipped question by name; a question is about one run."""

@@ -1,13 +1,13 @@
-"""Tests of few figures by their ranks alone, exact: they are not normal, and some are infinite.
+"""Tests how far two sides of few figures lie apart, by their ranks alone, and exactly.
 
-Of pairs, the differences are looked at: so few signs and ranks would show nothing where many
-figures share a level, however far apart all pairs are.
+The figures are not normal, and some are infinite.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect, bisect_left
 from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING
@@ -15,29 +15,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    Distance = tuple[float, tuple[float, float] | None]
+    """The two-sided probability that equal sides differ so much, and the 90 % interval of how far
+    the second side lies from the first; None for fewer than five repeats."""
+
 LEVEL = 0.05
-"""The probability with which equal runs may look so different, and unlike ones so alike."""
+"""The probability with which equal runs may look different, and unlike runs alike."""
 FEWEST_REPEATS = 5
 
 
-def rank_test(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the two-sided probability that equal sides differ by so much (Mann and Whitney)."""
+def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
+    """Return the distance of two sides by the exact test of Mann and Whitney."""
     pooled = sorted([*first, *second])
-    ranks = _doubled_ranks(pooled)
+    # Twice the rank of each value; equal values share the middle of their ranks.
+    ranks = {value: bisect_left(pooled, value) + bisect(pooled, value) + 1 for value in pooled}
     found = sum(ranks[value] for value in first)
     even = len(first) * (len(pooled) + 1)
     ways = _ways([ranks[value] for value in pooled], len(first))
     as_far = sum(count for total, count in ways.items() if abs(total - even) >= abs(found - even))
-    return as_far / math.comb(len(pooled), len(first))
-
-
-def _doubled_ranks(ordered: Sequence[float]) -> dict[float, int]:
-    """Return twice the rank of each value; equal ones share the middle of theirs."""
-    ranks, place = {}, 1
-    for value, count in Counter(ordered).items():
-        ranks[value] = 2 * place + count - 1
-        place += count
-    return ranks
+    return as_far / math.comb(len(pooled), len(first)), _interval(first, second)
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
@@ -50,8 +46,8 @@ def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
     return ways[chosen]
 
 
-def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
-    """Return how far the second side lies from the first, 90 %; None of fewer than five repeats.
+def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 90 % interval of Hodges and Lehmann; None for fewer than five repeats.
 
     Each end is an order statistic of the differences of all pairs, and is passed with 5 % at most.
     """
@@ -62,38 +58,33 @@ def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
     allowed, left_out = LEVEL * sum(ways.values()), 0
     while (allowed := allowed - ways[smallest + left_out]) >= 0:
         left_out += 1
-    apart = sorted(0.0 if b == a else b - a for a, b in product(first, second))
+    apart = sorted(_differences(product(first, second)))
     return apart[left_out - 1], apart[-left_out]
 
 
-def paired_test(differences: Sequence[float]) -> float:
-    """Return the two-sided probability that pairs which do not differ look so different.
+def _differences(pairs: Iterable[tuple[float, float]]) -> list[float]:
+    """Return how far the second of each pair lies from the first; never is as far as never."""
+    return [0.0 if b == a else b - a for a, b in pairs]
 
-    Student's test of the mean; where one of a pair never was, Wilcoxon's of signed ranks.
+
+def paired_distance(first: Sequence[float], second: Sequence[float]) -> Distance:
+    """Return the distance of pairs by Student's test of their mean difference.
+
+    Ranks of so few pairs would show nothing. Pairs of which one figure is infinite have no mean and
+    are compared as two sides.
     """
-    if not any(differences):
-        return 1.0
+    differences = _differences(zip(first, second, strict=True))
     if not all(map(math.isfinite, differences)):
-        return _signed_rank_test(differences)
-    if len(differences) < 2:
-        return 1.0
-    spread = statistics.stdev(differences) / math.sqrt(len(differences))
-    mean = statistics.fmean(differences)
-    return _beyond(abs(mean) / spread, len(differences) - 1) if spread else 0.0
-
-
-def mean_interval(differences: Sequence[float]) -> tuple[float, float] | None:
-    """Return where the mean difference of pairs lies, 90 %; None of fewer than five pairs."""
-    if len(differences) < FEWEST_REPEATS or not all(map(math.isfinite, differences)):
-        return None
-    low, high = 0.0, 10.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        wide = _beyond(middle, len(differences) - 1) < 2 * LEVEL
-        low, high = (low, middle) if wide else (middle, high)
-    reach = high * statistics.stdev(differences) / math.sqrt(len(differences))
-    mean = statistics.fmean(differences)
-    return mean - reach, mean + reach
+        return distance(first, second)
+    if (count := len(differences)) < 2:
+        return 1.0, None
+    mean, error = statistics.fmean(differences), statistics.stdev(differences) / math.sqrt(count)
+    probability = _beyond(abs(mean) / error, count - 1) if error else float(not mean)
+    if count < FEWEST_REPEATS:
+        return probability, None
+    grid = range(100_000)
+    t = bisect_left(grid, -2 * LEVEL, key=lambda t: -_beyond(t / 10_000, count - 1)) / 10_000
+    return probability, (mean - t * error, mean + t * error)
 
 
 def _beyond(t: float, freedom: int) -> float:
@@ -107,19 +98,6 @@ def _beyond(t: float, freedom: int) -> float:
         found += term
     found *= math.sin(angle)
     return 1 - (2 / math.pi * (angle + found) if odd else found)
-
-
-def _signed_rank_test(differences: Sequence[float]) -> float:
-    apart = sorted(abs(one) for one in differences if one)
-    ranks = _doubled_ranks(apart)
-    everything = sum(ranks[one] for one in apart)
-    up = sum(ranks[one] for one in differences if one > 0)
-    ways = Counter({0: 1})
-    for one in apart:
-        ways.update({total + ranks[one]: count for total, count in ways.items()})
-    far = abs(2 * up - everything)
-    as_far = sum(count for total, count in ways.items() if abs(2 * total - everything) >= far)
-    return float(as_far / 2 ** len(apart))
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:

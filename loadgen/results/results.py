@@ -1,45 +1,45 @@
-"""A run directory as tables that answer questions: DuckDB over its Parquet.
+"""Opens run directories as tables for SQL: DuckDB over Parquet files.
 
-Nothing is copied: a run opens at once, whatever its size, and questions need bounded memory.
+No row is copied: a run opens at once, whatever its size, and questions need bounded memory.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
-import pyarrow as pa
 
 from loadgen.errors import UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, part_of, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
-_TEXT_COLUMNS = ("run", "group", "behaviour", "pattern", "publishers", "subscription")
-_GROUPS = pa.schema(
-    [
-        *((name, pa.string()) for name in _TEXT_COLUMNS),
-        ("clients", pa.int32()),
-        ("reads", pa.bool_()),  # All that servers send, as soon as it comes.
-        ("deaf", pa.bool_()),  # It never reads, or not for a while.
-    ]
-)
-_RUNS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("run", "name", "title", "place", "started_at")),
-        ("measured_from", pa.float64()),  # Seconds since the agreed start.
-        ("measured_until", pa.float64()),
-    ]
-)
+_TOLD = """CREATE TABLE groups AS SELECT run, (g->>'name') AS "group", (g->>'do') AS behaviour,
+  CAST(g->>'count' AS INTEGER) AS clients, (g->>'pattern') AS pattern, (g->>'of') AS publishers,
+  -- Of other publishers it is another subscription, whatever its name.
+  (g->>'of') || '/' || coalesce(g->>'subscription', 'loadgen') AS subscription,
+  coalesce(CAST(g->'read'->>'never' AS BOOLEAN), false)
+    OR coalesce(CAST(g->'read'->>'stall' AS DOUBLE), 0) > 0 AS deaf,
+  NOT deaf AND (g->'read'->>'rate') IS NULL AS reads
+FROM (SELECT (run->>'run') AS run, unnest(CAST(run->'document'->'clients' AS JSON[])) AS g
+  FROM told);
+CREATE TABLE runs AS SELECT (run->>'run') AS run, (run->>'name') AS name, (run->>'title') AS title,
+  (run->>'place') AS place, (run->>'started_at') AS started_at,
+  coalesce(CAST(phases->>'warm_up' AS DOUBLE), 0) AS measured_from, measured_from
+    + coalesce(nullif(CAST(phases->>'measure' AS DOUBLE), 0), CAST('Infinity' AS DOUBLE))
+    + coalesce(CAST(phases->>'hold' AS DOUBLE), 0) AS measured_until
+FROM (SELECT run, run->'document'->'phases' AS phases FROM told);
+DROP TABLE told"""
+"""Makes tables of run.json. A group that is ``deaf`` never reads, or not for a while; a group that
+``reads`` takes all bytes at once. Moments are seconds since the agreed start."""
 MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
   WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
 """Requests that were due while figures are taken; valid in Spark SQL, too."""
@@ -55,7 +55,7 @@ def read_run(directory: Path) -> dict[str, Any]:
     """Read ``run.json``.
 
     Raises:
-        RunDirectoryError: There is none of this version.
+        RunDirectoryError: The directory is no run of this version.
     """
     if not directory.is_dir():
         raise RunDirectoryError(
@@ -65,13 +65,12 @@ def read_run(directory: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        found = {"schema_version": 1} if (directory / "summary.json").exists() else None
+        raise RunDirectoryError(
+            f"{directory} has no run.json: the run did not finish, an earlier loadgen wrote it, or "
+            "this is not a run"
+        ) from None
     except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
-    if found is None:
-        raise RunDirectoryError(
-            f"{directory} has no run.json: the run did not finish, or this is not a run"
-        )
     version = found.get("schema_version") if isinstance(found, dict) else None
     if version != RUN_VERSION:
         raise RunDirectoryError(
@@ -82,9 +81,9 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def _require_parts(directory: Path, tasks: int) -> None:
-    """Refuse a run of which a task's rows are gone: each task writes a part of both tables.
+    """Refuse a run that has lost the rows of a task: each task writes a part of both tables.
 
-    The parts behind theirs are the driver's, of shocks.
+    Further parts are the driver's, of shocks.
     """
     for table in ("requests", "events"):
         parts = sum(part_of(directory, table, task).exists() for task in range(tasks))
@@ -96,13 +95,13 @@ def _require_parts(directory: Path, tasks: int) -> None:
 
 
 class Results:
-    """A run's tables, opened.
+    """The tables of a run, or of several runs, opened.
 
     Attributes:
-        directory: Of the run, or the first of several.
+        directory: The directory of the run, or of the first run.
         run: Its ``run.json``.
-        columns: Those of the last answer.
-        spill: Where DuckDB puts what does not fit into its memory.
+        columns: The columns of the last answer.
+        spill: The folder for data that does not fit into DuckDB's memory.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -112,7 +111,7 @@ class Results:
         if twice := next((each for each in names if names.count(each) > 1), None):
             raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
-        self._answered: dict[tuple[object, ...], tuple[list[str], list[dict[str, Any]]]] = {}
+        self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         for directory, run in zip(directories, runs, strict=True):
             _require_parts(directory, len(run.get("tasks", ())))
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
@@ -128,11 +127,19 @@ class Results:
         )
         for name, schema in TABLES.items():
             if files := [str(path) for each in directories for path in parts_of(each, name)]:
-                self._view(name, files)
+                try:
+                    self.connection.read_parquet(files).create_view(name)
+                except duckdb.Error as error:
+                    self.close()
+                    said = (
+                        f"{name} of {self.directory} cannot be read: {str(error).splitlines()[0]}"
+                    )
+                    raise RunDirectoryError(said) from None
             else:
                 self.connection.register(name, schema.empty_table())
-        self.connection.register("groups", _groups(runs))
-        self.connection.register("runs", _runs(runs))
+        as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
+        self.connection.execute(as_json, [[*map(json.dumps, runs)]])
+        self.connection.execute(_TOLD)
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
         measured = MEASURED
         if len(told) == 1:  # Constants: of 20 million rows a question takes a third of the time.
@@ -142,24 +149,15 @@ class Results:
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
-        """Open a run, or several whose rows are told apart by ``run``.
+        """Open a run, or several runs, whose rows have the name of the run in ``run``.
 
         Raises:
-            RunDirectoryError: One of them is no run of this version.
+            RunDirectoryError: A directory is no run of this version.
         """
         return cls(directories)
 
-    def _view(self, name: str, files: Sequence[str]) -> None:
-        quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        try:
-            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])")
-        except duckdb.Error as error:
-            self.close()
-            line = str(error).splitlines()[0]
-            raise RunDirectoryError(f"{name} of {self.directory} cannot be read: {line}") from None
-
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the tables."""
         self.connection.close()
         self._spill.cleanup()
 
@@ -171,22 +169,20 @@ class Results:
 
     @cached_property
     def ended(self) -> float:
-        """When the last request was done; 0 if there was none."""
+        """The end of the last request; 0 without a request."""
         return float(self.value("SELECT coalesce(max(done), 0E0) FROM requests"))
 
     @property
     def document(self) -> dict[str, Any]:
         """The scenario, as it was resolved."""
-        return _document(self.run)
+        return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped question about one run; it is asked but once."""
+        """Return the rows of a shipped question about one run, which are kept."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
-            rows = self.sql(QUERIES[name].sql, **parameters)
-            self._answered[key] = self.columns, rows
-        self.columns, rows = self._answered[key]
-        return rows
+            self._answered[key] = self.sql(QUERIES[name].sql, **parameters)
+        return self._answered[key]
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
         """Return the rows of a question in the form of ``queries.sql``."""
@@ -196,49 +192,7 @@ class Results:
         return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
-        """Return the only value that a question has."""
+        """Return the only value of a question's only row."""
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found
-
-
-# -- what run.json says, as tables --------------------------------------------------------------
-
-
-def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
-    rows = []
-    for name, group in (
-        (run["run"], each) for run in runs for each in _document(run).get("clients") or ()
-    ):
-        read, publishers = group.get("read") or {}, group.get("of")
-        deaf = bool(read.get("never") or read.get("stall"))
-        rows.append(
-            {
-                "run": name,
-                "group": group["name"],
-                "behaviour": group["do"],
-                "clients": group["count"],
-                "pattern": group.get("pattern"),
-                "publishers": publishers,  # The group whose messages it consumes.
-                # Of other publishers it is another subscription, whatever it is called.
-                "subscription": publishers
-                and f"{publishers}/{group.get('subscription', 'loadgen')}",
-                "reads": not (deaf or read.get("rate")),
-                "deaf": deaf,
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=_GROUPS)
-
-
-def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
-    rows = []
-    for run in runs:
-        phases = _document(run).get("phases") or {}
-        begin, hold = float(phases.get("warm_up") or 0.0), float(phases.get("hold") or 0.0)
-        until = begin + float(phases.get("measure") or math.inf) + hold
-        rows.append({**run, "measured_from": begin, "measured_until": until})
-    return pa.Table.from_pylist(rows, schema=_RUNS)
-
-
-def _document(run: Mapping[str, Any]) -> dict[str, Any]:
-    return run.get("document") or {}

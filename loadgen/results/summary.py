@@ -1,4 +1,4 @@
-"""``summary.json``: the figures of a run and what produced them, made from its tables.
+"""``summary.json``: the figures of a run and the facts about its origin, made from its tables.
 
 The module prints the schema that lies beside it: ``python -m loadgen.results.summary``.
 """
@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from loadgen.jvm_options import JVM_OPTIONS
-from loadgen.results.generator import generator_figures
-from loadgen.results.units import Unit, in_words
-from loadgen.results.verdict import Finding, Level
-from loadgen.results.vocabulary import limit_of
+from loadgen.results.verdict import Finding, Level, generator_figures
 
 if TYPE_CHECKING:
     from loadgen.results.results import Results
@@ -33,11 +29,11 @@ Count = Annotated[int, Field(ge=0)]
 Figure = Annotated[
     float | None, BeforeValidator(lambda x: x if x is not None and math.isfinite(x) else None)
 ]
-"""A number; null of what never was: no answer, no measurement."""
+"""A number; null without an answer or a measurement."""
 
 
 class Percentiles(BaseModel):
-    """By nearest rank; null is never: so many got no answer. Units: seconds."""
+    """Percentiles by nearest rank; null is never: so many got no answer. Units: seconds."""
 
     p50: Figure
     p90: Figure
@@ -47,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Requests that were due while figures are taken, those of one part of them."""
+    """Requests of a part that were due while figures are taken."""
 
     part: str
     requests: Count = 0
@@ -62,7 +58,7 @@ class Split(BaseModel):
 
 
 class Service(BaseModel):
-    """Of those answered, since they were sent, by ``GROUP.OPERATION``."""
+    """Seconds since sending of answered requests, by ``GROUP.OPERATION``."""
 
     part: str
     answered: Count
@@ -90,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """Clients of a group that had all they began for; null seconds are never."""
+    """Clients of a group that are back: served completely; null seconds are never."""
 
     group: str
     family: str
@@ -100,7 +96,7 @@ class Back(BaseModel):
 
 
 class ServerFigure(BaseModel):
-    """A figure of a server over the run; ``rise`` is what a counter gained."""
+    """A figure of a server over the run; ``rise`` is the gain of a counter."""
 
     first: Figure
     last: Figure
@@ -109,34 +105,15 @@ class ServerFigure(BaseModel):
 
 
 class Server(BaseModel):
-    """A server's own words on itself, and its figures by loadgen's names: ``direct.used``."""
+    """A server's version and settings, and its figures by loadgen's names: ``direct.used``."""
 
     version: str | None = None
     settings: dict[str, str] = {}
     figures: dict[str, ServerFigure] = {}
 
 
-class JvmMemory(BaseModel):
-    """The most that a server's JVM had of one memory, and what its options allow; in bytes."""
-
-    process: str
-    memory: Literal["heap", "direct"]
-    peak: float
-    limit: Figure
-
-    @property
-    def words(self) -> str:
-        """It, and its share of the limit."""
-        peak, option = in_words(Unit.BYTES, self.peak), JVM_OPTIONS[self.memory]
-        of = f"{option} not known"
-        if self.limit is not None:
-            share = in_words(Unit.SHARE, self.peak / self.limit)
-            of = f"{share} of {option} ({in_words(Unit.BYTES, self.limit)})"
-        return f"{self.memory} memory at most {peak}, {of}"
-
-
 class Shock(BaseModel):
-    """Something that happened; ``again_seconds`` later every client had an answer again."""
+    """A shock; ``again_seconds`` later every client had an answer again."""
 
     at: float
     what: str
@@ -145,7 +122,7 @@ class Shock(BaseModel):
 
 
 class Expected(BaseModel):
-    """An expectation of the document, and what became of it."""
+    """An expectation of the document, and its judgement."""
 
     expectation: Annotated[str, BeforeValidator(lambda found: getattr(found, "text", found))]
     holds: bool
@@ -162,7 +139,7 @@ class Judgement(BaseModel):
 
 
 class Summary(BaseModel):
-    """The figures of a run, and what produced them."""
+    """The figures of a run, and the facts about its origin."""
 
     schema_version: Literal[2] = 2
     run: str
@@ -181,7 +158,6 @@ class Summary(BaseModel):
     answers: list[Answers]
     back: list[Back]
     servers: dict[str, Server]
-    jvm: list[JvmMemory] = Field(default=[], description="Of servers in Java, as far as seen.")
     shocks: list[Shock]
     generator: dict[str, Figure]
     expectations: list[Expected]
@@ -206,7 +182,6 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
         "answers": results.query("answers")[:_MOST_PARTS],
         "back": [{**row, "back_seconds": row} for row in back],
         "servers": _servers(results),
-        "jvm": jvm_of(results),
         "shocks": [
             {**shock, **results.query("again", at=shock["at"])[0]}
             for shock in run.get("shocks") or ()
@@ -229,20 +204,6 @@ def _servers(results: Results) -> dict[str, dict[str, Any]]:
     for row in results.query("servers"):
         servers.setdefault(row["process"], {"figures": {}})["figures"][row["figure"]] = row
     return servers
-
-
-def jvm_of(results: Results) -> list[JvmMemory]:
-    """Return what each server in Java had of its memory, heap first; of others nothing is known."""
-    told = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
-    found = []
-    for process in dict.fromkeys(process for process, _ in told):
-        for memory in JVM_OPTIONS:
-            used = f"jvm.{memory}.used"
-            if (peak := told.get((process, used))) is not None:
-                limit = told.get((process, limit_of(used)), 0.0)
-                about = {"process": process, "memory": memory, "peak": peak}
-                found.append(JvmMemory.model_validate({**about, "limit": max(limit, 0) or None}))
-    return found
 
 
 def rendered() -> str:

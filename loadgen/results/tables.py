@@ -1,6 +1,6 @@
-"""The tables of a run: what its tasks write as Parquet, and everything else is made from.
+"""The tables of a run, which its tasks write as Parquet; all figures are made from the tables.
 
-``requests/`` has a row for each request, ``events/`` whatever else clients and servers know,
+``requests/`` has a row for each request, ``events/`` all else that clients and servers report,
 ``samples/`` the servers' figures over time. A folder has a file for each task.
 """
 
@@ -30,17 +30,17 @@ _TYPES = {
     "bytes": pa.int64(),
     "at": pa.timestamp("us", "UTC"),
 }
-"""The types of columns, the same in each table; all others are numbers."""
+"""The types of columns, the same in each table; other columns are numbers."""
 
 
 def _schema(columns: str) -> pa.Schema:
-    """Return a schema by the names of columns; those with a question mark may be null."""
+    """Return a schema by the names of columns; a column with a question mark may be null."""
     named = [(each.rstrip("?"), each.endswith("?")) for each in columns.split()]
     return pa.schema([pa.field(name, _TYPES.get(name, _NUMBER), null) for name, null in named])
 
 
-# docs/reports.md says what each holds. Moments are seconds since the agreed start, but for ``at``,
-# on the wall clock; what was not answered took for ever.
+# docs/reports.md explains the columns. Moments are seconds since the agreed start, but for ``at``,
+# on the wall clock; a request without an answer took for ever.
 REQUESTS = _schema(
     "run task client group family operation namespace item at due sent? first_byte? done "
     "response_seconds service_seconds outcome reason bytes topics? topics_hash"
@@ -51,14 +51,14 @@ TABLES = {"requests": REQUESTS, "events": EVENTS, "samples": SAMPLES}
 
 
 def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, rows: Rows) -> None:
-    """Verify a task's answers and write its rows; requests that have no end are left out.
+    """Verify a task's answers and write its rows; requests without an end are left out.
 
     Args:
-        directory: The run's.
-        run: Its name.
+        directory: The directory of the run.
+        run: The name of the run.
         task: The task's number.
         t0_epoch_seconds: The agreed start on the wall clock.
-        rows: The task's.
+        rows: The rows of the task.
     """
     requests = [row for row in rows.requests if row.outcome is not None]
     for row in requests:
@@ -76,14 +76,14 @@ def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, row
 
 
 def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[str, list[Any]]:
-    """Return the columns that rows have as they are, and those that are the same for all."""
+    """Return the columns of rows, and the columns that all rows share."""
     same = {"run": run, "task": task}
     names = TABLES[table].names
     return {name: [getattr(row, name, same.get(name)) for row in rows] for name in names}
 
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
-    """Write one part of a table."""
+    """Write a part of a table."""
     path = part_of(Path(directory), table, part)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns, schema=TABLES[table]), path, compression="zstd")
@@ -100,7 +100,7 @@ def _took(row: RequestRow, begun: float | None) -> float:
 
 
 def verify(row: RequestRow) -> None:
-    """Judge a listing, and give its bytes back."""
+    """Judge the answer to a list request, and release the bytes of the answer."""
     answer, row.answer = row.answer, None
     if answer is None:
         return
@@ -112,7 +112,7 @@ def verify(row: RequestRow) -> None:
 
 
 def part_of(directory: Path, table: str, part: int) -> Path:
-    """Return the file of one part of a table."""
+    """Return the file of a part of a table."""
     return directory / table / f"part-{part:05}.parquet"
 
 

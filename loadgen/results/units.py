@@ -1,16 +1,20 @@
-"""The units of figures: how a value is written in an expectation, and how a figure is shown."""
+"""The units of figures: in the values of expectations, in words, and in the cells of tables.
+
+A number in a table has its unit by the name of its column.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.units import format_bytes, format_count, format_seconds, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class Unit(StrEnum):
@@ -31,7 +35,7 @@ EXAMPLES = {
     Unit.BYTES: "1GiB, 512MB or a number of bytes",
     Unit.RATE: "100/s",
 }
-"""How a value of an expectation is written; nothing is expected of a plain number."""
+"""Examples of the values in expectations; no expectation has a plain number."""
 _NUMBER = r"(\d+(?:\.\d+)?)\s*"
 _FORMS = {
     Unit.SECONDS: (
@@ -42,15 +46,15 @@ _FORMS = {
     Unit.COUNT: (r"(\d[\d,]*)", (1.0,)),
     Unit.RATE: (rf"{_NUMBER}/\s*s", (1.0,)),
 }
-"""Of each unit: the form of a value, and what each of its numbers is worth."""
+"""The form of a value in each unit, and the worth of each number in the form."""
 
 
 def value_of(unit: Unit, written: str) -> float:
-    """Return the value that is written in a unit.
+    """Return the value of a text in a unit.
 
     Raises:
-        ValueError: It is not written as the examples are.
-        UsageError: The same, of bytes.
+        ValueError: The text is not written as the examples are.
+        UsageError: The same, for bytes.
     """
     if unit is Unit.BYTES:
         return parse_size("", written)
@@ -79,10 +83,80 @@ _WORDS: dict[Unit, Callable[[float], str]] = {
 
 
 def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
-    """Write a figure with its unit, or with what is counted; what never ended is ``never``."""
+    """Write a figure with its unit, or with a noun; a time that never ended is ``never``."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
         return "never"
     counts = noun and unit in (Unit.COUNT, Unit.NUMBER)
     return f"{_WORDS[unit](value)} {noun}" if counts else _WORDS[unit](value)
+
+
+# -- cells of tables ------------------------------------------------------------------------------
+
+_SECONDS_COLUMNS = {"p50", "p90", "p99", "p999", "max", "due", "sent", "first_byte", "done", "at"}
+_HEADS = {
+    "p999": "p99.9",
+    "max": "slowest",
+    "response_seconds": "response",
+    "service_seconds": "service",
+    "part": "",
+}
+SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
+"""Columns of requests that are often empty."""
+_LONGEST_TEXT = 400
+_SPECIAL = {
+    **str.maketrans({each: f"\\{each}" for each in "\\|`*_[]<>#"} | {"&": "&amp;"}),
+    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " "),
+}
+
+
+def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
+    """Return the columns of rows and their heads, without the hidden columns that are empty."""
+    empty = {name for name in hidden if not any(row[name] for row in rows)}
+    names = (name for name in rows[0] if name not in empty)
+    return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
+
+
+def cell(column: str, value: object) -> str:
+    """Write a value of a table, not yet escaped; a number without a unit is a count."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return in_words(unit_of_column(column), value)
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def plain(text: str) -> str:
+    """Write a text as a part of a line of Markdown: without breaks, with all marks escaped."""
+    return text.translate(_SPECIAL)
+
+
+def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:
+    """Yield the values of a JSON document with their dotted paths.
+
+    Args:
+        value: The document, or a part of it.
+        name: The path of the part.
+        most: The number of items of each list; None for all.
+    """
+    inner = dict(enumerate(value[:most])) if isinstance(value, list) else value
+    if not isinstance(inner, dict):
+        yield name, value
+        return
+    for key, each in inner.items():
+        yield from paths(each, f"{name}.{key}" if name else str(key), most)
+    if isinstance(value, list) and len(value) > len(inner):
+        yield name, f"… ({len(value):,} in all)"
+
+
+def unit_of_column(column: str) -> Unit:
+    """Return the unit of a column of numbers, by its name."""
+    if column in _SECONDS_COLUMNS or column.endswith(("_seconds", "_sent", "_due", "_done")):
+        return Unit.SECONDS
+    if column == "rate":
+        return Unit.SHARE
+    return Unit.BYTES if column.endswith("bytes") else Unit.COUNT

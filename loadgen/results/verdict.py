@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from loadgen.errors import ExitCode
-from loadgen.results.expectations import judge, parse_expectations
-from loadgen.results.generator import generator_figures, generator_limits
+from loadgen.results.expectations import parse_expectations
+from loadgen.results.judging import judge
 from loadgen.results.questions import QUERIES
+from loadgen.results.units import Unit, in_words
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.results.expectations import Judged
+    from loadgen.results.judging import Judged
     from loadgen.results.results import Results
 
 # A group of which fewer are answered needs an expectation that says so.
 ANSWERED_SHARE = 0.5
-# Behind the last answer, if nobody noted when all clients had left.
+# Behind the last answer, if the moment at which all clients had left is unknown.
 LEAVING_SECONDS = 1.0
 _NAMED = 3
 
 
 class Level(StrEnum):
-    """What a finding makes of a run, from the best to the worst: its exit code and its words."""
+    """The levels of findings, from the best to the worst, each with exit code and words."""
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
@@ -38,24 +41,24 @@ class Level(StrEnum):
     words: str
 
     def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
-        """Make one; its text is its name."""
+        """Make a level whose text is its name."""
         level = str.__new__(cls, name)
         level._value_, level.exit_code, level.words = name, exit_code, words
         return level
 
     @property
     def rank(self) -> int:
-        """Its place, 0 for the best."""
+        """The place of the level, 0 for the best."""
         return list(Level).index(self)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was looked at.
+    """The result of a check.
 
     Attributes:
-        source: What it was read from: an expectation, or the name of a check.
-        sentence: What was found, with its figures.
+        source: An expectation, or the name of the check.
+        sentence: The result with its figures.
     """
 
     level: Level
@@ -64,7 +67,7 @@ class Finding:
 
     @property
     def fine(self) -> bool:
-        """True if nothing is wrong with it."""
+        """True if the check holds."""
         return self.level is Level.FINE
 
 
@@ -73,7 +76,7 @@ _UNEXPECTED = {Level.FINE: "a valid run", Level.MISSED: "too little was answered
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings on a run; its level is that of the worst."""
+    """All findings on a run; the worst finding decides the level."""
 
     findings: Sequence[Finding]
     judged: Sequence[Judged] = ()
@@ -85,12 +88,12 @@ class Verdict:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What ``loadgen run`` exits with."""
+        """The exit code of ``loadgen run``."""
         return self.level.exit_code
 
     @property
     def word(self) -> str:
-        """The verdict in a few words; without expectations none is passed, or missed."""
+        """The verdict in a few words; without expectations no expectation was passed or missed."""
         if self.judged or self.level not in _UNEXPECTED:
             return self.level.words
         return _UNEXPECTED[self.level]
@@ -99,6 +102,11 @@ class Verdict:
     def fine(self) -> bool:
         """True if every finding is."""
         return self.level is Level.FINE
+
+    @property
+    def worst_first(self) -> list[Finding]:
+        """The findings, those that fail before those that hold."""
+        return sorted(self.findings, key=lambda each: -each.level.rank)
 
     @property
     def count(self) -> str:
@@ -123,8 +131,10 @@ def verdict_of(results: Results) -> Verdict:
         *_whole(results),
         *_generator(results),
         *_answered(results, judged),
-        *_expected(judged),
     ]
+    for each in judged:
+        level, text = Level.FINE if each.holds else Level.MISSED, each.expectation.text
+        findings.append(Finding(level, text, f"{text}: {each.found}"))
     return Verdict(findings, judged)
 
 
@@ -149,24 +159,22 @@ _CHECKED = {
         "update", "change", "{clients:,} clients of {group} were not told {untold:,} changes."
     ),
 }  # fmt: skip
-"""Questions of which each row is a wrong answer: of which operation, about what, and a sentence."""
+"""Questions whose rows are wrong answers: the operation, a noun, and a sentence for a row."""
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield whether answers were right, tasks agree, and what was to come came once."""
-    rows = results.sql(
-        "SELECT operation, count(*) AS n, count_if(outcome IN ('answered', 'wrong')) AS checked, "
-        "count_if(outcome = 'wrong') AS wrong, min(reason) FILTER (outcome = 'wrong') AS reason "
-        "FROM requests GROUP BY operation"
+    """Yield whether answers were right, tasks agree, and messages and updates came once."""
+    (row,) = results.sql(
+        "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
+        " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
+        "min(reason) FILTER (outcome = 'wrong') AS reason FROM requests"
     )
-    wrong = sum(row["wrong"] for row in rows)
-    reason = min((row["reason"] for row in rows if row["wrong"]), default="")
     yield _finding(
-        wrong > 0, Level.WRONG, "answers",
-        f"{plural(wrong, 'answer was', 'answers were')} wrong: {reason}.",
-        f"No answer was wrong ({sum(row['checked'] for row in rows):,} checked).",
+        row["wrong"] > 0, Level.WRONG, "answers",
+        f"{plural(row['wrong'], 'answer was', 'answers were')} wrong: {row['reason']}.",
+        f"No answer was wrong ({row['checked']:,} checked).",
     )  # fmt: skip
-    counts = {row["operation"]: row["n"] for row in rows}
+    counts = row["of"] or {}
     for name, (operation, noun, sentence) in _CHECKED.items():
         found = results.query(name)
         for row in found[:_NAMED]:
@@ -179,8 +187,8 @@ def _answers(results: Results) -> Iterator[Finding]:
 def _books(results: Results) -> Iterator[Finding]:
     """Yield whether servers hold nothing for clients that have left.
 
-    Of a server that held memory before the run, for clients of others, and of one that could not
-    be asked at the end, nothing is said.
+    Servers that held memory before the run, for foreign clients, and servers that did not answer
+    at the end are left out.
     """
     told = results.run.get("servers") or {}
     used = results.sql(
@@ -204,7 +212,7 @@ def _books(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield whether it ran to its end."""
+    """Yield whether the run came to its end."""
     run = results.run
     aborted = run.get("aborted")
     if aborted:
@@ -220,9 +228,66 @@ def _whole(results: Results) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+_LIMITS = (
+    # Beyond these the load was not that of the document: a task, and the last of the clients that a
+    # task starts at one moment.
+    ("start_error_seconds", 0.05, "a task began {} late"),
+    ("client_start_error_seconds", 0.25, "a client's first request was {} late"),
+    # Of moments that are spread over time.
+    ("lag_p99_seconds", 0.01, "1 % of a task's moments came {} late"),
+    # The end of an answer is noticed too late: of an answer in a hundred, and of any answer.
+    ("loop_lag_p99_seconds", 0.25, "1 % of the time its event loop was {} late"),
+    ("loop_lag_max_seconds", 1.0, "once its event loop was {} late"),
+    # A task has one event loop, which one core serves.
+    ("cpu_share", 0.95, "a task used {} of a core"),
+    ("unstarted_share", 0.05, "{} of the requests could not be started"),
+)
+"""Figures of the generator with the limit of each, and words for a value above the limit."""
+# Of fewer than a hundred the 99th percentile would be the latest, which has limits of its own.
+FEWEST_MOMENTS = 100
+# Of shorter runs the share of a core says nothing.
+SHORTEST_CPU_SECONDS = 2.0
+_OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
+"""Errors by which this machine, not the server, made no connection."""
+
+
+def generator_figures(results: Results) -> dict[str, float | None]:
+    """Return the worst figures of a run's tasks, by their names in summary.json."""
+    tasks = results.run.get("tasks") or []
+    lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
+    shares = [
+        t["cpu_seconds"] / t["measured_seconds"]
+        for t in tasks
+        if t["measured_seconds"] >= SHORTEST_CPU_SECONDS
+    ]
+    reasons = ", ".join(f"'{os.strerror(number)}'" for number in _OWN_FAILURES)
+    started = f"CASE WHEN reason IN ({reasons}) THEN 0E0 ELSE 1E0 END"
+    worst = (
+        "start_error_seconds", "client_start_error_seconds", "loop_lag_p99_seconds",
+        "loop_lag_max_seconds", "descriptors",
+    )  # fmt: skip
+    return {
+        **{name: max((t.get(name, 0) for t in tasks), default=None) for name in worst},
+        "lag_p99_seconds": max(lags, default=None),
+        "cpu_share": max(shares, default=None),
+        "started_share": results.value(f"SELECT avg({started}) FROM requests"),
+    }
+
+
 def _generator(results: Results) -> Iterator[Finding]:
+    """Yield whether the generator, and not the server, was the limit: one limit is enough.
+
+    Failures that a server can cause, such as closed connections, count for no limit.
+    """
     found = generator_figures(results)
-    limits = generator_limits(found)
+    started = found["started_share"]
+    found["unstarted_share"] = None if started is None else round(1 - started, 9)
+    limits = []
+    for name, limit, text in _LIMITS:
+        unit, value = Unit.SECONDS if name.endswith("seconds") else Unit.SHARE, found[name]
+        if value is not None and value > limit:
+            said = text.format(in_words(unit, value))
+            limits.append(f"{said}, over the limit of {in_words(unit, limit)}")
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
     right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
     yield _finding(
@@ -236,11 +301,11 @@ _ENDS = (
     *("answered", "refused", "failed", "timeout", "disconnected", "unreachable"),
     *("response", "back"),
 )
-"""Measures that say what becomes of requests, or of clients."""
+"""Measures of the ends of requests, and of clients that are back."""
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield groups that got next to nothing, where no expectation says what is to be got."""
+    """Yield groups without most of their answers, unless an expectation covers the answers."""
     rows = results.sql(
         """SELECT r.group AS group, r.operation, count(*) AS due, bool_or(g.deaf) AS deaf,
           count_if(r.outcome IN ('answered', 'wrong')) AS answered
@@ -254,11 +319,9 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     def meant(group: str, operation: str, *measures: str) -> bool:
         return any(each.expectation.says_of(group, operation, *measures) for each in judged)
 
-    deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
     poor = [
         row
         for row in rows
-        # Who never reads gets nothing, as it was meant.
         if not row["deaf"]
         and row["answered"] < ANSWERED_SHARE * row["due"]
         and not meant(row["group"], row["operation"], *_ENDS)
@@ -273,8 +336,7 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
             f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
         )
     if not poor:
-        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
-        said = f"Every group got what is expected, or most answers{but}."
+        said = "Every group that reads got what is expected, or most answers."
         yield Finding(Level.FINE, "answered", said)
     listed = (row for row in results.query("answers") if row["most_topics"] == 0)
     empty = [row for row in listed if not meant(row["group"], "list", "topics")]
@@ -285,10 +347,3 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
             f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
             f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
         )
-
-
-def _expected(judged: Sequence[Judged]) -> Iterator[Finding]:
-    for each in judged:
-        text = each.expectation.text
-        level = Level.FINE if each.holds else Level.MISSED
-        yield Finding(level, text, f"{text}: {each.found}")

@@ -1,14 +1,18 @@
-"""One vocabulary for what servers tell: Floodgate's names and a real Pulsar's, broker and proxy.
+"""The names of servers' figures: the same for Floodgate and a real Pulsar, broker and proxy.
 
-A figure is called ``direct.used`` whichever server it is of; the table ``samples`` has the name
-under which it was scraped beside it. What is in no row here keeps its own name.
+A figure is called ``direct.used`` for every server; the table ``samples`` has the scraped name
+beside the figure. A metric that is not in these tables keeps its scraped name.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
-from loadgen.results.units import Unit
+from loadgen.results.units import Unit, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LIMITER = {
     f"pulsar_{process}_topic_list_{kind}_{metric}": f"{kind}.{figure}"
@@ -42,14 +46,14 @@ FIGURES = {
     "process_open_fds": "descriptors",
     "process_max_fds": "descriptors.limit",
 }
-"""Names of samples, without the label ``cluster``, and what the figure is called."""
+"""Scraped names, without the label ``cluster``, and the name of the figure."""
 
-# Labels that say whose sample it is, and nothing more.
+# Labels that name the server of a sample.
 _OWN_LABELS = re.compile(r'\{(?:(?:cluster|broker|metric)="(?:[^"\\]|\\.)*",?)+\}$')
 
 
 def figure_of(metric: str) -> str | None:
-    """Return what a scraped sample is called here; None if it has no name but its own."""
+    """Return the figure of a scraped name; None without a figure."""
     return FIGURES.get(metric) or FIGURES.get(_OWN_LABELS.sub("", metric))
 
 
@@ -66,7 +70,7 @@ MEASURED = {
     "jvm.heap.used": ("Heap of the JVM", Unit.BYTES, ""),
     "jvm.direct.used": ("Direct memory of the JVM", Unit.BYTES, ""),
 }
-"""Figures that have a chart: what each is of, in which unit, and what is counted."""
+"""Figures that have a chart, with title, unit, and the noun of a count."""
 
 
 def limit_of(figure: str) -> str:
@@ -75,7 +79,7 @@ def limit_of(figure: str) -> str:
 
 
 def unit_of(figure: str) -> tuple[Unit, str]:
-    """Return the unit of a figure, by its name or its metric's, and what is counted."""
+    """Return the unit of a figure or a metric, by its name, and the noun of a count."""
     base = re.sub(r"\.(limit|high)$", "", figure)
     for name in (base, f"{base}.used"):
         if name in MEASURED:
@@ -84,3 +88,11 @@ def unit_of(figure: str) -> tuple[Unit, str]:
         return Unit.COUNT, "requests"
     known = (unit for unit in (Unit.BYTES, Unit.SECONDS) if f"_{unit}" in figure)
     return next(known, Unit.NUMBER), ""
+
+
+def of_server(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row of the question about servers in words: each row has a unit of its own."""
+    unit, noun = unit_of(row["figure"])
+    columns = {"first": "first", "last": "last", "most": "max", "rise": "rise"}
+    told = {head: in_words(unit, row[column], noun) for head, column in columns.items()}
+    return {"process": row["process"], "figure": row["figure"], **told}

@@ -16,7 +16,8 @@ from loadgen.documents.reading import read_document
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
-from loadgen.results.expectations import judge, parse_expectation
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.judging import judge
 from loadgen.results.results import Results, RunDirectoryError, read_run
 from loadgen.results.units import in_words
 from loadgen.results.verdict import Level, verdict_of

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from loadgen.alerts.rules import Alerts, alerts_of
-from loadgen.alerts.seen import seen_by_scrapes
+from loadgen.alerts.told import seen_by_scrapes
 from loadgen.errors import UsageError
 from loadgen.results.questions import QUERIES
 from loadgen.studies.advise.question import WATCHING, Question, as_text, storm_document

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
-from loadgen.report.pictures import write_picture
+from loadgen.report.page import write_picture
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:

@@ -49,7 +49,6 @@ def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> N
         Alert("Full", "warning", "broker", 10.0, 20.0, 30.0),
         Alert("Full", "warning", "broker", 45.0, None, 50.0),
     )
-    assert [each.alert for each in found.fired] == ["Full"]
     assert found.rules == 5
     assert found.not_evaluated == {
         "Lost": "none of its metrics was sampled",

@@ -10,7 +10,8 @@ import pytest
 from loadgen.commands.finished import picture, report, sql
 from loadgen.commands.shown import fail_if_not_fine
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.results.expectations import Judged, parse_expectation
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.judging import Judged
 from loadgen.results.verdict import Finding, Level, Verdict
 from tests.support.runs.recorded_run import record_run, request, sample
 
@@ -83,13 +84,13 @@ def test_a_question_can_be_a_file(
 @pytest.mark.parametrize(
     ("question", "meant"),
     [
-        ("SELECT * FROM request", "name request does not exist; did you mean requests?"),
+        ("SELECT * FROM request", "name request does not exist; there are the tables requests,"),
         (
             "SELECT outcom FROM requests",
-            'column "outcom" not found in FROM clause; did you mean',
+            'column "outcom" not found in FROM clause; candidate bindings: "outcome"',
         ),
-        ("SELECT r.outcom FROM measured r", 'named "outcom"; did you mean outcome?'),
-        ("SELECT sample.at FROM samples", 'table "sample" not found; did you mean samples?'),
+        ("SELECT r.outcom FROM measured r", 'column named "outcom"'),
+        ("SELECT sample.at FROM samples", 'table "sample" not found; candidate tables: "samples"'),
         ("SELECT * FROM nothing_of_ours", "there are the tables requests, events, samples"),
     ],
 )
@@ -116,7 +117,7 @@ def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(
 
 def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}")
-    with pytest.raises(UsageError, match="was written by another loadgen"):
+    with pytest.raises(UsageError, match="an earlier loadgen wrote it"):
         report([tmp_path])
 
 

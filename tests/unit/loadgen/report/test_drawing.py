@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from loadgen.report.charts import (
+    MOST_POINTS,
     Bar,
     Bars,
     Chart,
@@ -16,7 +17,7 @@ from loadgen.report.charts import (
     peak_words,
     thin,
 )
-from loadgen.report.drawing import MOST_POINTS, picture, render
+from loadgen.report.drawing import picture, render
 from loadgen.results.units import Unit
 
 HOSTILE = '<script>alert("x")</script>&\x00\x1b'
@@ -32,7 +33,7 @@ CHARTS = [
     Chart("percentiles", [Series("x", [(0.0, 0.1), (3.0, 2.0)])], Unit.SECONDS, x="percentile"),
     Chart("band", [Series("x", LINE, between=[(0, 0.5, 1.5), (1, 2, math.inf), (2, 1, 3)])]),
     Chart("limit", [Series("x", LINE)], limits=[(2.5, "limit"), (1e9, "far")]),
-    Bars("bars", [Bar("a", [(3, "good"), (math.inf, "bad")]), Bar("b", [])]),
+    Bars("bars", [Bar("a", [(3, "good"), (4, "bad")]), Bar("b", [])]),
     Bars("no bars", []),
 ]
 

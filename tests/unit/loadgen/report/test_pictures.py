@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.page import picture_of, write_picture
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, request, sample
 

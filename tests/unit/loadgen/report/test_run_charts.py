@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadgen.report.charts import Bars, Chart
+from loadgen.report.charts import Chart
 from loadgen.report.drawing import render
 from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
 from loadgen.results.results import Results
@@ -167,23 +167,6 @@ def test_scrapes_that_come_ever_slower_have_no_gap(tmp_path: Path) -> None:
 def test_memory_of_all_servers_over_idle_is_compared(runs: list[Results]) -> None:
     chart = one("servers", runs, "over-idle")
     assert [max(y for _, y in each.points) for each in chart.series] == [100e6, 100e6]
-
-
-def test_reasons_are_bars(runs: list[Results]) -> None:
-    (bars,) = CHARTS["refusals"](runs[:1])
-    assert isinstance(bars, Bars)
-    assert [(each.name, each.words) for each in bars.bars] == [
-        ("refused, TooManyRequests", "10 requests")
-    ]
-
-
-def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
-    rows = [request(namespace=f"t/n{n}", response_seconds=1.0 + n) for n in range(30)]
-    with Results.open(record_run(tmp_path / "run", rows)) as run:
-        (bars,) = CHARTS["namespaces"]([run])
-    assert isinstance(bars, Bars)
-    assert bars.bars[0].name == "t/n29"
-    assert "slowest of 30" in bars.title
 
 
 def test_a_sweep_shows_medians_and_ranges() -> None:

@@ -11,8 +11,7 @@ import pytest
 from loadgen.places.directory import MADE_OF_A_RUN
 from loadgen.places.metrics import RunCollector
 from loadgen.results.asking import run_sql
-from loadgen.results.expectations import parse_expectation
-from loadgen.results.measures import measures_of, subjects
+from loadgen.results.expectations import measures_of, parse_expectation, subjects
 from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
 from loadgen.results.vocabulary import FIGURES

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 from loadgen.engine.rows import Outcome
 from loadgen.errors import ExitCode, UsageError
 from loadgen.results.expectations import (
-    OPERATORS,
-    judge,
-    parse_expectation,
-    parse_expectations,
-)
-from loadgen.results.measures import (
     OPERATIONS,
+    OPERATORS,
     SELECTORS,
     SERVERS,
     measures_of,
+    parse_expectation,
+    parse_expectations,
     subjects,
 )
+from loadgen.results.judging import judge
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, value_of
 from tests.support.runs.recorded_run import event, record_run, request, sample

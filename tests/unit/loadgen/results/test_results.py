@@ -33,7 +33,6 @@ def asked(name: str, directory: Path, **parameters: Any) -> list[dict[str, Any]]
     ("files", "sentence"),
     [
         ({}, "has no run.json: the run did not finish"),
-        ({"summary.json": {"schema_version": 1}}, "schema_version 1, this one reads 2"),
         ({"run.json": {"schema_version": 1}}, "schema_version 1, this one reads 2"),
         ({"run.json": []}, "schema_version None"),
     ],

@@ -11,7 +11,6 @@ from loadgen.places.sampling import kept_samples
 from loadgen.report.page import run_page
 from loadgen.results.files import survival, write_files
 from loadgen.results.results import Results
-from loadgen.results.summary import Summary
 from loadgen.results.vocabulary import figure_of
 from tests.support.runs.recorded_run import record_run, request, sample
 
@@ -47,7 +46,7 @@ def test_a_real_brokers_page_tells_all_of_it() -> None:
     }  # fmt: skip
 
 
-def test_summary_readme_and_page_say_the_same(tmp_path: Path) -> None:
+def test_readme_and_page_say_the_same(tmp_path: Path) -> None:
     limits = {"heap.limit": 1024.0, "direct.limit": 2048.0}
     with Results.open(record_run(tmp_path, ANSWERS, samples=told(512, 1536, **limits))) as run:
         write_files(run)
@@ -59,10 +58,6 @@ def test_summary_readme_and_page_say_the_same(tmp_path: Path) -> None:
     )
     assert escape(sentence) in page
     assert sentence in (tmp_path / "README.md").read_text()
-    summary = Summary.model_validate_json((tmp_path / "summary.json").read_text())
-    assert [(each.memory, each.peak, each.limit) for each in summary.jvm] == [
-        ("heap", 512 * MB, 1024 * MB), ("direct", 1536 * MB, 2048 * MB)
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("limits", [{}, {"heap.limit": -1.0}])

@@ -176,7 +176,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     ),
     "a generator that could start too few": (
         Level.UNRELIABLE,
-        "only 50.0% of the requests could be started",
+        "50 % of the requests could not be started, over the limit of 5 %",
         {"requests": [request(), request(outcome="unreachable", reason=os.strerror(EMFILE))]},
     ),
     "messages that are lost": (

@@ -51,7 +51,7 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
         "2 of 3 java-watch not back within 90.0 s",
         "1 of 9 lists and watches refused (at most 0.1 %)",
     )
-    assert not found.alerts.fired
+    assert not found.alerts.found
 
 
 def test_of_several_restarts_the_worst_is_told(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.engine.totals import BUCKETS, Totals
-from loadgen.live.display import counts, live_display, progress_line
-from loadgen.live.screen import Pulse
+from loadgen.live import LiveRun, counts, live_display
 from loadgen.places.options import RunOptions
 
 OPTIONS = RunOptions()
@@ -37,11 +36,11 @@ class Clock:
 
 def line_of(*totals: Totals) -> str:
     clock = Clock()
-    pulse = Pulse(clock)
+    run = LiveRun("run", {"all": 10}, now=clock)
     for counters in totals:
         clock.seconds += 1
-        pulse.add(counters)
-    return progress_line(pulse, 10)
+        run.add(counters)
+    return run.line()
 
 
 def test_a_program_is_shown_nothing() -> None:

@@ -15,7 +15,8 @@ from loadgen.engine.totals import (
     percentile,
     seconds_of,
 )
-from loadgen.live.screen import COLUMNS, ROWS, WINDOW_SECONDS, Pulse, screen, server_lines
+from loadgen.live import COLUMNS, ROWS, WINDOW_SECONDS, LiveRun, server_lines
+from loadgen.places.options import RunOptions
 from loadgen.places.sampling import Samples
 
 GROUPS = ("a-1", "b", "c", "d", "e", "f", "g")
@@ -46,10 +47,11 @@ FULL = watch_of(
 def lines_of(
     counters: Totals, watch: Samples | None, title: str = "run", groups: int = 1
 ) -> list[str]:
-    pulse = Pulse(lambda: 0.0)
-    pulse.add(counters)
-    clients = dict.fromkeys(GROUPS[:groups], 10)
-    return screen(title, "connecting", clients, pulse, watch).plain.splitlines()
+    run = LiveRun(title, dict.fromkeys(GROUPS[:groups], 10), now=lambda: 0.0)
+    run.add(counters)
+    if watch is not None:
+        run.observed(RunOptions()).on_samples(watch)
+    return run.screen().plain.splitlines()
 
 
 @pytest.mark.parametrize("watch", [None, watch_of(), FULL], ids=["none", "silent", "full"])
@@ -112,7 +114,7 @@ def test_clients_of_one_group_have_one_line() -> None:
 def test_what_was_long_ago_counts_no_more() -> None:
     # Given a second of slow answers, then a long time of quick ones
     moment = 0.0
-    pulse, total = Pulse(lambda: moment), Totals()
+    run, total = LiveRun("run", {"a": 10}, now=lambda: moment), Totals()
     for seconds, latency in ((1, 20.0), (2 * int(WINDOW_SECONDS), 0.1)):
         for _ in range(seconds):
             moment += 1
@@ -122,16 +124,17 @@ def test_what_was_long_ago_counts_no_more() -> None:
                 row.outcome = Outcome.ANSWERED
                 total.end(row)
             # When
-            pulse.add(Totals() + total)
+            run.add(Totals() + total)
     # Then
-    assert pulse.ended_per_second == 10
-    assert pulse.percentile(0.99) == pytest.approx(0.1, rel=0.25)
-    assert pulse.seconds == moment - 1
+    assert run.ended_per_second == 10
+    assert run.percentile(0.99) == pytest.approx(0.1, rel=0.25)
+    assert run.screen().plain.splitlines()[0].rstrip().endswith(f" {moment - 1:.0f} s")
 
 
 def test_before_anything_has_come_there_is_nothing() -> None:
-    pulse = Pulse(lambda: 0.0)
-    assert (pulse.percentile(0.5), pulse.seconds, pulse.ended_per_second) == (None, None, 0.0)
+    run = LiveRun("run", {"a": 10}, now=lambda: 0.0)
+    assert (run.percentile(0.5), run.ended_per_second) == (None, 0.0)
+    assert run.screen().plain.splitlines()[0].rstrip().endswith(" connecting")
 
 
 @given(st.floats(0, 1e9))

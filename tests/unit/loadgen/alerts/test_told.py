@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.alerts.seen import seen_by_scrapes
-from loadgen.alerts.told import seen_rows
+from loadgen.alerts.told import seen_by_scrapes, seen_rows
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, sample
 

@@ -1,0 +1,276 @@
+"""Shows a run while it goes on: a screen of 80 by 24 on a terminal, else a line a second.
+
+A program, which wants JSON, is shown nothing. Everything goes to standard error.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from loadgen.engine.rows import Outcome
+from loadgen.engine.totals import Totals, percentile
+from loadgen.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from loadgen.places.options import RunOptions
+    from loadgen.places.sampling import Samples
+
+COLUMNS, ROWS = 80, 24
+WINDOW_SECONDS = 5.0
+_EVERY_SECONDS = 1.0
+_LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+_PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
+"""Words of phases that have another name in :class:`Totals`."""
+_MOST_GROUPS = 6
+_BAR, _FULL = 24, 0.9
+_LOOKS, _CPU = 8, "process_cpu_seconds_total"
+"""So many of the latest samples tell how fast processor time grows."""
+_RULE = Text("─" * COLUMNS, "bright_black")
+
+
+@contextmanager
+def live_display(
+    title: str,
+    clients: Mapping[str, int],
+    stream: TextIO,
+    *,
+    first: str = "connecting",
+    as_json: bool = False,
+) -> Iterator[Callable[[RunOptions], RunOptions]]:
+    """Show a run on a stream for a block; yield a function that connects a run's options to it.
+
+    Args:
+        title: Name of the run.
+        clients: The number of clients of each group.
+        stream: Standard error, mostly.
+        first: The word for the time before a client is connected.
+        as_json: For a program, which is shown nothing.
+    """
+    run = LiveRun(title, clients, first)
+    if as_json:
+        yield lambda options: options
+    elif stream.isatty():
+        console = Console(file=stream)
+        with Live(
+            get_renderable=run.screen, console=console, refresh_per_second=4, transient=True
+        ) as display:
+            display.refresh()
+            yield run.observed
+    else:
+        with _lines(stream, run.line):
+            yield run.observed
+
+
+@contextmanager
+def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
+    """Write a line a second from a thread if it has changed: a simulation blocks the main one."""
+    ended = threading.Event()
+
+    def write_lines() -> None:
+        last, written = False, ""
+        while not last:
+            last = ended.wait(_EVERY_SECONDS)
+            if (now := line()) != written:
+                written = now
+                stream.write(f"{now}\n")
+                stream.flush()
+
+    thread = threading.Thread(target=write_lines, name="display", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+class LiveRun:
+    """The newest totals of a run, and the screen or line about them.
+
+    Mutable state: the totals of the last seconds, each with its moment, when the first request was
+    under way, the samples of servers, and the function that looks at a simulation. Bound: totals
+    older than the window are given up, but for one.
+
+    Args:
+        title: Name of the run.
+        clients: The number of clients of each group.
+        first: The word for the time before a client is connected.
+        now: Reads a clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        clients: Mapping[str, int],
+        first: str = "connecting",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._title, self._clients, self._first, self._now = title, clients, first, now
+        self._begun, self._first_request = now(), math.inf
+        self._seen: deque[tuple[float, Totals]] = deque([(self._begun, Totals())])
+        self._samples: Samples | None = None
+        self._look: Callable[[], tuple[float, Totals]] | None = None
+
+    def observed(self, options: RunOptions) -> RunOptions:
+        """Return options of a run that reports its progress here."""
+        return replace(
+            options,
+            on_progress=self.add,
+            on_samples=partial(setattr, self, "_samples"),
+            on_simulation=partial(setattr, self, "_look"),
+        )
+
+    def add(self, totals: Totals) -> None:
+        """Take in new totals."""
+        at = self._now()
+        if totals.started:
+            self._first_request = min(self._first_request, at)
+        self._seen.append((at, totals))
+        while len(self._seen) > 2 and self._seen[1][0] <= at - WINDOW_SECONDS:
+            self._seen.popleft()
+
+    @property
+    def ended_per_second(self) -> float:
+        """Requests that ended in the last seconds, a second."""
+        (before, then), (at, now) = self._seen[0], self._seen[-1]
+        ended = sum(now.ended.values()) - sum(then.ended.values())
+        return ended / (at - before) if at > before else 0.0
+
+    def percentile(self, share: float) -> float | None:
+        """Return a percentile of the answers of the last seconds; None without an answer."""
+        then, now = (self._seen[place][1].all_latencies for place in (0, -1))
+        return percentile([b - a for a, b in zip(then, now, strict=True)], share)
+
+    def line(self) -> str:
+        """Return a line of less than 80 columns for 10,000 clients; empty before the first one."""
+        clients, totals = sum(self._clients.values()), self._seen[-1][1]
+        if self._look is not None:
+            at, totals = self._look()
+            real = format_seconds(self._now() - self._begun)
+            return f"simulated {max(0.0, at):.1f} s in {real}, {counts(totals, clients)}"
+        half = self.percentile(0.5)
+        latency = "" if half is None else f", p50 {format_seconds(half)}"
+        return f"{counts(totals, clients)}{latency}" if totals.connected else ""
+
+    def screen(self) -> Text:
+        """Return the whole screen as text; of a run in virtual time the line alone."""
+        if self._look is not None:
+            return Text(self.line(), overflow="ellipsis", no_wrap=True)
+        totals = self._seen[-1][1]
+        heads = "".join(
+            f"{head:>10}" for head in ("started", "back", "answered", "refused", "lost")
+        )
+        shown = {"all": self._clients}
+        if len(self._clients) > 1:
+            groups = list(self._clients.items())[:_MOST_GROUPS]
+            shown |= {name: {name: count} for name, count in groups}
+        half, most = self.percentile(0.5), self.percentile(0.99)
+        lately = "nothing answered"
+        if half is not None and most is not None:
+            lately = f"p50 {format_seconds(half)}, p99 {format_seconds(most)}"
+        sent, ended = f"{totals.started:,} sent", f"{sum(totals.ended.values()):,} ended"
+        lines = [
+            self._heading(totals),
+            _RULE,
+            Text(f" {'':<20}{heads}", "bright_black"),
+            *(_group_line(name, totals, clients) for name, clients in shown.items()),
+            Text(),
+            Text(f" requests  {sent}, {ended}, {format_bytes(totals.bytes)} read"),
+            Text(f" last 5 s  {format_count(self.ended_per_second)} a second, {lately}"),
+        ]
+        if self._samples is not None:
+            lines += [_RULE, *server_lines(self._samples)]
+        for line in lines:
+            line.truncate(COLUMNS)
+        return Text("\n").join(lines[: ROWS - 1])
+
+    def _heading(self, totals: Totals) -> Text:
+        right = _phase_of(totals) if totals.connected or totals.started else self._first
+        if self._first_request < math.inf:
+            right += f"  {self._now() - self._first_request:.0f} s"
+        room = COLUMNS - len(right) - 3
+        left = self._title if len(self._title) <= room else f"{self._title[: room - 1]}…"
+        return Text(f" {left:<{room}} ", "bold").append(f"{right} ", "cyan")
+
+
+def _phase_of(totals: Totals) -> str:
+    return _PHASES.get(totals.phase, totals.phase)
+
+
+def counts(totals: Totals, clients: int) -> str:
+    """Return the phase of a run, and the outcomes of its requests, or its connected clients."""
+    lost = totals.of(*_LOST)
+    done = f"{min(totals.connected, clients):,} of {clients:,} clients"
+    if totals.started:
+        answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
+        done = f"{totals.started:,} sent, {answered:,} answered, {refused:,} refused"
+    return f"{_phase_of(totals)}: {done}{f', {lost:,} lost' if lost else ''}"
+
+
+def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
+    became = Counter[str]()
+    for key, count in totals.ended.items():
+        group, _, outcome = key.split(" ")
+        if group in clients:
+            became["lost" if outcome in _LOST else outcome] += count
+    started, back = (
+        sum(totals.clients[f"{group} {what}"] for group in clients) for what in ("started", "back")
+    )
+    wanted = sum(clients.values())
+    share = format_count(started) + (f" of {format_count(wanted)}" if started < wanted else "")
+    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{became['answered']:>10,}")
+    for what, style in (("refused", "yellow"), ("lost", "red")):
+        line.append(f"{became[what]:>10,}", style if became[what] else "")
+    return line
+
+
+def server_lines(samples: Samples) -> Iterator[Text]:
+    """Yield the used limits of each watched server, and the resources of its process.
+
+    At most three lines for each server; a figure that was not sampled is left out.
+    """
+    for name in samples.processes:
+        figures, label = samples.figures(name), name
+        for kind in ("heap", "direct"):
+            if figures.get(f"{kind}.limit", 0) > 0:
+                yield _limit_line(label, kind, figures)
+                label = ""
+        parts = [
+            f"{word} {format_bytes(figures[figure])}"
+            for word, figure in (("memory", "resident"), ("unread", "unread"))
+            if figure in figures
+        ]
+        moments, seconds = (each[-_LOOKS:] for each in samples.series(name, _CPU))
+        if moments and moments[-1] > moments[0]:
+            parts.append(f"CPU {(seconds[-1] - seconds[0]) / (moments[-1] - moments[0]):.2f}")
+        if "descriptors" in figures:
+            limit = figures.get("descriptors.limit")
+            of = f" of {format_count(limit)}" if limit else ""
+            parts.append(f"files {format_count(figures['descriptors'])}{of}")
+        yield Text(f" {label:<8}{'  '.join(parts) or 'tells nothing'}")
+
+
+def _limit_line(label: str, kind: str, figures: Mapping[str, float]) -> Text:
+    used, limit = figures.get(f"{kind}.used", 0.0), figures[f"{kind}.limit"]
+    waiting, share = figures.get(f"{kind}.waiting"), min(1.0, used / limit)
+    full = max(round(share * _BAR), 1 if used else 0)  # A little is not shown as nothing.
+    return Text.assemble(
+        f" {label:<8}{kind:<7}",
+        ("█" * full, "red" if share >= _FULL else "green"),
+        ("░" * (_BAR - full), "bright_black"),
+        f" {format_bytes(used)} of {format_bytes(limit)}",
+        f"  {format_count(waiting)} wait" if waiting else "",
+    )
