@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic.json_schema import SkipJsonSchema
 
 from loadgen.documents.model import Document
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, meant, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,8 +45,6 @@ _PREFIX = "Value error, "
 """Of a sentence of our own, which pydantic only passes on."""
 _TAGS = ("do", "kind")
 """Keys that say which model a mapping is of, where there are several."""
-_LONGEST_VALUE = 60
-_SHORTEST_COMMON = 4
 
 
 @dataclass(frozen=True)
@@ -139,23 +136,6 @@ def _unknown_key(path: tuple[str | int, ...]) -> str:
 
 def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
     return [tag for tag in map(_tag_of, _models_at(path)) if tag is not None]
-
-
-def shown(value: Any) -> str:  # noqa: ANN401
-    """Write a value that was given, cut short; the words of YAML as they are there."""
-    words = {None: "null", True: "true", False: "false"}
-    text = words[value] if value is None or isinstance(value, bool) else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
-
-
-def meant(name: str, known: Sequence[str]) -> str:
-    """Return what may have been meant by a name that nobody knows, as the end of a sentence."""
-    near = get_close_matches(name, known, 1, 0.6) or [
-        each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
-    ]
-    if near:
-        return f"; did you mean {near[0]}?"
-    return f"; there are {', '.join(known)}" if known else ""
 
 
 # -- the keys that each part of a document has, by its models -----
