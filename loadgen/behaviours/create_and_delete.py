@@ -13,9 +13,8 @@ import proto.PulsarApi_pb2 as pb
 from client.admin.errors import AdminError
 from client.discovery.actions import Unanswered
 from loadgen.access import admin_of
-from loadgen.engine.connection import Failed
 from loadgen.engine.link import CUT
-from loadgen.engine.refusals import masked
+from loadgen.engine.rows import Failed, masked
 from loadgen.plan.fields import Duration
 from loadgen.plan.group import Group
 from proto.names import TopicName

@@ -17,8 +17,8 @@ from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
-from loadgen.engine.connection import Failed
 from loadgen.engine.frames import WATCHER_ID, close_watch_frame, request_frame
+from loadgen.engine.rows import Failed
 from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
 

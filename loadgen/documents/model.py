@@ -19,9 +19,8 @@ from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.service_times import FLOODGATE, StatedTimes
-from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
+from loadgen.plan.clients import MOST_REQUESTS, Namespace, Phases, start_moments
 from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
-from loadgen.plan.phases import Phases
 from loadgen.topics.distributions import FIXED
 from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds

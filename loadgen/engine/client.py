@@ -18,15 +18,15 @@ from limiter.clock import clock_sleep
 from loadgen.engine.connection import (
     EVERYTHING,
     BrokerAddress,
-    Failed,
     LoadConnection,
     OnPushed,
     Selection,
 )
 from loadgen.engine.frames import list_frame, request_frame
 from loadgen.engine.link import CLOSED, CUT, Answer, Link, Patience
+from loadgen.engine.rows import Failed
 from loadgen.engine.writing import RowWriter
-from loadgen.plan.chance import Chance
+from loadgen.plan.clients import Chance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping

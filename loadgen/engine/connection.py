@@ -19,13 +19,12 @@ from loadgen.engine.answer_stream import AnswerStream, Listing
 from loadgen.engine.connecting import ConnectFailedError
 from loadgen.engine.frames import PONG, auth_frame, connect_frame
 from loadgen.engine.pacing import ReadBudget
-from loadgen.engine.refusals import refusal_reason
+from loadgen.engine.rows import Failed, refusal_reason
 from loadgen.errors import UsageError
 from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.answers import AnswerBody
@@ -81,18 +80,6 @@ class Selection(NamedTuple):
     asked_hash: str | None = None
     names_wanted: int = 0
     matching: TopicsPattern | None = None
-
-
-class Failed(NamedTuple):
-    """Why a request has no answer.
-
-    Attributes:
-        failure: The server's error code, or that there was none.
-        reason: In words, masked so that reasons can be counted.
-    """
-
-    failure: Failure
-    reason: str
 
 
 class Waiting(NamedTuple):

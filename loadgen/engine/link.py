@@ -8,7 +8,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.discovery.actions import Unanswered
-from loadgen.engine.connection import Failed, LoadConnection
+from loadgen.engine.connection import LoadConnection
+from loadgen.engine.rows import Failed
 
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb

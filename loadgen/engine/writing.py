@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from client.discovery.actions import Failure
-    from loadgen.engine.connection import Failed
     from loadgen.engine.context import TaskContext
+    from loadgen.engine.rows import Failed
     from loadgen.plan.clients import ClientPlan
 
 _OUTCOMES: dict[Failure, Outcome] = {

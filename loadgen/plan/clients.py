@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from loadgen.plan.arrivals import Concurrency
-from loadgen.plan.phases import Phases
+from loadgen.plan.fields import Duration, Moment, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +27,29 @@ CLIENTS_PER_SOURCE_ADDRESS = 20_000
 """About 28,000 ports are free for one pair of source and destination address (Linux's default
 range), some of them taken by others: every further 20,000 clients get a source of their own."""
 _FIRST_EXTRA_SOURCE = IPv4Address("127.0.0.2")
+_MASK = 2**64 - 1
+
+
+class Phases(Part):
+    """The phases of a run behind connecting, which all finish before the agreed start.
+
+    Attributes:
+        warm_up: What is due meanwhile is not counted in figures.
+        measure: The time that is measured. A run whose clients all end of their own accord, or
+            are back, ends earlier, unless there is a hold.
+        hold: So long everything goes on behind it, whoever is back, and is measured too.
+        drain: Requests under way may end; nothing new begins.
+    """
+
+    warm_up: Moment = 0.0
+    measure: Duration = 120.0
+    hold: Moment = 0.0
+    drain: Moment = 5.0
+
+    @property
+    def end(self) -> float:
+        """The moment at which nothing new begins, at the latest."""
+        return self.warm_up + self.measure + self.hold
 
 
 class Namespace(BaseModel):
@@ -155,3 +178,25 @@ def source_address(client: int) -> str | None:
     """Return the loopback address that a client connects from; None leaves it to the kernel."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None
+
+
+class Chance:
+    """Returns numbers from 0 to 1, the same ones for the same seed, in 16 bytes of state.
+
+    Python's own generator has 2,500 bytes, which each of many clients would have.
+
+    Source: SplitMix64, in the public domain.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & _MASK
+
+    def __call__(self) -> float:
+        """Return the next number."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return ((mixed ^ (mixed >> 31)) >> 11) * 2**-53

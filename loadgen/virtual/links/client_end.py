@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from loadgen.engine.answer_stream import Listing
-from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
+from loadgen.engine.pacing import NEVER, UNLIMITED, Paced
 from proto.frames import HEAD_BYTES
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from loadgen.engine.answers import AnswerBody
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.pacing import Reader
     from loadgen.virtual.links.pipe import Pipe
-    from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
 
     Buffer = bytes | memoryview

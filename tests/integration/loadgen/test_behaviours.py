@@ -11,8 +11,7 @@ import pytest
 from broker.stores.changes import TopicChanges
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
-from loadgen.plan.clients import Namespace
-from loadgen.plan.phases import Phases
+from loadgen.plan.clients import Namespace, Phases
 from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster
 

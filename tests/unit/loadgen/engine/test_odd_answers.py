@@ -10,8 +10,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
-from loadgen.plan.clients import Namespace
-from loadgen.plan.phases import Phases
+from loadgen.plan.clients import Namespace, Phases
 from proto.frames import encode_command
 
 if TYPE_CHECKING:

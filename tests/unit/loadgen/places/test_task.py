@@ -15,7 +15,7 @@ from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
-from loadgen.plan.phases import Phases
+from loadgen.plan.clients import Phases
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker, on_virtual_loop
 
