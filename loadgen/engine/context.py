@@ -30,15 +30,17 @@ class RunTime:
 
     Attributes:
         monotonic: Reads the clock, in seconds.
+        wall: Reads the wall clock, in seconds of the epoch.
         t0: The clock's reading at the agreed start.
     """
 
     monotonic: Callable[[], float] = time.perf_counter
+    wall: Callable[[], float] = time.time
     t0: float = 0.0
 
     def agree(self, t0_epoch_seconds: float) -> None:
         """Take over the start as agreed on the wall clock."""
-        self.t0 = self.monotonic() + (t0_epoch_seconds - time.time())
+        self.t0 = self.monotonic() + (t0_epoch_seconds - self.wall())
 
     def seconds(self) -> float:
         """Return seconds since the agreed start."""

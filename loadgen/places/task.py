@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from collections import defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -192,7 +191,7 @@ class Task:
         if gc.isenabled():
             gc.collect()
             gc.freeze()
-        t0 = await asyncio.to_thread(self._agree, time.time())
+        t0 = await asyncio.to_thread(self._agree, self.context.time.wall())
         self.context.time.agree(t0)
         self._progress.t0_epoch_seconds = t0
         self._progress.send(self.context.totals)

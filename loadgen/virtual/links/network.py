@@ -6,7 +6,10 @@ import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from limiter.clock import deadline
+from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.virtual.links.client_end import ClientEnd
 from loadgen.virtual.links.kernel import LATENCY_SECONDS, kernel_buffers
 from loadgen.virtual.links.pipe import Pipe
@@ -144,6 +147,33 @@ class Network:
             transport.begin(door.factory())
 
         self.loop.after(left_at + LATENCY_SECONDS, door.processor.serve, accept)
+
+
+class VirtualConnector(Connector):
+    """Connects clients over a simulated network."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+
+    def allow(self, connections: int) -> None:
+        """Do nothing: there are no open files."""
+
+    async def resolve(self, service_url: str) -> None:
+        """Take note of the server, which is here, whatever its URL says."""
+        self.service = urlsplit(service_url).netloc
+
+    async def _connect(
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None
+    ) -> None:
+        port = urlsplit(f"//{other or self.service}").port or 0
+        end = self._network.connect(client, port, receive_buffer_bytes)
+        try:
+            async with deadline(self._network.clock, CONNECT_TIMEOUT_SECONDS):
+                await client.handshake
+        except BaseException:
+            end.abort()
+            raise
 
 
 def _stands(future: asyncio.Future[None]) -> None:
