@@ -291,9 +291,9 @@ class Document(Part):
         return found
 
     @property
-    def anew(self) -> tuple[tuple[float, str], ...]:
-        """The moments at which all connections of a group are lost, and its name."""
-        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
+    def connections(self) -> int:
+        """Connections of all clients at once, if the server is a proxy: it takes the most."""
+        return sum(each.count * each.connections_each for each in self.clients)
 
     @property
     def title(self) -> str:

@@ -159,7 +159,7 @@ def _over_sockets(
 ) -> dict[str, Any]:
     """Drive clients against servers that are there, or are started for the run."""
     if options.master is None:
-        raise_open_file_limit(-(-_connections(document) // (options.tasks or 1)))
+        raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
         if options.service_url:
             own, namespaces = None, known_namespaces(document.topics)
@@ -172,10 +172,6 @@ def _over_sockets(
             )
         _require_namespaces(document, namespaces)
         return _drive(document, namespaces, own, options, folder)
-
-
-def _connections(document: Document) -> int:
-    return sum(each.count * each.connections_each for each in document.clients)
 
 
 def _drive(
@@ -203,13 +199,13 @@ def _drive(
         options.on_samples(watch)
         relay, url = None, options.service_url
         if any(each.cut or each.slow for each in document.shocks):
-            relay = stack.enter_context(Relay(url, _connections(document)))
+            relay = stack.enter_context(Relay(url, document.connections))
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
             receiver = ProgressReceiver(observe, shocks.agreed)
-            plan = TaskPlan.of(
-                document,
-                namespaces,
+            plan = TaskPlan(
+                document=document,
+                namespaces=namespaces,
                 service_url=url,
                 admin_url=admin_url,
                 tasks=options.tasks or 1,

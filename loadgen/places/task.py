@@ -8,64 +8,80 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import random
 from collections import defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep, deadline
-from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.model import Document
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
-from loadgen.plan.clients import Namespace, TaskShare, client_plans
+from loadgen.plan.clients import ClientPlan, Namespace, drop_moments, source_address, start_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
 
 
-class TaskPlan(TaskShare):
-    """The instructions for one task; they travel as JSON.
+class TaskPlan(BaseModel):
+    """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
+
+    They travel as JSON.
 
     Attributes:
+        namespaces: All of the run's, with what right listings hold.
+        loopback: Whether the server is on the loopback, so that many clients need many sources.
         progress_address: Where totals are sent once a second, or None.
         directory: Where its rows are written.
     """
 
-    groups: tuple[AnyGroup, ...]
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    document: Document
+    namespaces: tuple[Namespace, ...]
+    task: int = 0
+    tasks: int = 1
+    loopback: bool = True
     service_url: str = ""
     admin_url: str = ""
     progress_address: tuple[str, int] | None = None
     directory: str = ""
     run: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        document: Document,
-        namespaces: tuple[Namespace, ...],
-        **more: Any,  # noqa: ANN401 - other attributes
-    ) -> TaskPlan:
-        """Return the plan of a document."""
-        return cls(
-            groups=document.clients,
-            namespaces=namespaces,
-            phases=document.phases,
-            seed=document.seed,
-            anew=document.anew,
-            **more,
-        )
-
     @property
     def connections(self) -> int:
         """Connections of this task at once, if the server is a proxy: it takes the most."""
-        return -(-sum(each.count * each.connections_each for each in self.groups) // self.tasks)
+        return -(-self.document.connections // self.tasks)
+
+    def clients(self) -> Iterator[ClientPlan]:
+        """Yield the plans of the task's clients."""
+        document, first = self.document, 0
+        for number, group in enumerate(document.clients):
+            starts = start_moments(group, document.seed + number)
+            anew = [each.at for each in document.shocks if each.anew == group.name]
+            chosen = self.namespaces[slice(*(group.namespaces or (None, None)))]
+            for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+                client = first + index
+                # One more mixing step than seeds that only count up would have.
+                seed = random.Random(document.seed * 1_000_003 + client).getrandbits(63)
+                yield ClientPlan(
+                    number=client,
+                    index=index,
+                    group=group,
+                    namespace=chosen[group.namespace_of(index, len(chosen))],
+                    start=starts[index] if index < len(starts) else None,
+                    seed=seed,
+                    drops=(*drop_moments(group, document.phases.end, seed), *anew),
+                    source_address=source_address(client) if self.loopback else None,
+                )
+            first += group.count
 
 
 class TaskFacts(BaseModel):
@@ -131,12 +147,12 @@ class Task:
         self.context = TaskContext(
             plan.service_url,
             admin_url=plan.admin_url,
-            warm_up=plan.phases.warm_up,
-            end=plan.phases.end,
+            warm_up=plan.document.phases.warm_up,
+            end=plan.document.phases.end,
             **ground,
         )
         self._agree = agree
-        self._clients = [LoadClient(each, self.context) for each in client_plans(plan)]
+        self._clients = [LoadClient(each, self.context) for each in plan.clients()]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
         self._stop = asyncio.Event()
@@ -201,7 +217,7 @@ class Task:
 
     async def _course(self) -> None:
         """Start all clients, each at its moment, and go through the phases."""
-        phases, loop = self.plan.phases, asyncio.get_running_loop()
+        phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
             self.context.totals.phase = "warm-up" if phases.warm_up else "measure"
@@ -267,11 +283,12 @@ class Task:
 
     async def _end_when_settled(self) -> None:
         """End the run early when nothing more is to be expected of any client."""
-        if self.plan.phases.hold or any(each.lasts for each in self.plan.groups):
+        document = self.plan.document
+        if document.phases.hold or any(each.lasts for each in document.clients):
             return
         for client in self._clients:
             await client.settled.wait()
-        await self._sleep_until(self.plan.phases.warm_up)
+        await self._sleep_until(document.phases.warm_up)
         self._stop.set()
 
     async def _drain(self) -> None:
@@ -281,7 +298,7 @@ class Task:
         for client in self._clients:  # In this turn: none may begin something in the next one.
             client.stopping.set()
         with suppress(TimeoutError):
-            async with deadline(self.context.clock, self.plan.phases.drain):
+            async with deadline(self.context.clock, self.plan.document.phases.drain):
                 await asyncio.gather(*(client.finish() for client in self._clients))
 
     async def _end(self) -> None:

@@ -144,9 +144,8 @@ async def _simulated(
     clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
     names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
-    plan = TaskPlan.of(
-        document, names, service_url=service_url(document.servers), loopback=False, run=run
-    )
+    url = service_url(document.servers)
+    plan = TaskPlan(document=document, namespaces=names, service_url=url, loopback=False, run=run)
     async with VirtualServers(document.servers, topics, network) as servers:
         restarting: list[asyncio.Task[None]] = []
 
@@ -159,7 +158,6 @@ async def _simulated(
             return t0
 
         task = Task(plan, agree, connector=VirtualConnector(network), time=moments, clock=clock)
-        told = {name: _facts_of(each) for name, each in servers.running.items()}
         samples = Samples(servers.running)
         sampling = loop.create_task(_sample(servers, clock, samples))
         totals = task.context.totals
@@ -178,7 +176,13 @@ async def _simulated(
         verify(row)
     # What this process worked is no share of virtual time: no generator can be too slow.
     facts = facts.model_copy(update={"cpu_seconds": 0.0, "t0_epoch_seconds": EPOCH_MS / 1000})
-    return VirtualRun(facts, rows, samples, moments.t0, told)
+    return VirtualRun(
+        facts,
+        rows,
+        samples,
+        moments.t0,
+        {name: _facts_of(each) for name, each in servers.running.items()},
+    )
 
 
 async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:

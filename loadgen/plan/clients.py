@@ -8,8 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -17,8 +16,6 @@ from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.fields import Duration, Moment, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from loadgen.plan.group import Group
 
 MOST_REQUESTS = 2_000_000
@@ -103,51 +100,6 @@ class ClientPlan:
     source_address: str | None = None
 
 
-class TaskShare(BaseModel):
-    """The part of a run that one task has: every ``tasks``-th client, from number ``task``.
-
-    Attributes:
-        groups: All of the run's.
-        loopback: Whether the server is on the loopback, so that many clients need many sources.
-        anew: When all connections of a group are lost, and its name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    groups: tuple[Any, ...]
-    namespaces: tuple[Namespace, ...]
-    phases: Phases = Phases()
-    seed: int = 1
-    task: int = 0
-    tasks: int = 1
-    loopback: bool = True
-    anew: tuple[tuple[float, str], ...] = ()
-
-
-def client_plans(share: TaskShare) -> Iterator[ClientPlan]:
-    """Yield the clients of one task."""
-    groups: Sequence[Group] = share.groups
-    begun = accumulate((group.count for group in groups), initial=0)
-    for (number, group), first in zip(enumerate(groups), begun, strict=False):
-        starts = start_moments(group, share.seed + number)
-        anew = [moment for moment, name in share.anew if name == group.name]
-        chosen = share.namespaces[slice(*(group.namespaces or (None, None)))]
-        for index in range((share.task - first) % share.tasks, group.count, share.tasks):
-            client = first + index
-            # One more mixing step than seeds that only count up would have.
-            seed = random.Random(share.seed * 1_000_003 + client).getrandbits(63)
-            yield ClientPlan(
-                number=client,
-                index=index,
-                group=group,
-                namespace=chosen[group.namespace_of(index, len(chosen))],
-                start=starts[index] if index < len(starts) else None,
-                seed=seed,
-                drops=(*_drops(group, share.phases.end, seed), *anew),
-                source_address=source_address(client) if share.loopback else None,
-            )
-
-
 def start_moments(group: Group, seed: int) -> list[float]:
     """Return when the clients of a group start, in an order that the seed decides.
 
@@ -159,7 +111,8 @@ def start_moments(group: Group, seed: int) -> list[float]:
     return moments
 
 
-def _drops(group: Group, end: float, seed: int) -> tuple[float, ...]:
+def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
+    """Return when a client loses its connections of its own accord, up to the end of the run."""
     wanted = group.drop
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
