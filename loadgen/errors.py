@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import IntEnum
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -114,3 +115,20 @@ def meant(name: str, known: Sequence[str]) -> str:
     if near:
         return f"; did you mean {near[0]}?"
     return f"; there are {', '.join(known)}" if known else ""
+
+
+# -- packages that only Spark needs: they come with the extra floodgate[loadgen] ----
+
+REMEDY = 'pip install "floodgate[loadgen]"'
+SPARK_PACKAGES = ("pyspark", "py4j")
+WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place processes"
+
+
+def require_spark() -> None:
+    """Refuse a run in Spark before anything of it is begun, where Spark is not installed.
+
+    Raises:
+        LoadgenError: Spark is not installed.
+    """
+    if find_spec(SPARK_PACKAGES[0]) is None:
+        raise LoadgenError(WITHOUT_SPARK)

@@ -29,8 +29,7 @@ from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
 from loadgen.documents.service_times import SERVICE_TIMES, ServiceTimes
-from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.extras import SPARK, require
+from loadgen.errors import ExitCode, LoadgenError, UsageError, require_spark
 from loadgen.jvm_options import parse_jvm_options
 from loadgen.loopback import require_own_cluster
 from loadgen.places.operator_files import read_own_server
@@ -381,7 +380,7 @@ def demo(
     """
     number = _topics_of_demo(topics, namespaces)
     if place == "spark":
-        require(SPARK)
+        require_spark()
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
     run = RunOptions(place=place)
     options = DemoOptions(number, namespaces, clients, rate, out, run)

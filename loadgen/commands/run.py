@@ -36,7 +36,7 @@ from loadgen.commands.shown import (
     say,
     table_of,
 )
-from loadgen.extras import SPARK, require
+from loadgen.errors import require_spark
 from loadgen.live.display import live_display
 from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
@@ -192,7 +192,7 @@ def watched(
     clients = {group.name: group.count for group in document.clients}
     first = "connecting" if options.service_url else "starting the servers"
     if options.place == "spark" or options.master is not None:
-        require(SPARK)
+        require_spark()
         say("starting Spark, which takes some seconds", as_json=as_json)
     with (
         termination_interrupts(),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
+import re
 import resource
 import shlex
 import sys
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from loadgen.access import WebPages
 from loadgen.behaviours.list import List
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
@@ -23,19 +26,25 @@ from loadgen.engine.progress import ProgressReceiver
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.directory import RUN_NAME, run_directory, write_json
-from loadgen.places.launcher import running_servers
+from loadgen.places.launcher import known_namespaces, running_servers
 from loadgen.places.metrics import exported
 from loadgen.places.options import resolved
 from loadgen.places.processes import run_in_processes
 from loadgen.places.relay import Relay
-from loadgen.places.sampling import ServerWatch, Target
-from loadgen.places.server_facts import read_server_facts
+from loadgen.places.sampling import (
+    LABEL,
+    LARGEST_PAGE_BYTES,
+    REQUEST_TIMEOUT_SECONDS,
+    UNREADABLE,
+    ServerWatch,
+    Target,
+)
 from loadgen.places.shocks import Shocks, shock_events
 from loadgen.places.task import TaskPlan
-from loadgen.places.topics import known_namespaces
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.tables import write_rows
-from proto.version import FLOODGATE_VERSION
+from proto.version import FLOODGATE_VERSION, VERSION
+from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +58,8 @@ if TYPE_CHECKING:
     from loadgen.places.task import TaskFacts
 
 SCHEMA_VERSION = 2
+_INFO = re.compile(rf"^({METRIC}|pulsar_version_info)\{{(.*)\}} ", re.MULTILINE)
+_BROKERS = "/admin/v2/brokers"
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 _NOT_KNOWN = ("AuthenticationError", "AuthorizationError", "the server asks for credentials")
 
@@ -289,3 +300,39 @@ def _machine() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     }
+
+
+def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
+    """Ask a server for its version, and for its settings of ``INFO_KEYS``.
+
+    Nothing is raised: what it does not tell is unknown.
+    """
+    url = admin_url.rstrip("/")
+    told = facts_of_page(_text(f"{url}/metrics/"))
+    if process == "broker":
+        told["version"] = _text(f"{url}{_BROKERS}/version").strip().strip('"') or told["version"]
+        with suppress(ValueError, TypeError):  # no JSON, or no object
+            runtime = json.loads(_text(f"{url}{_BROKERS}/configuration/runtime"))
+            settings = {key: str(runtime[key]) for key in INFO_KEYS if key in runtime}
+            told["settings"] = settings or told["settings"]
+    return told
+
+
+def facts_of_page(page: str) -> dict[str, Any]:
+    """Return what a page of metrics says of its server's version and settings."""
+    found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
+    version = found.get("pulsar_version_info", {}).get("version")
+    own = found.get(METRIC, {})
+    if own:
+        version = FLOODGATE_VERSION.removesuffix(VERSION) + own.get("version", "")
+    labels = {key: label_of(key) for key in INFO_KEYS}
+    settings = {key: own[name] for key, name in labels.items() if name in own}
+    return {"version": version, "settings": settings}
+
+
+def _text(url: str) -> str:
+    """Return what is at a URL; nothing if it is not to be had."""
+    try:
+        return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
+    except UNREADABLE:
+        return ""

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 from loadgen.documents.server_keys import FOLDER
 from loadgen.places.operator_files import OwnServer, local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, restartable_server
-from loadgen.places.topics import known_namespaces, made_corpus
+from loadgen.plan.clients import Namespace
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.manifest import expected_namespaces, manifest_path
+from loadgen.topics.reading import read_own_topics
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from loadgen.documents.model import Document, Servers
+    from loadgen.documents.model import Document, Servers, Topics
     from loadgen.places.server_process import RestartableServer
-    from loadgen.plan.clients import Namespace
 
 _PREFIX = ".servers-"
+_ROWS_PER_FILE = 200_000
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,26 @@ class RunningServers:
         return {role: each.server.pid for role, each in self.by_role.items()}
 
 
+def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
+    """Return the namespaces of a run, with what is known of their listings.
+
+    Args:
+        topics: Those of the document.
+        corpus: Where topics that were made up for servers of the run's own are.
+
+    Raises:
+        UsageError: A folder or list of topics cannot be used.
+    """
+    if corpus is None and topics.corpus is not None:
+        corpus = Path(topics.corpus)
+    if corpus is None:
+        return topics.expected()
+    if manifest_path(corpus).is_file():
+        return expected_namespaces(corpus)
+    sizes = read_own_topics(corpus).namespaces
+    return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
+
+
 @contextmanager
 def running_servers(
     document: Document,
@@ -134,7 +158,8 @@ def running_servers(
         if topics.made:
             plan = topics.plan()
             say(f"making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}")
-            corpus = made_corpus(plan, folder / "topics")
+            parts, here = max(1, plan.topics // _ROWS_PER_FILE), in_this_process(lambda done: None)
+            corpus = write_corpus(plan, folder / "topics", parts, here).directory
         say("starting the servers")
         place = str(folder.resolve())
         running: dict[str, RestartableServer] = {}

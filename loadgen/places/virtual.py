@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.launcher import known_namespaces
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
 from loadgen.places.server_process import signals_taken
 from loadgen.places.shocks import too_early
 from loadgen.places.task import Task, TaskPlan
-from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
 from loadgen.results.vocabulary import PROCESSOR_SECONDS
 from loadgen.virtual.links.network import Network, VirtualConnector
@@ -143,10 +143,14 @@ async def _simulated(
     network, moments = Network(loop), RunTime(loop.time, loop.time)
     clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
-    names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
-    url = service_url(document.servers)
-    plan = TaskPlan(document=document, namespaces=names, service_url=url, loopback=False, run=run)
     async with VirtualServers(document.servers, topics, network) as servers:
+        plan = TaskPlan(
+            document=document,
+            namespaces=servers.namespaces or known_namespaces(document.topics),
+            service_url=service_url(document.servers),
+            loopback=False,
+            run=run,
+        )
         restarting: list[asyncio.Task[None]] = []
 
         def agree(now: float) -> float:

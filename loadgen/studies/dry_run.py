@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from loadgen.engine.connecting import CONNECTING_AT_ONCE
 from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
+from loadgen.places.launcher import known_namespaces
 from loadgen.places.options import resolved
-from loadgen.places.topics import known_namespaces
 from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS
 from loadgen.studies.schedule import last_start, most_at_once, schedules
 from loadgen.units import format_bytes, format_count, format_seconds, plural

@@ -14,6 +14,8 @@ from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from limiter.clock import clock_sleep
 from loadgen.documents.model import Servers
+from loadgen.plan.clients import Namespace
+from loadgen.topics.manifest import namespace_entry
 from loadgen.topics.plan import plan_namespaces
 from loadgen.topics.rows import namespace_rows
 from loadgen.virtual.links.network import HOST
@@ -66,11 +68,13 @@ class VirtualServers:
 
     Attributes:
         running: Broker, and proxy if there is one, by name; one that is away is not there.
+        namespaces: Those of the broker's topics, with what right listings hold.
         processors: What each of them runs on.
     """
 
     def __init__(self, wanted: Servers, topics: TopicPlan | None, network: Network) -> None:
         self.running: dict[str, Any] = {}
+        self.namespaces: tuple[Namespace, ...] = ()
         self.processors: dict[str, Processor] = {}
         self._wanted = wanted
         self._topics = topics
@@ -114,7 +118,7 @@ class VirtualServers:
         self.running[role], self.processors[role] = service, processor
         if isinstance(service, BrokerService):
             if self._topics is not None:
-                await fill(service, self._topics, loop.look)
+                self.namespaces = await fill(service, self._topics, loop.look)
             take_time(service, processor)
 
 
@@ -139,13 +143,22 @@ def _config(role: str, servers: Servers) -> Any:  # noqa: ANN401 - of the role
     return _CONFIGS[role].from_properties(own)
 
 
-async def fill(broker: BrokerService, plan: TopicPlan, look: Callable[[], None]) -> None:
-    """Put topics into a broker's store; ``look`` may end it between namespaces."""
+async def fill(
+    broker: BrokerService, plan: TopicPlan, look: Callable[[], None]
+) -> tuple[Namespace, ...]:
+    """Put topics into a broker's store; return its namespaces, with what right listings hold.
+
+    ``look`` may end it between namespaces.
+    """
+    found = []
     for namespace in plan_namespaces(plan):
         look()
-        names = namespace_rows(plan, namespace).column("topic").to_pylist()
-        added = [name.encode() for name in names]
+        names = namespace_rows(plan, namespace).column("topic")
+        asked = namespace_entry(names).asked
+        found.append(Namespace(name=namespace.name, topics=asked.topics, hash=asked.hash))
+        added = [name.encode() for name in names.to_pylist()]
         await broker.store.apply(NamespaceName.parse(namespace.name), TopicChanges(added=added))
+    return tuple(found)
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from limiter.clock import deadline
 from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.virtual.links.client_end import ClientEnd
-from loadgen.virtual.links.kernel import LATENCY_SECONDS, kernel_buffers
-from loadgen.virtual.links.pipe import Pipe
+from loadgen.virtual.links.pipe import LATENCY_SECONDS, Pipe, kernel_buffers
 from loadgen.virtual.links.transport import ServerTransport
 from loadgen.virtual.loop import VirtualClock
 from server.connection.listener import Listener
