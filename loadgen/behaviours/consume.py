@@ -10,12 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.publish import topic_of
-from loadgen.engine.frames import (
-    ack_frame,
-    flow_frame,
-    read_message,
-    request_frame,
-)
+from loadgen.engine.frames import frame_of, read_message, request_frame
 from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
 
@@ -85,7 +80,7 @@ class Consume(Group):
             me.gave_up(answer.failed)
             return None
         if deliveries.link.connection is not None:
-            deliveries.link.connection.send(flow_frame(0, PERMITS))
+            deliveries.link.connection.send(_flow(PERMITS))
         me.back()
         return deliveries.link
 
@@ -141,8 +136,14 @@ class _Deliveries:
         connection = self.link.connection
         if connection is None:
             return
-        connection.send(ack_frame(0, ids))
+        individual = pb.CommandAck.Individual
+        ack = pb.CommandAck(consumer_id=0, ack_type=individual, message_id=ids)
+        connection.send(frame_of(ack))
         self._used += len(ids)
         if self._used >= PERMITS // 2:
-            connection.send(flow_frame(0, self._used))
+            connection.send(_flow(self._used))
             self._used = 0
+
+
+def _flow(permits: int) -> bytes:
+    return frame_of(pb.CommandFlow(consumer_id=0, messagePermits=permits))

@@ -17,7 +17,7 @@ from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
-from loadgen.engine.frames import WATCHER_ID, close_watch_frame, request_frame
+from loadgen.engine.frames import CLOSE_WATCH, WATCHER_ID, request_frame
 from loadgen.engine.rows import Failed
 from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
@@ -249,7 +249,7 @@ class _Subscription:
     def _close_watch(self) -> None:
         link, self._watch_link = self._watch_link, None
         if link is not None and link.connection is not None:
-            link.connection.send(close_watch_frame())
+            link.connection.send(CLOSE_WATCH)
 
     def _pushed(self, command: pb.BaseCommand, _: bytes) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:

@@ -118,7 +118,6 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     options = RunOptions(
         out=out,
         name=name or f"{document.name}-{datetime.now():%Y%m%d-%H%M%S}",
-        written=document.written,
         service_url=service_url,
         admin_urls=urls,
         pids=pids,

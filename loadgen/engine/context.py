@@ -30,13 +30,13 @@ class RunTime:
 
     Attributes:
         monotonic: Reads the clock, in seconds.
-        wall: Reads the wall clock, in seconds of the epoch.
         t0: The clock's reading at the agreed start.
+        wall: Reads the wall clock, in seconds of the epoch.
     """
 
     monotonic: Callable[[], float] = time.perf_counter
-    wall: Callable[[], float] = time.time
     t0: float = 0.0
+    wall: Callable[[], float] = time.time
 
     def agree(self, t0_epoch_seconds: float) -> None:
         """Take over the start as agreed on the wall clock."""

@@ -16,7 +16,7 @@ from proto.frames import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import google.protobuf.message
 
@@ -39,14 +39,17 @@ _LENGTH = struct.Struct(">I")
 _CHECKSUM_BYTES = 6
 
 
-def _frame(command: google.protobuf.message.Message) -> bytes:
+def frame_of(command: google.protobuf.message.Message) -> bytes:
     """Return a command's frame; its field of a BaseCommand has the number of its type."""
     field = _FIELDS[command.DESCRIPTOR.name]
     fields: dict[str, Any] = {"type": field.number, field.name: command}
     return encode_command(Type(**fields))
 
 
-PONG = _frame(pb.CommandPong())
+PONG = frame_of(pb.CommandPong())
+CLOSE_WATCH = frame_of(
+    pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID)
+)
 
 
 def connect_frame(
@@ -61,24 +64,18 @@ def connect_frame(
     Raises:
         UsageError: They cannot be read.
     """
-    if authentication is None:
-        return _connect_frame(tunnel_to, "none", None)
-    return _connect_frame(tunnel_to, authentication.method_name, _shown(authentication))
-
-
-@lru_cache(maxsize=16)
-def _connect_frame(tunnel_to: str | None, method: str, data: bytes | None) -> bytes:
     connect = pb.CommandConnect(
         client_version=CLIENT_VERSION,
         protocol_version=PROTOCOL_VERSION,
-        auth_method_name=method,
-        auth_data=data,
+        auth_method_name="none",
         proxy_to_broker_url=tunnel_to,
     )
     connect.feature_flags.supports_topic_watchers = True
-    if data is not None:
+    if authentication is not None:
+        connect.auth_method_name = authentication.method_name
+        connect.auth_data = _shown(authentication)
         connect.feature_flags.supports_auth_refresh = True
-    return _frame(connect)
+    return frame_of(connect)
 
 
 def auth_frame(authentication: Authentication) -> bytes:
@@ -93,7 +90,7 @@ def auth_frame(authentication: Authentication) -> bytes:
     response = pb.CommandAuthResponse(
         client_version=CLIENT_VERSION, protocol_version=PROTOCOL_VERSION, response=shown
     )
-    return _frame(response)
+    return frame_of(response)
 
 
 def _shown(authentication: Authentication) -> bytes:
@@ -121,7 +118,7 @@ def list_frame(
     )
     for key, value in properties:
         topics.properties.add(key=key, value=value)
-    return _frame(topics)
+    return frame_of(topics)
 
 
 def request_frame(command: Request) -> Callable[[int], bytes]:
@@ -129,28 +126,9 @@ def request_frame(command: Request) -> Callable[[int], bytes]:
 
     def frame(request_id: int) -> bytes:
         command.request_id = request_id
-        return _frame(command)
+        return frame_of(command)
 
     return frame
-
-
-@lru_cache(maxsize=1)
-def close_watch_frame() -> bytes:
-    """Return WATCH_TOPIC_LIST_CLOSE."""
-    return _frame(pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID))
-
-
-def flow_frame(consumer_id: int, permits: int) -> bytes:
-    """Return FLOW."""
-    return _frame(pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits))
-
-
-def ack_frame(consumer_id: int, message_ids: Sequence[pb.MessageIdData]) -> bytes:
-    """Return ACK of single messages."""
-    ack = pb.CommandAck(
-        consumer_id=consumer_id, ack_type=pb.CommandAck.Individual, message_id=message_ids
-    )
-    return _frame(ack)
 
 
 class Message(NamedTuple):

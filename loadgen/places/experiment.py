@@ -37,7 +37,6 @@ from loadgen.places.sampling import (
     REQUEST_TIMEOUT_SECONDS,
     UNREADABLE,
     ServerWatch,
-    Target,
 )
 from loadgen.places.shocks import Shocks, shock_events
 from loadgen.places.task import TaskPlan
@@ -81,7 +80,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
         scenario, port = document.name, options.metrics_port
         with exported(options.name, scenario, port, options.on_progress) as observe:
             options = replace(options, on_progress=observe)
-            told = measure(document, options, folder, directory)
+            told = measure(document, options, folder)
         if happened := told["shocks"]:
             # Of the driver, whose number is behind those of the tasks.
             number, t0 = options.tasks or 1, told["tasks"][0]["t0_epoch_seconds"]
@@ -94,7 +93,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "name": document.name,
                 "title": options.label or document.title or options.name,
                 "document": document.model_dump(mode="json", by_alias=True),
-                "written": options.written,
+                "written": document.written,
                 "started_at": started_at.isoformat(),
                 "command_line": shlex.join(["loadgen", *sys.argv[1:]]),
                 "place": options.place,
@@ -136,12 +135,9 @@ def _told(
     }
 
 
-def _in_virtual_time(
-    document: Document, options: RunOptions, folder: Path, directory: Path
-) -> dict[str, Any]:
+def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
     from loadgen.places.virtual import run_in_virtual_time
 
-    del directory  # its servers have no logs
     run = run_in_virtual_time(
         document,
         run=options.name,
@@ -165,9 +161,7 @@ def _in_virtual_time(
 # -- over sockets ---------------------------------------------------------------------------------
 
 
-def _over_sockets(
-    document: Document, options: RunOptions, folder: Path, directory: Path
-) -> dict[str, Any]:
+def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
     """Drive clients against servers that are there, or are started for the run."""
     if options.master is None:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
@@ -175,7 +169,8 @@ def _over_sockets(
         if options.service_url:
             own, namespaces = None, known_namespaces(document.topics)
         else:
-            started = running_servers(document, directory, options.files, options.say)
+            logs = options.out / options.name
+            started = running_servers(document, logs, options.files, options.say)
             own = stack.enter_context(started)
             namespaces = own.namespaces
             options = replace(
@@ -195,7 +190,6 @@ def _drive(
     admin_urls = options.admin_urls
     admin_url = admin_urls.get("broker") or admin_urls.get("proxy", "")
     server_version = asyncio.run(check_reachable(options.service_url))
-    targets = [Target(role, url, options.pids.get(role)) for role, url in admin_urls.items()]
     servers = {role: read_server_facts(role, url) for role, url in admin_urls.items()}
     missed: list[str] = []  # The expectation that ended the run.
 
@@ -206,7 +200,7 @@ def _drive(
             receiver.stop()
 
     with ExitStack() as stack:
-        watch = stack.enter_context(ServerWatch(targets))
+        watch = stack.enter_context(ServerWatch(admin_urls, options.pids))
         options.on_samples(watch)
         relay, url = None, options.service_url
         if any(each.cut or each.slow for each in document.shocks):

@@ -48,21 +48,6 @@ class ServerFiles:
         broker = {**servers.broker, **self.broker.keys}
         return servers.model_copy(update={"broker": broker, "proxy": proxy})
 
-    def settings(
-        self, role: str, servers: Servers, place: str, local: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Return what is set over a role's file.
-
-        Args:
-            role: ``broker`` or ``proxy``.
-            servers: The document's.
-            place: What stands for the run's own folder.
-            local: Where the server listens, and what it is connected to.
-        """
-        own: OwnServer = getattr(self, role)
-        wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
-        return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
-
     def notes(self) -> list[str]:
         """Say how a rehearsal differs from the operator's cluster."""
         found = []
@@ -172,7 +157,8 @@ def running_servers(
             else:
                 broker = running["broker"].server
                 local = local_proxy(broker.service_url, broker.web_url)
-            settings = files.settings(role, servers, place, local)
-            launch = ServerLaunch(role, settings, logs / f"{role}.log", words)
+            wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
+            wanted = {key: value.replace(FOLDER, place) for key, value in wanted.items()}
+            launch = ServerLaunch(role, own.over(wanted, local), logs / f"{role}.log", words)
             running[role] = stack.enter_context(restartable_server(launch))
         yield RunningServers(running, known_namespaces(topics, corpus))

@@ -17,7 +17,6 @@ import time
 from array import array
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from loadgen.results.tables import write_table
 from loadgen.results.vocabulary import figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 SAMPLE_SECONDS = 0.25
 MOST_SHARE = 0.05
@@ -140,34 +139,23 @@ class Samples:
         write_table(directory, "samples", 0, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One server to sample.
-
-    Attributes:
-        process: ``broker`` or ``proxy``.
-        admin_url: ``http://host:port`` of its web port.
-        pid: Its process id, if it runs on this machine and its memory is to be read exactly.
-    """
-
-    process: str
-    admin_url: str
-    pid: int | None = None
-
-
 class ServerWatch(Samples):
-    """Samples every target for the time of a block, on the clock of ``time.perf_counter``.
+    """Samples servers for the time of a block, on the clock of ``time.perf_counter``.
 
     Mutable state: the kernel's books of each process whose id is known, while it has not ended.
+
+    Args:
+        admin_urls: The servers' web ports, by process (``broker`` or ``proxy``).
+        pids: Ids of processes that run on this machine, whose memory is read exactly.
     """
 
-    def __init__(self, targets: Sequence[Target]) -> None:
-        super().__init__(each.process for each in targets)
-        self._targets = targets
+    def __init__(self, admin_urls: Mapping[str, str], pids: Mapping[str, int]) -> None:
+        super().__init__(admin_urls)
+        self._admin_urls = admin_urls
         self._books = {
-            each.process: KernelBooks(each.process, each.pid)
-            for each in targets
-            if each.pid is not None
+            process: KernelBooks(process, pids[process])
+            for process in admin_urls
+            if process in pids
         }
         self._numbered = tuple(self._books)
         self._pages = WebPages()
@@ -175,7 +163,7 @@ class ServerWatch(Samples):
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=self._watch, args=(each,), name="sample", daemon=True)
-            for each in targets
+            for each in admin_urls
         ]
         self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
@@ -185,17 +173,16 @@ class ServerWatch(Samples):
         Raises:
             UsageError: A page, or a process's memory, cannot be read.
         """
-        for target in self._targets:
+        for process, url in self._admin_urls.items():
             try:
                 # It may still be at work on its topics, or on the storm before.
-                took = min(self._scrape(target, FIRST_PATIENCE_SECONDS) for _ in range(2))
+                took = min(self._scrape(process, FIRST_PATIENCE_SECONDS) for _ in range(2))
             except UNREADABLE as error:
                 reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
                 raise UsageError(
-                    f"{target.admin_url}/metrics/ cannot be read ({reason}): "
-                    f"check --admin-url {target.process}=..."
+                    f"{url}/metrics/ cannot be read ({reason}): check --admin-url {process}=..."
                 ) from None
-            self._pauses[target.process] = max(SAMPLE_SECONDS, took / MOST_SHARE)
+            self._pauses[process] = max(SAMPLE_SECONDS, took / MOST_SHARE)
         for process, books in self._books.items():
             books.reset_high_water_mark()
             self.add(process, time.perf_counter(), books.samples())
@@ -223,29 +210,29 @@ class ServerWatch(Samples):
                     if self._books[process] is books:
                         del self._books[process]
 
-    def _watch(self, target: Target) -> None:
-        while not self._over.wait(self._pauses[target.process]):
+    def _watch(self, process: str) -> None:
+        while not self._over.wait(self._pauses[process]):
             # A gap in the curve says what there is to say where the page does not come.
             with suppress(*UNREADABLE):
-                self._scrape(target)
+                self._scrape(process)
         for _ in range(_SETTLE_SAMPLES):
             with suppress(*UNREADABLE):
-                self._scrape(target)
-                self.seen_at_the_end.add(target.process)
-            if not self.holds_memory(target.process):
+                self._scrape(process)
+                self.seen_at_the_end.add(process)
+            if not self.holds_memory(process):
                 return
             time.sleep(SAMPLE_SECONDS)
 
-    def _scrape(self, target: Target, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
+    def _scrape(self, process: str, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
         """Add what a server's page says, and return how long that took."""
         begun = time.perf_counter()
-        url = f"{target.admin_url.rstrip('/')}/metrics/"
+        url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
         # What the books tell, nobody else has to.
-        told = _OF_THE_PROCESS if target.process in self._books else ()
+        told = _OF_THE_PROCESS if process in self._books else ()
         kept = {metric: value for metric, value in kept_samples(page) if metric not in told}
         ended = time.perf_counter()
-        self.add(target.process, ended, kept)
+        self.add(process, ended, kept)
         return ended - begun
 
 

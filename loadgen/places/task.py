@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import Rows
 
 
+_PHASES = ("warm-up", "measure", "hold")
+
+
 class TaskPlan(BaseModel):
     """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
 
@@ -220,13 +223,11 @@ class Task:
         phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
-            self.context.totals.phase = "warm-up" if phases.warm_up else "measure"
-            await self._pass_by(phases.warm_up)
-            self.context.totals.phase = "measure"
-            await self._pass_by(phases.warm_up + phases.measure)
-            if phases.hold:
-                self.context.totals.phase = "hold"
-                await self._pass_by(phases.end)
+            ends = phases.warm_up, phases.warm_up + phases.measure, phases.end
+            for phase, begin, end in zip(_PHASES, (0.0, *ends), ends, strict=False):
+                if end > begin:
+                    self.context.totals.phase = phase
+                    await self._pass_by(end)
         finally:
             for each in beside:
                 each.cancel()

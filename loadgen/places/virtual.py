@@ -140,7 +140,7 @@ async def _simulated(
 ) -> VirtualRun:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
-    network, moments = Network(loop), RunTime(loop.time, loop.time)
+    network, moments = Network(loop), RunTime(loop.time, wall=loop.time)
     clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
     async with VirtualServers(document.servers, topics, network) as servers:

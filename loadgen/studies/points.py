@@ -104,7 +104,6 @@ class Job:
             out=self.study.out,
             name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
             label=label,
-            written=self.document.written,
             place=self.study.place,
             files=self.study.files,
         )

@@ -115,13 +115,12 @@ def run_storm(
         OutOfTimeError: It was cut in virtual time.
         KeyboardInterrupt: There was a Ctrl-C.
     """
-    text = document_text(question, setting)
-    document = parse_document(text)
+    document = parse_document(document_text(question, setting))
     if options.service_url:  # There its namespaces are, under their own names.
         topics = Topics(of=tuple(each.name for each in question.listed))
         document = document.model_copy(update={"topics": topics})
     try:
-        directory = run(document, replace(options, written=text))
+        directory = run(document, options)
     except CutError:
         raise OutOfTimeError from None
     if read_run(directory).get("interrupted"):
