@@ -288,7 +288,11 @@ class _Subscription:
             )
             link, answer = await me.open(topic, "subscribe", request_frame(command), topic)
             if answer.failed is None:
-                self._attached(topic)
+                if self._missing and topic in self._missing:
+                    self._missing.remove(topic)
+                    if not self._missing:
+                        self._schedule.subscribed()
+                        self._progress()
                 stood = True
                 backoff.reset()
                 await me.first(closed, link.lost)
@@ -301,10 +305,3 @@ class _Subscription:
                     self._over.set_result(answer.failed)
                 return
             await me.sleep(delay)
-
-    def _attached(self, topic: str) -> None:
-        if self._missing and topic in self._missing:
-            self._missing.remove(topic)
-            if not self._missing:
-                self._schedule.subscribed()
-                self._progress()

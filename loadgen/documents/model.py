@@ -28,6 +28,8 @@ from loadgen.units import format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loadgen.plan.group import Group
+
 Profile = Literal["pulsar", "floodgate"]
 Role = Literal["broker", "proxy"]
 MOST_NAMESPACES = 100_000
@@ -167,22 +169,22 @@ class Shock(Part):
     set: Keys | None = None
     anew: Name | None = None
     lasts: Annotated[Duration | None, Field(alias="for")] = None
-    _kind: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        kinds = [name for name in Shock.model_fields if name not in ("at", "lasts")]
-        said = [kind for kind in kinds if getattr(self, kind) is not None]
-        if len(said) != 1:
-            found = " and ".join(said) or "none"
-            raise ValueError(f"must say one of {', '.join(kinds)}, and says {found}")
-        self._kind = said[0]
+        if len(said := self._said) != 1:
+            kinds = ", ".join(name for name in Shock.model_fields if name not in ("at", "lasts"))
+            raise ValueError(f"must say one of {kinds}, and says {' and '.join(said) or 'none'}")
         return self
+
+    @property
+    def _said(self) -> list[str]:
+        return [kind for kind, value in self if kind not in ("at", "lasts") and value is not None]
 
     @property
     def kind(self) -> str:
         """The word that says what happens."""
-        return self._kind
+        return self._said[0]
 
     @property
     def seconds(self) -> float:
@@ -201,6 +203,16 @@ class Shock(Part):
         if self.set is not None:
             said = " ".join(f"{key}={value}" for key, value in self.set.items())
         return f"{self.kind} {said}" if self.slow is None else f"slow link to {self.slow:g} B/s"
+
+
+def outside(group: Group, count: int) -> str:
+    """Return why so many namespaces do not have those of a group; empty if they have them."""
+    first, end = group.namespaces or (0, count)
+    if 0 <= first < end <= count:
+        return ""
+    why = "is empty" if first >= end else "goes beyond them"
+    said = f"must be the first and the one behind the last of {count} namespaces"
+    return f"{said}, [0, {count}] for all: [{first}, {end}] {why}"
 
 
 class Document(Part):
@@ -272,11 +284,7 @@ class Document(Part):
                 yield ("shocks", number), f"it is of group {shock.anew}: no group has that name"
         count = len(self.topics.of or self.topics.sizes)
         for number, group in enumerate(self.clients):
-            first, end = group.namespaces or (0, count)
-            if self.topics.corpus is None and not 0 <= first < end <= count:
-                said = f"must be the first and the one behind the last of {count} namespaces, "
-                why = "is empty" if first >= end else "goes beyond them"
-                said += f"[0, {count}] for all: [{first}, {end}] {why}"
+            if self.topics.corpus is None and (said := outside(group, count)):
                 yield ("clients", number, "namespaces"), said
 
     @property

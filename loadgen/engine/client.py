@@ -18,7 +18,6 @@ from limiter.clock import clock_sleep
 from loadgen.engine.connection import (
     EVERYTHING,
     BrokerAddress,
-    LoadConnection,
     OnPushed,
     Selection,
 )
@@ -75,7 +74,6 @@ class LoadClient(RowWriter):
         self.settled = asyncio.Event()
         self.stalled = plan.group.read.never and not plan.group.opens
         self.ended = False
-        self.server_version = ""
         self._brokers: dict[BrokerAddress, Link] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: list[TimerHandle] = []
@@ -286,11 +284,6 @@ class LoadClient(RowWriter):
     def links(self) -> list[Link]:
         """All of its connections."""
         return [self.service, *self._brokers.values()]
-
-    def connected(self, connection: LoadConnection) -> None:
-        """Take note of a connection that stands."""
-        self.server_version = connection.handshake.result()
-        self.event("connected")
 
     def connection_lost(self, link: Link, reason: str) -> None:
         """Take note of a connection that is gone, before the requests on it fail."""

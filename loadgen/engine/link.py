@@ -12,7 +12,6 @@ from loadgen.engine.connection import LoadConnection
 from loadgen.engine.rows import Failed
 
 if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
     from loadgen.engine.connection import BrokerAddress
     from loadgen.engine.context import TaskContext
@@ -110,7 +109,8 @@ class Link:
         context: TaskContext = client.context
         netloc = None if broker is None else broker.netloc
         tunnel, direct = (netloc, None) if broker and broker.through_proxy else (None, netloc)
-        made = LoadConnection(client.plan, context, self._ended, self._pushed, tunnel)
+        pushed = lambda command, payload: client.on_pushed(command, payload)  # noqa: E731
+        made = LoadConnection(client.plan, context, self._ended, pushed, tunnel)
         try:
             failure = await context.connector.connect(made, client.group.read.buffer, direct)
         finally:
@@ -124,7 +124,7 @@ class Link:
             made.stall(True)
         self.connection, self._connected_at = made, context.clock.now()
         self.lost.clear()
-        client.connected(made)
+        client.event("connected")
         return None
 
     def _ended(self, connection: LoadConnection, reason: str) -> None:
@@ -132,9 +132,6 @@ class Link:
             self.connection = None
             self.lost.set()
             self._client.connection_lost(self, reason)
-
-    def _pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
-        self._client.on_pushed(command, payload)
 
     def drop(self) -> None:
         """Lose the connection of the client's own accord."""

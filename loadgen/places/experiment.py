@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.access import WebPages
 from loadgen.behaviours.list import List
+from loadgen.documents.model import outside
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.context import TaskContext
@@ -176,7 +177,9 @@ def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict
             options = replace(
                 options, service_url=own.service_url, admin_urls=own.admin_urls, pids=own.pids
             )
-        _require_namespaces(document, namespaces)
+        for group in document.clients:  # Whether topics of a file have them is known only now.
+            if said := outside(group, len(namespaces)):
+                raise UsageError(f"group {group.name}: namespaces {said}")
         return _drive(document, namespaces, own, options, folder)
 
 
@@ -239,16 +242,6 @@ def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) 
         session = nullcontext(options.spark) if options.spark else spark_session(settings)
         with session as spark:
             return run_in_spark(spark, plans, receiver.stop)
-
-
-def _require_namespaces(document: Document, namespaces: Sequence[Namespace]) -> None:
-    """Refuse groups whose namespaces the topics of a file do not have."""
-    for group in document.clients:
-        first, end = group.namespaces or (0, 1)
-        if not 0 <= first < end <= len(namespaces):
-            raise UsageError(
-                f"group {group.name} has namespaces {first} to {end} of {len(namespaces)}"
-            )
 
 
 async def check_reachable(service_url: str) -> str:

@@ -58,11 +58,6 @@ class TaskPlan(BaseModel):
     directory: str = ""
     run: str = ""
 
-    @property
-    def connections(self) -> int:
-        """Connections of this task at once, if the server is a proxy: it takes the most."""
-        return -(-self.document.connections // self.tasks)
-
     def clients(self) -> Iterator[ClientPlan]:
         """Yield the plans of the task's clients."""
         document, first = self.document, 0
@@ -119,7 +114,6 @@ class TaskFacts(BaseModel):
     cpu_seconds: float = 0.0
     measured_seconds: float = 0.0
     descriptors: int = 0
-    server_version: str = ""
     requests: int = 0
 
 
@@ -197,9 +191,10 @@ class Task:
 
     async def _connect_all(self) -> None:
         """Connect every client that starts at a moment of its own; who fails tries when it asks."""
-        connector = self.context.connector
-        connector.allow(self.plan.connections)
-        await connector.resolve(self.plan.service_url)
+        plan = self.plan
+        # The most connections of this task at once, if the server is a proxy.
+        connections = -(-plan.document.connections // plan.tasks)
+        await self.context.connector.resolve(plan.service_url, connections)
         early = [each for each in self._clients if each.plan.start is not None]
         await asyncio.gather(*(each.group.ready(each) for each in early))
         # What they connected for is no event of the run.
@@ -322,7 +317,6 @@ class Task:
         for row in self.context.rows.requests:
             if row.sent is not None:
                 first.setdefault(row.client, row.sent - row.due)
-        versions = {each.server_version for each in self._clients} - {""}
         return TaskFacts(
             task=self.plan.task,
             clients=len(self._clients),
@@ -331,6 +325,5 @@ class Task:
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),
-            server_version=min(versions, default=""),
             **watched,
         )

@@ -90,11 +90,12 @@ class Threads:
         free_at[0] = max(free_at[0], processor.done_at + wait) + seconds
         processor.spent_seconds += seconds
         done: asyncio.Future[None] = loop.create_future()
-        loop.after(free_at[0], processor.serve, _end, done)
+        loop.after(free_at[0], processor.serve, finish, done)
         free_at.sort()
         await done
 
 
-def _end(done: asyncio.Future[None]) -> None:
+def finish(done: asyncio.Future[None]) -> None:
+    """End a wait, unless it was given up."""
     if not done.done():
         done.set_result(None)

@@ -14,6 +14,7 @@ from loadgen.virtual.links.client_end import ClientEnd
 from loadgen.virtual.links.pipe import LATENCY_SECONDS, Pipe, kernel_buffers
 from loadgen.virtual.links.transport import ServerTransport
 from loadgen.virtual.loop import VirtualClock
+from loadgen.virtual.processor import finish
 from server.connection.listener import Listener
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Network:
         stands = loop.create_future()
         left_at = own.done_at
         self._reach(left_at, port, accepted)
-        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, _stands, stands)
+        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, finish, stands)
         await stands
         protocol = factory()
         calling.begin(protocol)
@@ -155,11 +156,9 @@ class VirtualConnector(Connector):
         super().__init__()
         self._network = network
 
-    def allow(self, connections: int) -> None:
-        """Do nothing: there are no open files."""
-
-    async def resolve(self, service_url: str) -> None:
+    async def resolve(self, service_url: str, connections: int = 1) -> None:
         """Take note of the server, which is here, whatever its URL says."""
+        del connections  # There are no open files.
         self.service = urlsplit(service_url).netloc
 
     async def _connect(
@@ -173,8 +172,3 @@ class VirtualConnector(Connector):
         except BaseException:
             end.abort()
             raise
-
-
-def _stands(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
