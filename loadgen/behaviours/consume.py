@@ -46,11 +46,11 @@ class Consume(Group):
     """Bytes of their messages: the same."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """See Group: that of its publisher."""
+        """See Group: the publisher's namespace."""
         return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """See Group: what the publishers send is counted there."""
+        """See Group: the publishers' requests are counted with the publishers."""
         del seconds
         return 0.0
 

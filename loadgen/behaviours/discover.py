@@ -191,7 +191,7 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Go on without a connection: of two, the other may still be there."""
+        """Go on after the loss of a connection; a second connection may remain."""
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:
             self._close_watch()
@@ -205,7 +205,7 @@ class _Subscription:
     # -- the watch ----------------------------------------------------------------------------
 
     async def _connect_to_broker(self, pattern: str) -> None:
-        """Make the connection to the pattern's broker: nobody needs it, but Java makes it."""
+        """Connect to the pattern's broker, as Java does, although no request needs it."""
         found = await self._me.look_up(pattern)
         if found.failed is None:
             await self._me.to(found.value).ready()

@@ -49,7 +49,7 @@ _TAGS = ("do", "kind")
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: the path of its key in the document, and what is wrong with it."""
+    """One fault: the path of a key in the document, and a sentence."""
 
     path: tuple[str | int, ...]
     sentence: str
@@ -125,7 +125,7 @@ def _none(given: str, expected: str) -> str:
 
 
 def _unknown_key(path: tuple[str | int, ...]) -> str:
-    """Say of a key that does not exist whose it is, or which was meant."""
+    """Say of an unknown key to which behaviour the key belongs, or a similar key."""
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
@@ -149,7 +149,7 @@ class _Tag(NamedTuple):
 
 
 def _tag_of(model: type[BaseModel]) -> _Tag | None:
-    """Return what tells a model from its siblings; None if it has none."""
+    """Return the tag that tells a model from its siblings; None without siblings."""
     for key in _TAGS:
         if key in model.model_fields:
             return _Tag(key, get_args(model.model_fields[key].annotation)[0])
@@ -166,7 +166,7 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the models that what stands at a path may be of.
+    """Return the possible models of the value at a path.
 
     A part that is a tag's value, as pydantic puts them into its paths, chooses among them.
     """
@@ -183,7 +183,7 @@ def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
 
 
 def _keys_at(path: Sequence[str | int]) -> list[str]:
-    """Return the keys that what stands at a path may have."""
+    """Return the possible keys of the value at a path."""
     return list(dict.fromkeys(key for each in _models_at(path) for key in _keys_of(each)))
 
 

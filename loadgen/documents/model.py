@@ -99,7 +99,7 @@ class Topics(Part):
         return TopicPlan(sum(sizes), len(sizes), self.seed, shape, sizes if self.further else ())
 
     def expected(self) -> tuple[Namespace, ...]:
-        """Return the namespaces that clients list; those of a corpus are its own to tell."""
+        """Return the namespaces that clients list; empty for a corpus, which names its own."""
         if self.corpus is not None:
             return ()
         made = () if self.of else plan_namespaces(self.plan())
@@ -116,7 +116,7 @@ class Topics(Part):
 
     @property
     def made(self) -> bool:
-        """True if they are made up."""
+        """True if the topics are made up."""
         return self.corpus is None and not self.of
 
 
@@ -188,12 +188,12 @@ class Shock(Part):
 
     @property
     def seconds(self) -> float:
-        """How long it lasts, if it does."""
+        """The length of the shock, for shocks that have a length."""
         return _SHOCK_SECONDS if self.lasts is None else self.lasts
 
     @property
     def role(self) -> Role | None:
-        """The server that it is of, if it is of one."""
+        """The server of the shock, if any."""
         return self.kill or self.restart or self.stop or self.pause
 
     @property
@@ -206,7 +206,7 @@ class Shock(Part):
 
 
 def outside(group: Group, count: int) -> str:
-    """Return why so many namespaces do not have those of a group; empty if they have them."""
+    """Return why a group's namespaces are not among ``count`` namespaces; empty if they are."""
     first, end = group.namespaces or (0, count)
     if 0 <= first < end <= count:
         return ""
@@ -241,7 +241,7 @@ class Document(Part):
     @field_validator("clients")
     @classmethod
     def _know_each_other(cls, clients: tuple[AnyGroup, ...]) -> tuple[AnyGroup, ...]:
-        """Tell groups that consume what those publish of which they consume."""
+        """Give each consuming group the client count and message size of its publishing group."""
         if len({each.name for each in clients}) < len(clients):
             raise ValueError("two groups have the same name")
         publishers = {each.name: each for each in clients if isinstance(each, Publish)}
@@ -267,7 +267,7 @@ class Document(Part):
         return self
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield the path of each part that does not fit the others, and why."""
+        """Yield the path of each part that does not fit the rest, and the reason."""
         asked = sum(
             group.count * group.requests_each(self.phases.end - group.after)
             for group in self.clients
@@ -289,11 +289,11 @@ class Document(Part):
 
     @property
     def written(self) -> str:
-        """Its text as its author wrote it; empty if there is none."""
+        """The author's text of the document; empty without a text."""
         return self._written
 
     def written_as(self, text: str) -> Self:
-        """Return the document with the text that its author wrote."""
+        """Return the document with its author's text."""
         found = self.model_copy()
         found._written = text
         return found
@@ -312,7 +312,7 @@ class Document(Part):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what is possible and hardly meant, each with its remedy."""
+        """Sentences on possible but hardly intended values, each with its remedy."""
         return (*self._late_clients(), *self._long_patterns())
 
     def _late_clients(self) -> Iterator[str]:
@@ -328,7 +328,7 @@ class Document(Part):
                 )
 
     def _long_patterns(self) -> Iterator[str]:
-        """Yield a sentence for each pattern that a broker leaves to its clients."""
+        """Yield a sentence for each pattern that is too long for a broker."""
         longest = int(self.servers.broker.get(LENGTH_KEY) or _PULSARS_LENGTH)
         for group in self.clients:
             pattern = getattr(group, "pattern", None)
@@ -347,7 +347,7 @@ class Document(Part):
                 )
 
     def resolved(self) -> dict[str, Any]:
-        """Return the document that says everything itself; it resolves to itself."""
+        """Return the document with all defaults filled in; reading the result gives the same."""
         return self.model_dump(mode="json")
 
     def resolved_text(self) -> str:

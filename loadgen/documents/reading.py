@@ -66,7 +66,7 @@ def read_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Read a shipped scenario by its name, or a file, with all that it extends.
+    """Read a shipped scenario by its name, or a file, with all documents that it extends.
 
     Args:
         target: The name or the file.
@@ -90,7 +90,7 @@ def parse_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Make a document of a text; ``file`` is where its sentences say it stands.
+    """Make a document of a text; sentences name ``file`` as its place.
 
     Raises:
         UsageError: As :func:`read_document`.
@@ -117,7 +117,7 @@ def parse_document(
 
 
 def _extended(tree: Written, chain: Sequence[Path]) -> Written:
-    """Lay a tree over the document that it extends, and that over its own."""
+    """Lay a tree over the document that it extends, down to the last base."""
     target = tree.value.pop("extends", None)
     name = target.plain() if target else None
     if target is None or name is None:

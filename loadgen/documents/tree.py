@@ -38,7 +38,7 @@ _LONGEST_SETTING = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and the line (from 1) at which something was written, or the option that says it."""
+    """The file and line (from 1) of a value, or the option with the value."""
 
     file: Path | str
     line: int
@@ -86,7 +86,7 @@ class Written:
         return found.value if found and isinstance(found.value, list) else []
 
     def plain(self) -> Any:  # noqa: ANN401
-        """Return it without its places."""
+        """Return the value without places."""
         if isinstance(self.value, dict):
             return {key: each.plain() for key, each in self.value.items()}
         if isinstance(self.value, list):
@@ -137,7 +137,7 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes values of one text; reads as texts what YAML 1.1 takes for something else.
+    """Makes values of one text; keeps YAML 1.1's special words (``no``, ``1:30``) as texts.
 
     Mutable state: the number of nodes so far, and the mappings whose keys were looked at.
     """
@@ -222,7 +222,7 @@ def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, 
 
 
 def _by_name(row: Written) -> dict[str, Written]:
-    """Return the values of a list by their names; nothing if not each has one of its own."""
+    """Return the values of a list by their names; empty unless each has a name of its own."""
     values = row.value if isinstance(row.value, list) else []
     names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
     return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
@@ -247,7 +247,7 @@ def with_setting(tree: Written, setting: str) -> Written:
     parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
 
     def laid(base: Written, number: int) -> Written:
-        """Lay the value over what the first parts of the path have led to."""
+        """Lay the value over ``base``, the value at the first parts of the path."""
         rows = base.value if isinstance(base.value, list) else None
         if number == len(parts):
             return Written([*(rows or ()), value], value.place) if path.endswith("+") else value

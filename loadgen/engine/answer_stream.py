@@ -61,7 +61,7 @@ class AnswerStream:
         self._remaining = 0  # Of the frame or the listing.
 
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
-        """Take bytes as they come; yield the commands that they complete, and their payloads.
+        """Take received bytes; yield each completed command and its payload.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.
@@ -85,7 +85,7 @@ class AnswerStream:
                 yield self._finished()
 
     def _begin(self, chunk: memoryview) -> int:
-        """Begin a frame; return how many bytes of it are no part of its content; 0: too few."""
+        """Begin a frame; return the size of its head in bytes, or 0 if more bytes are needed."""
         if len(chunk) < _LENGTHS.size:
             return 0
         total, size = _LENGTHS.unpack_from(chunk)

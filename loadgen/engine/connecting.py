@@ -112,7 +112,7 @@ class Connector:
         receive_buffer_bytes: int,
         other: str | None = None,
     ) -> str | None:
-        """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
+        """Connect one client, to another ``host:port`` if given; return the failure or None."""
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)

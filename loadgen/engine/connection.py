@@ -50,7 +50,7 @@ _REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
 
 
 class BrokerAddress(NamedTuple):
-    """The broker that serves a topic, as a lookup named it.
+    """The broker of a topic, from the answer to a lookup.
 
     Attributes:
         url: ``pulsar://host:port``.
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A request under way: what is told its end, its row, and which names it wants."""
+    """A request under way: the future of its answer, its row, and the wanted names."""
 
     answer: asyncio.Future[Any]
     row: RequestRow
@@ -94,7 +94,7 @@ EVERYTHING = Selection()
 
 
 class LoadConnection(asyncio.BufferedProtocol):
-    """A connection. Its mutable state: the transport, what is under way, how it reads.
+    """A connection. Mutable state: the transport, requests under way, the reading speed.
 
     Bound: as many requests under way as its client sends.
 
@@ -224,11 +224,11 @@ class LoadConnection(asyncio.BufferedProtocol):
             self._pace(self.budget)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection, with what was under way on it."""
+        """End the connection and all requests under way."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
     def bytes_received(self, nbytes: int) -> None:
-        """Count bytes that were read, before they are looked at."""
+        """Count received bytes, before parsing."""
         if self.handshake.done():
             self.context.totals.bytes += nbytes
 
@@ -306,7 +306,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- the end ------------------------------------------------------------------------------
 
     def drop(self, reason: str) -> None:
-        """Close the connection, and tell who waits on it."""
+        """Close the connection and end the requests that wait for answers."""
         self._over(reason)
         self.close()
 

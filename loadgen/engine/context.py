@@ -49,7 +49,7 @@ class RunTime:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What the clients of one task share.
+    """The state that the clients of one task share.
 
     Time and ways to a server are those of sockets, unless something takes their place: in virtual
     time, or a test.

@@ -122,7 +122,7 @@ def list_frame(
 
 
 def request_frame(command: Request) -> Callable[[int], bytes]:
-    """Return what makes the frame of a command that is answered, from its id."""
+    """Return a function that makes a command's frame from a request id."""
 
     def frame(request_id: int) -> bytes:
         command.request_id = request_id
@@ -132,7 +132,7 @@ def request_frame(command: Request) -> Callable[[int], bytes]:
 
 
 class Message(NamedTuple):
-    """What a message of a load says of itself.
+    """The header of a message: its client, number and due time.
 
     Attributes:
         client: Number of the client that published it.
@@ -146,7 +146,7 @@ class Message(NamedTuple):
 
 
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
-    """Return SEND of a message, whose payload has so many bytes, and one of so many keys."""
+    """Return SEND of a message with a payload of ``size_bytes`` and one of ``keys`` keys."""
     send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
         producer_name=f"loadgen-{message.client}", sequence_id=message.number, publish_time=1
@@ -159,7 +159,7 @@ def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
 
 
 def read_message(tail: bytes, size_bytes: int) -> Message | None:
-    """Return what a message says of itself; None if it is broken.
+    """Return the header of a message; None if the message is broken.
 
     Args:
         tail: Checksum, metadata and payload.

@@ -54,7 +54,7 @@ class Patience:
         self._timer: TimerHandle | None = None
 
     def add(self, waiting: asyncio.Future[Any], end: float) -> None:
-        """Have a request end at a moment of the clock, unless it has ended."""
+        """End a request at a moment of the clock, unless the request has ended before."""
         while self._waiting and self._waiting[0][1].done():
             self._waiting.popleft()
         self._waiting.append((end, waiting))
@@ -96,7 +96,7 @@ class Link:
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
-        """See that there is a connection; return why there is none."""
+        """Connect if there is no connection; return the failure's reason, or None."""
         if self.connection is not None:
             return None
         if self._making is None:

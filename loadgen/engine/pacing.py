@@ -21,7 +21,7 @@ _FUZZ = 1e-9
 
 
 def quantum_bytes(rate_bytes_per_second: float) -> int:
-    """Return what a reader of this speed takes at once."""
+    """Return the most bytes that a reader of this speed takes at once."""
     quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
@@ -72,7 +72,7 @@ class Reader:
     """Reads everything at once, in virtual time. Offsets count from the stream's beginning."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return what has been read by now, where ``visible`` has not changed since the last."""
+        """Return the bytes read by now; ``visible`` has not changed since the last call."""
         del now, read
         return visible
 

@@ -66,7 +66,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Have the end of the run wait for a block, at most for as long as it drains."""
+        """Let the end of the run wait for a block, at most as long as the drain."""
         self._under_way += 1
         try:
             yield
@@ -74,7 +74,7 @@ class RowWriter:
             self._finished()
 
     def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
-        """End a row: it was answered, or it failed, or what came is wrong and why."""
+        """End a row: answered, failed, or with a wrong answer and the reason."""
         row.done = self.now()
         if failed is not None:
             row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)

@@ -30,7 +30,7 @@ _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
 
 
 def require_directory_name(name: str) -> None:
-    """Refuse a run's name that cannot be that of a directory among others.
+    """Refuse a run's name that cannot be a directory's name.
 
     Raises:
         UsageError: It cannot.

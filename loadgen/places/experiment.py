@@ -115,7 +115,7 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     aborted: str | None = None,
 ) -> dict[str, Any]:
-    """Return what run.json tells of a run besides its document and its machine.
+    """Return the contents of run.json besides document and machine.
 
     Raises:
         KeyboardInterrupt: It was interrupted before any request had ended.
@@ -163,7 +163,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
-    """Drive clients against servers that are there, or are started for the run."""
+    """Drive clients against running servers, or against servers started for the run."""
     if options.master is None:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
@@ -245,7 +245,7 @@ def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) 
 
 
 async def check_reachable(service_url: str) -> str:
-    """Connect once, as every client will; return what the server calls its version.
+    """Connect once, as every client will; return the server's version.
 
     Raises:
         LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
@@ -290,7 +290,7 @@ def _machine() -> dict[str, Any]:
 
 
 def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
-    """Ask a server for its version, and for its settings of ``INFO_KEYS``.
+    """Read a server's version and its settings of ``INFO_KEYS``.
 
     Nothing is raised: what it does not tell is unknown.
     """
@@ -306,7 +306,7 @@ def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
 
 
 def facts_of_page(page: str) -> dict[str, Any]:
-    """Return what a page of metrics says of its server's version and settings."""
+    """Return the server's version and settings from a page of metrics."""
     found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
     version = found.get("pulsar_version_info", {}).get("version")
     own = found.get(METRIC, {})
@@ -318,7 +318,7 @@ def facts_of_page(page: str) -> dict[str, Any]:
 
 
 def _text(url: str) -> str:
-    """Return what is at a URL; nothing if it is not to be had."""
+    """Return the text at a URL; an empty text if the URL cannot be read."""
     try:
         return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
     except UNREADABLE:

@@ -93,7 +93,7 @@ class RunningServers:
 
 
 def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
-    """Return the namespaces of a run, with what is known of their listings.
+    """Return the namespaces of a run, with the expected sizes and hashes where known.
 
     Args:
         topics: Those of the document.
@@ -119,7 +119,7 @@ def running_servers(
     files: ServerFiles | None = None,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Iterator[RunningServers]:
-    """Start a document's servers and stop them at the end; nothing of them stays but the logs.
+    """Start a document's servers and stop the servers at the end; only their logs stay.
 
     The proxy stops first, so that it never misses its broker.
 

@@ -76,7 +76,7 @@ class RunCollector(Collector):
 def exported(
     run: str, scenario: str, port: int | None, observer: Callable[[Totals], None]
 ) -> Iterator[Callable[[Totals], None]]:
-    """Serve a run's metrics at a port of the loopback for a block; hand out who takes totals.
+    """Serve a run's metrics at a port of the loopback for a block; yield a taker of totals.
 
     Without a port nothing is served; port 0 is any that is free. The observer is told them, too.
 

@@ -58,12 +58,12 @@ _PROFILE_KEY = "floodgateProfile"
 
 
 def local_broker() -> dict[str, str]:
-    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
+    """Return a broker's settings in every run: free ports of the loopback."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
+    """Return a proxy's settings in every run: its broker, and free ports of the loopback."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -89,7 +89,7 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return what is set over the file where the file itself stands over ``keys``."""
+        """Return the settings to lay over the file, where the file itself wins over ``keys``."""
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
@@ -100,7 +100,7 @@ class OwnServer:
 
     @property
     def _overridden(self) -> dict[str, str]:
-        """Keys that no run keeps as the file has them."""
+        """Keys of the file whose values every run replaces."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         return {**_LOCAL_OF[self.role], **local}
 
@@ -110,7 +110,7 @@ class OwnServer:
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Read the values that some run keeps, as the server will when it starts."""
+        """Check the values that some run keeps, as the server does at its start."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
@@ -131,7 +131,7 @@ class OwnServer:
             raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
 
     def _without_our_keys(self) -> dict[str, str]:
-        """Pulsar has none of our keys, and some of them do not go with its profile."""
+        """Return empty values for Floodgate's keys, which the profile ``pulsar`` cannot have."""
         ours = (known.key for known in known_keys(self.role) if known.key.startswith(_OUR_PREFIX))
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 

@@ -79,7 +79,7 @@ class RunOptions:
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
-    """Return document and options that say everything themselves, before anything is touched.
+    """Return document and options with all defaults filled in, before the run begins.
 
     Raises:
         UsageError: They do not fit.

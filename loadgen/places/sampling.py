@@ -71,7 +71,7 @@ _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
 class Samples:
-    """What was seen of some servers over time, whoever looked.
+    """The samples of several servers over time.
 
     Mutable state: the points of each metric, by process.
 
@@ -91,7 +91,7 @@ class Samples:
         return tuple(self._series)
 
     def add(self, process: str, at: float, samples: Mapping[str, float]) -> None:
-        """Add what was seen of a server at a moment of some clock, in seconds."""
+        """Add the samples of a server at a moment of some clock, in seconds."""
         series = self._series[process]
         for metric, value in samples.items():
             moments, values = series.setdefault(metric, (array("d"), array("d")))
@@ -101,7 +101,7 @@ class Samples:
             values.append(value)
 
     def series(self, process: str, metric: str) -> tuple[list[float], list[float]]:
-        """Return the moments and values of a metric; none if it was not seen."""
+        """Return the moments and values of a metric; empty lists for an unknown metric."""
         moments, values = self._series[process].get(metric, ((), ()))
         return list(moments), list(values)
 
@@ -117,7 +117,7 @@ class Samples:
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
     def write(self, directory: str, run: str, t0: float, t0_epoch_seconds: float) -> None:
-        """Write all of them as a table.
+        """Write all samples as a table.
 
         Args:
             directory: The run's.
@@ -196,7 +196,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Go on with another process in the place of the one that was sampled."""
+        """Sample another process in a server's place."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 
@@ -224,7 +224,7 @@ class ServerWatch(Samples):
             time.sleep(SAMPLE_SECONDS)
 
     def _scrape(self, process: str, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
-        """Add what a server's page says, and return how long that took."""
+        """Add the samples of a server's page, and return the seconds that the page took."""
         begun = time.perf_counter()
         url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
@@ -245,18 +245,18 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Tell whether a sample is kept, by its name or the line that begins with it."""
+    """Tell whether a sample is kept, by its name or by its line of a page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 
 def other_labels(labels: Iterable[tuple[str, str]]) -> str:
-    """Return the part of a series' name that its labels are."""
+    """Return the labels of a series as a part of its name, without ``cluster``."""
     others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
 
 
 class KernelBooks:
-    """What the kernel knows of one process of this machine. Units: bytes, seconds, counts.
+    """The kernel's figures of one process of this machine. Units: bytes, seconds, counts.
 
     Args:
         process: What it is called in messages, ``broker`` or ``proxy``.
@@ -280,7 +280,7 @@ class KernelBooks:
             raise self._unreadable(error) from None
 
     def samples(self) -> dict[str, float]:
-        """Return what the process would tell of itself, by Prometheus' names, and its peak.
+        """Return memory, its peak, processor time and descriptors, by Prometheus' names.
 
         Raises:
             UsageError: The process has ended.

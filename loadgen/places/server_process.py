@@ -76,14 +76,14 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not come up; it ends with the server's own sentences, or the end of its log."""
+    """A server did not start; says the server's own sentences, or the end of its log."""
 
 
 @contextmanager
 def running_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[ServerProcess]:
-    """Start a server, hand it out when it is ready, stop it at the end of the block.
+    """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
@@ -93,7 +93,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
-    """Ask a process to drain and end; kill it when it does not."""
+    """Ask a process to drain and end; kill a process that does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -151,7 +151,7 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait until a server says that it is ready.
+    """Wait for a server's line that says READY.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
@@ -170,7 +170,7 @@ def await_ready(
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Say how the start went wrong: in the server's own sentences, or with the end of its log."""
+    """Return the reason of a failed start: the server's own sentences, or the end of its log."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(0 if line else 1)
     status = process.returncode
@@ -194,7 +194,7 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines behind a log's last record; none where they are a trace.
+    """Return the lines behind a log's last record; an empty list for a trace.
 
     Source: server.command_line, on what a user gets wrong.
     """
@@ -223,7 +223,7 @@ class RestartableServer:
         launch.log.write_bytes(b"")
 
     def start(self) -> None:
-        """Start it, and return once it is ready.
+        """Start the server, and return once the server is ready.
 
         Raises:
             ServerStartError: It did not come up.
@@ -232,7 +232,7 @@ class RestartableServer:
         self._threads.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:
-        """Kill it, start it on the same ports, and return once it is ready.
+        """Kill the server, start a new one on the same ports, and return once it is ready.
 
         Args:
             away: Called between, and returns when it is to be started.
@@ -251,21 +251,21 @@ class RestartableServer:
             self.start()
 
     def stop(self) -> None:
-        """Let it drain and end."""
+        """Let the server drain and end."""
         with self._one_at_a_time:
             self._end(signal.SIGCONT)  # One that stands still would not end.
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """Kill the server by SIGKILL."""
         with self._one_at_a_time:
             self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Let it stand still until :meth:`go_on`."""
+        """Stop the process (SIGSTOP) until :meth:`go_on`."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it work again."""
+        """Continue a paused process."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -292,7 +292,7 @@ class RestartableServer:
 def restartable_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[RestartableServer]:
-    """Start a server, hand it out when it is ready, stop it at the end of the block.
+    """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.

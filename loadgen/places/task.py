@@ -83,7 +83,7 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """What a task tells of itself.
+    """The figures of a task about itself.
 
     Attributes:
         start_error_seconds: The worst delay between a moment at which clients were to start and
@@ -118,14 +118,14 @@ class TaskFacts(BaseModel):
 
 
 class TaskResult(NamedTuple):
-    """What one task has to show."""
+    """The result of a task: its figures and its rows."""
 
     facts: TaskFacts
     rows: Rows
 
 
 class Task:
-    """A task. Mutable state: its clients, and how far it has come.
+    """A task. Mutable state: its clients, and the progress of the run.
 
     Args:
         plan: Its share of the run.
@@ -183,14 +183,14 @@ class Task:
         return TaskResult(self._facts(t0, watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """Begin nothing new; requests that are under way behind the drain have no row."""
+        """Begin no more requests; a request under way behind the drain has no row."""
         self._interrupted = True
         self._stop.set()
 
     # -- before the start ---------------------------------------------------------------------
 
     async def _connect_all(self) -> None:
-        """Connect every client that starts at a moment of its own; who fails tries when it asks."""
+        """Connect every client with a start of its own; a failed one connects when it requests."""
         plan = self.plan
         # The most connections of this task at once, if the server is a proxy.
         connections = -(-plan.document.connections // plan.tasks)
@@ -240,7 +240,7 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client when its moment has come; those without one when there is a place."""
+        """Start each client at its moment; clients without a moment wait for a free place."""
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
@@ -261,7 +261,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """End a client that is settled, and start the next of its group."""
+        """End a settled client, and start the next of its group."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():
@@ -288,7 +288,7 @@ class Task:
         self._stop.set()
 
     async def _drain(self) -> None:
-        """Begin nothing new, and wait for what is under way for as long as the document says."""
+        """Begin no more requests, and wait for requests under way, at most the document's drain."""
         self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # In this turn: none may begin something in the next one.

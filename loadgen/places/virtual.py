@@ -68,7 +68,7 @@ class VirtualRun:
 
 
 def require_virtual(document: Document) -> None:
-    """Refuse what does not run in virtual time, or would not be measured there.
+    """Refuse a document that does not run in virtual time, or would not be measured there.
 
     Raises:
         UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
@@ -208,7 +208,7 @@ def _look(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> Non
 
 @contextmanager
 def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C end the loop between two events, so that no task has it for its own error.
+    """Let Ctrl-C end the loop between two events, not inside a task.
 
     asyncio's own handler would cancel one task, and the others would end in virtual time.
     """
@@ -240,6 +240,6 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
-    """Return what a server says of its version and settings, as who reads it would find it."""
+    """Return a server's version and settings, as a reader over HTTP would find them."""
     info = server_info(service.config)
     return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

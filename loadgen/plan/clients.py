@@ -45,7 +45,7 @@ class Phases(Part):
 
     @property
     def end(self) -> float:
-        """The moment at which nothing new begins, at the latest."""
+        """The latest moment for the begin of a request."""
         return self.warm_up + self.measure + self.hold
 
 
@@ -112,7 +112,7 @@ def start_moments(group: Group, seed: int) -> list[float]:
 
 
 def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
-    """Return when a client loses its connections of its own accord, up to the end of the run."""
+    """Return the moments at which a client drops its connections, up to the end of the run."""
     wanted = group.drop
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
@@ -128,7 +128,7 @@ def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
 
 
 def source_address(client: int) -> str | None:
-    """Return the loopback address that a client connects from; None leaves it to the kernel."""
+    """Return a client's own loopback address; None: the kernel's choice."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None
 

@@ -66,7 +66,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
 
 
 def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
-    """Return what reads a number with a unit, or refuses a text that is none."""
+    """Return a reader of numbers with a unit, which refuses other texts."""
     expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
 
     def read(value: Any) -> Any:  # noqa: ANN401
@@ -79,7 +79,7 @@ def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
 
 
 def _size(said: str, suffix: str = "") -> Spoken:
-    """Return what reads a number of bytes, or of bytes a second."""
+    """Return a reader of sizes in bytes, or of speeds in bytes a second."""
 
     def read(value: Any) -> Any:  # noqa: ANN401
         if not isinstance(value, str):
@@ -94,7 +94,7 @@ def _size(said: str, suffix: str = "") -> Spoken:
 
 
 def _expression(pattern: str) -> str:
-    """Return a pattern that a broker's engine has: RE2, or for the rest a backtracking one.
+    """Return a pattern that a broker can evaluate, by RE2 or by a backtracking engine.
 
     Raises:
         ValueError: It is no regular expression.

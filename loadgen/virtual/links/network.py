@@ -60,7 +60,7 @@ class Network:
         loop.dial = self.dial
 
     def listening(self, processor: Processor) -> Listen:
-        """Return what a server listens with."""
+        """Return a server's ``listen`` function."""
 
         async def listen(
             factory: Callable[[], asyncio.BaseProtocol],
@@ -83,7 +83,7 @@ class Network:
     # -- connections --------------------------------------------------------------------------
 
     def connect(self, client: LoadConnection, port: int, receive_buffer_bytes: int) -> ClientEnd:
-        """Connect a client, who is told when the connection stands.
+        """Connect a client; ``connection_made`` is called when the connection stands.
 
         Raises:
             OSError: Nobody listens there.
@@ -136,7 +136,7 @@ class Network:
         return ServerTransport(self.loop, processor, names)
 
     def _reach(self, left_at: float, port: int, transport: ServerTransport) -> None:
-        """Have a connection accepted that was opened at a moment, if its server is still there."""
+        """Accept a connection that was opened at a moment, if its server still listens."""
         door = self.doors[port]
 
         def accept() -> None:
@@ -157,7 +157,7 @@ class VirtualConnector(Connector):
         self._network = network
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Take note of the server, which is here, whatever its URL says."""
+        """Take the server's port from its URL: every server is in this process."""
         del connections  # There are no open files.
         self.service = urlsplit(service_url).netloc
 

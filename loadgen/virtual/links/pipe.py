@@ -97,16 +97,16 @@ class Sink(Protocol):
     """The receiving end of a pipe."""
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Take over what is sent, before any of it may be read."""
+        """Take the sent bytes, before any byte may be read."""
 
     def arriving(self) -> None:
-        """Read what may have been read by now: more becomes visible next."""
+        """Read the bytes due by now: more bytes become visible next."""
 
     def arrived(self) -> None:
         """Go on: more is visible."""
 
     def ended(self, *, reset: bool) -> None:
-        """Learn that nothing more is sent; after a reset nothing more is read either."""
+        """Learn of the stream's end; after a reset no unread byte is read either."""
 
 
 class Pipe:
@@ -160,13 +160,13 @@ class Pipe:
     # -- the sender ---------------------------------------------------------------------------
 
     def send(self, buffers: Sequence[Buffer], size: int) -> None:
-        """Send; what the kernel does not take at once waits for ``go_on``."""
+        """Send; bytes that the kernel does not take at once wait for ``go_on``."""
         self.sink.sent(buffers)
         self.sent += size
         self.go_on()
 
     def go_on(self) -> None:
-        """Let the kernel take what it has room for."""
+        """Let the kernel take as many bytes as fit."""
         before, buffers = self.taken, self.buffers
         space = buffers.first_send_bytes if self._is_new else buffers.send_bytes
         while (taking := min(self.sent - self.taken, space - self.taken + self.moved)) > 0:
@@ -177,11 +177,11 @@ class Pipe:
         self._announce()
 
     def forget_unsent(self) -> None:
-        """Send no more of what the kernel has not taken."""
+        """Drop the bytes that the kernel has not taken."""
         self.sent = self.taken
 
     def end(self, *, reset: bool = False) -> None:
-        """Say that nothing more comes: behind what was taken, or at once by a reset."""
+        """End the stream: behind the taken bytes, or at once by a reset."""
         if not self._ended:
             self._ended = True
             ended = partial(self.sink.ended, reset=reset)
@@ -190,7 +190,7 @@ class Pipe:
     # -- from kernel to kernel ----------------------------------------------------------------
 
     def _move(self) -> None:
-        """Move what the receiver has room for."""
+        """Move as many bytes as the receiver's window takes."""
         if self.shut:
             return
         room = self._edge - self.moved
@@ -203,7 +203,7 @@ class Pipe:
             self._open_if_read()
 
     def _announce(self) -> None:
-        """Let what was moved become visible a latency later."""
+        """Make moved bytes visible a latency later."""
         if self.moved > self._announced:
             self._announced = self.moved
             self._loop.after(self._left_at() + LATENCY_SECONDS, self._arrive, self.moved)
