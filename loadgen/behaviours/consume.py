@@ -86,7 +86,7 @@ class Consume(Group):
 
 
 class _Deliveries:
-    """The messages that one consumer got. Mutable state: which, and what is to be acknowledged.
+    """The messages of one consumer. Mutable state: received and unacknowledged ones.
 
     Bound: a number for each message of its producer.
     """

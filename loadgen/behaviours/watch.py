@@ -1,4 +1,4 @@
-"""Clients that watch their namespace, and judge every change that they are told of."""
+"""Clients that watch their namespace, and verify every update."""
 
 from __future__ import annotations
 

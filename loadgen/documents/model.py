@@ -144,7 +144,7 @@ class Servers(Part):
 
 
 class Shock(Part):
-    """Something that happens to servers, links or clients while the run lasts: one of these.
+    """One event that hits servers, links or clients while the run lasts.
 
     Attributes:
         at: When, in seconds since the agreed start.
@@ -219,7 +219,7 @@ class Document(Part):
     """A scenario.
 
     Attributes:
-        name: What runs, reports and other documents call it; without one: the file's.
+        name: The name in runs, reports and other documents; the file's name by default.
         repeats: How often it is run to be compared.
         seed: Of all random choices.
         clients: Groups, each with a behaviour.

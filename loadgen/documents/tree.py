@@ -1,4 +1,4 @@
-"""YAML as values that know where they were written, so that a fault can be shown there."""
+"""YAML as values with file and line, one tree laid over another, and ``--set``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ false. As texts they are what their author saw, or are refused by the key that c
 
 _NAME = "name"
 _SHARED = {"kind": (), "do": tuple(Group.model_fields)}
-"""What stays of a mapping of which another says that it is of another kind."""
+"""Keys that stay of a base whose kind the document laid over it changes."""
 _OPEN = {"broker", "proxy", "properties", "set"}
 """Keys of mappings whose own keys may have dots; a group may have such a name."""
 _LONGEST_SETTING = 100
@@ -234,7 +234,7 @@ def with_setting(tree: Written, setting: str) -> Written:
     A path names values of lists by their name, or else by their number from 0.
 
     Raises:
-        UsageError: It is not of this form, or names a value of a list that is not there.
+        UsageError: The setting has another form, or names a missing value of a list.
     """
     path, equals, text = setting.partition("=")
     parts = path.removesuffix("+").strip().split(".")

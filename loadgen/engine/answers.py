@@ -34,7 +34,7 @@ class AnswerVerdict(NamedTuple):
     """The judgement of one answer.
 
     Attributes:
-        topics: Number of names in it; None where it rightly says that nothing changed.
+        topics: Number of names; None for an answer that rightly says "unchanged".
         hash: Pulsar's hash of those names, computed here.
         problem: Why the answer is wrong, as a sentence; None when it is right.
     """
@@ -64,7 +64,7 @@ class SharedAnswer:
     """The longest answer seen to one question.
 
     Attributes:
-        known: What was read of its bytes, by how many of them and what was wanted.
+        known: Results of reading the bytes, by length and kind of result.
         full: Of the same question without a hash, whose answer has all names.
         reference: The first right verdict, with which the others have to agree.
     """

@@ -267,7 +267,7 @@ class LoadClient(RowWriter):
         return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
-        """List the topics of its namespace without a row, to check what it knows; None: no answer.
+        """List the topics of the client's namespace without a row, for a check; None: no answer.
 
         Args:
             pattern: Full; None for all topics.

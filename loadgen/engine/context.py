@@ -56,7 +56,7 @@ class TaskContext:
 
     Attributes:
         service_url: ``pulsar://host:port`` of the broker or proxy.
-        admin_url: Of its web port, for behaviours that call REST; empty if nobody named it.
+        admin_url: The web port's, for behaviours that call REST; empty if no option names one.
         warm_up: What is due earlier is not counted in the totals, nor in figures.
         end: What is due then, or later, is not sent.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.

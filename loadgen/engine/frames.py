@@ -1,4 +1,4 @@
-"""The frames of a load's clients, and the header by which a message says which one it is."""
+"""The frames of a load's clients, and the header that identifies each message."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PROTOCOL_VERSION = 20
 CLIENT_VERSION = "floodgate-loadgen"
 WATCHER_ID = PRODUCER_ID = 1
 NOBODY_ASKED = 2**63
-"""A request id whose answer nobody waits for; not that of refusals that name no request."""
+"""The request id of a request without a waiter; refusals without a request have another."""
 _FIELDS = {each.message_type.name: each for each in Type.DESCRIPTOR.fields if each.message_type}
 Request: TypeAlias = (
     pb.CommandLookupTopic | pb.CommandWatchTopicList | pb.CommandSubscribe | pb.CommandProducer
 )
-# Whose message, which of its messages, when it was due; zeros follow, up to the message's size.
+# Client, message number and due time; zeros follow, up to the message's size.
 _HEADER = struct.Struct(">IId")
 HEADER_BYTES = _HEADER.size
 _LENGTH = struct.Struct(">I")

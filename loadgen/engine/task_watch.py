@@ -1,4 +1,4 @@
-"""Watches a task itself: how late its event loop is, and what it needs of the machine."""
+"""Watches a task itself: the event loop's lag, and the task's use of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a run, and what of them does not fit each other, a document or this machine."""
+"""The options of a run, and the checks that they fit each other, a document and this machine."""
 
 from __future__ import annotations
 

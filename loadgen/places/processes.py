@@ -82,7 +82,7 @@ def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
     """Return each worker's message; a worker's death is noticed at once.
 
     Raises:
-        LoadgenError: What one says is an error, or it ended without a word.
+        LoadgenError: A worker sent an error, or ended without a report.
     """
     said: dict[Any, Any] = {}
     while silent := workers.keys() - said.keys():

@@ -58,7 +58,7 @@ _KEPT = (
     "process_max_fds",
     *_OF_THE_PROCESS,
 )
-# Always 1: what it says is in its labels, and in run.json.
+# Always 1: its labels are in run.json.
 _LABELS_ONLY = "floodgate_server_info"
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
 LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -146,7 +146,7 @@ class ServerWatch(Samples):
 
     Args:
         admin_urls: The servers' web ports, by process (``broker`` or ``proxy``).
-        pids: Ids of processes that run on this machine, whose memory is read exactly.
+        pids: Ids of processes on this machine, whose memory is read from the kernel.
     """
 
     def __init__(self, admin_urls: Mapping[str, str], pids: Mapping[str, int]) -> None:
@@ -206,7 +206,7 @@ class ServerWatch(Samples):
                 try:
                     self.add(process, time.perf_counter(), books.samples())
                 except UsageError:
-                    # It has ended. Another may answer at its address by now, and tells of itself.
+                    # The process has ended. Another one may answer at its address by now.
                     if self._books[process] is books:
                         del self._books[process]
 
@@ -272,7 +272,7 @@ class KernelBooks:
         """Begin a new peak.
 
         Raises:
-            UsageError: There is no such process here, or it belongs to somebody else.
+            UsageError: The process does not exist, or belongs to another user.
         """
         try:
             (self._directory / "clear_refs").write_text(_RESET_HIGH_WATER_MARK)

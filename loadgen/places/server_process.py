@@ -33,7 +33,7 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _LOG_LINES_SHOWN = 15
 _LONGEST_READY_LINE_BYTES = 4096
-# The exit codes of a server whose configuration, or what it should import, cannot be used.
+# The exit codes of a server with an unusable configuration or import.
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
 _PORT_KEYS = {"broker": "brokerServicePort", "proxy": "servicePort"}
@@ -43,7 +43,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """The start of a server: a module of this project, its settings, and the place of its log.
+    """The start of a server: a module of this project, its settings and its log.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -158,7 +158,7 @@ def await_ready(
     """
     assert process.stdout is not None
     says = select.select([process.stdout], [], [], seconds)[0]
-    # It is written at once; for the end of a part of it nobody waits.
+    # The server writes the line in one piece.
     said = os.read(process.stdout.fileno(), _LONGEST_READY_LINE_BYTES) if says else b""
     line = said.decode(errors="replace").strip().partition("\n")[0]
     found = _READY_LINE.match(line)
@@ -206,7 +206,7 @@ class RestartableServer:
     """A server; mutable state: its process, another one after each restart.
 
     Attributes:
-        server: What it says of itself, once it is ready.
+        server: Process id and addresses, once the server is ready.
     """
 
     server: ServerProcess
@@ -228,7 +228,7 @@ class RestartableServer:
         Raises:
             ServerStartError: It did not come up.
         """
-        # The kernel ends a server with the thread that started it: that outlives a restart.
+        # The kernel ends a server with the thread that started it: so the thread stays.
         self._threads.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:

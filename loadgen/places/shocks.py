@@ -133,7 +133,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
     """Refuse shocks of servers that are not the run's own.
 
     Raises:
-        UsageError: There is one, or a key is to be changed and nobody named the broker's web port.
+        UsageError: There is such a shock, or a key has to be changed without ``--admin-url``.
     """
     for shock in shocks:
         if shock.role or shock.cut or shock.slow:

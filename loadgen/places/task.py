@@ -1,4 +1,4 @@
-"""One task of a run: connects its clients, agrees on the start, lets them go, drains, writes rows.
+"""One task of a run: connects its clients, agrees on the start, runs the clients, drains.
 
 A task runs on a loop of its own, in a worker process, in a Spark task or in virtual time; which of
 them it is decides only how the start is agreed and what stands below its connections.
@@ -131,7 +131,7 @@ class Task:
         plan: Its share of the run.
         agree: Called once all clients are connected, in a thread of its own, with the wall clock;
             returns the start that all tasks agree on, in seconds of the epoch.
-        ground: Its connector, time and clock, where they are not those of sockets.
+        ground: Connector, time and clock, where the task does not run over sockets.
     """
 
     def __init__(

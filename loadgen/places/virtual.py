@@ -42,7 +42,7 @@ _SAMPLES_AT_ONE_PACE = 2_000
 _REMEDY = "measure over sockets, with --place processes"
 _OF_PROCESSES = re.compile(r"\b(?:broker|proxy)\.(?:resident|cpu|descriptors)\b")
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
-"""Metrics of processes, which the one that simulates has of its own."""
+"""Metrics of the simulating process, not of a simulated server."""
 _SETTLE_SECONDS = 3.0
 LEAD_SECONDS = 0.5
 """Seconds from the last connection to the start, as between real tasks."""
@@ -111,7 +111,7 @@ def run_in_virtual_time(
     """Run a document, servers and clients in this process and without sockets.
 
     Args:
-        document: Its servers have the keys of an operator's files already, if there are such.
+        document: Keys of an operator's files are in its servers already.
         run: The run's name.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
         may_go_on: Asked now and then; when it says no, the run is cut.

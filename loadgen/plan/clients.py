@@ -1,4 +1,4 @@
-"""Which client does what, when: a pure function of a document and its seed.
+"""Clients, phases and start moments of a run: pure functions of a document and its seed.
 
 Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
 """

@@ -31,7 +31,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class Part(BaseModel):
-    """A part of a document: what it does not know is refused, what it has never changes."""
+    """A part of a document: unknown keys are refused, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 

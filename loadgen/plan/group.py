@@ -61,7 +61,7 @@ def _once_or_rarely(period: float) -> float:
 
 
 class Drops(Part):
-    """Connections that clients lose of their own accord, and make again when they next request.
+    """Connections that clients drop, and make again at their next request.
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
@@ -92,9 +92,9 @@ class Group(Part):
     """
 
     operations: ClassVar[tuple[str, ...]]
-    """Operations of its requests, as their rows call them; the first is what it is about."""
+    """Operations of the requests, as in their rows; the first is the behaviour's main one."""
     opens: ClassVar[bool] = False
-    """Whether it opens something first: one that never reads does so from then on."""
+    """Whether its clients open a watch, producer or consumer before they stop reading."""
     changes_topics: ClassVar[bool] = False
     """Whether it makes or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True

@@ -155,7 +155,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise StandstillError(f"nothing is left to happen after {self._now:g} s of virtual time")
 
     def _write_to_self(self) -> None:
-        """Do nothing: nobody sleeps who could be woken."""
+        """Do nothing: there is no thread to wake."""
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""

@@ -63,11 +63,11 @@ class VirtualServers:
 
     Args:
         wanted: They.
-        topics: Those of the broker; None for none.
+        topics: The broker's topics; None without topics.
         network: Where they listen.
 
     Attributes:
-        running: Broker, and proxy if there is one, by name; one that is away is not there.
+        running: The servers that run now, by role.
         namespaces: Those of the broker's topics, with what right listings hold.
         processors: What each of them runs on.
     """
@@ -129,7 +129,7 @@ def service_url(servers: Servers) -> str:
 
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
-    """Return why a server refuses to start with these keys of its file; empty: it does not."""
+    """Return why a server refuses to start with these keys; empty if the server starts."""
     try:
         _config(role, Servers(broker=dict(keys), proxy=dict(keys)))
     except ConfigError as error:

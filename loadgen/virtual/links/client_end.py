@@ -37,7 +37,7 @@ class ReceivedFrame:
     """A frame: its place in the stream, and its pieces.
 
     Attributes:
-        body: Where a listing's bytes go that stand behind ``offset``; None for other frames.
+        body: Takes a listing's bytes behind ``offset``; None for other frames.
     """
 
     __slots__ = ("begun", "body", "end", "offset", "pieces", "request_id", "start")

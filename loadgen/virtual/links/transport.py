@@ -30,7 +30,7 @@ class ServerTransport(asyncio.Transport):
         names: The peer's address and its own.
 
     Attributes:
-        out: What it sends; set by whoever makes the connection, as ``incoming`` is.
+        out: The pipe to the peer; the network sets ``out`` and ``incoming``.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ServerTransport(asyncio.Transport):
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:
-        """Do nothing: what is visible is read when the process comes to it."""
+        """Do nothing: visible bytes are read when the processor is free."""
 
     def arrived(self) -> None:
         """Read when the process comes to it."""
