@@ -51,7 +51,6 @@ class Consume(Group):
 
     def requests_each(self, seconds: float) -> float:
         """See Group: the publishers' requests are counted with the publishers."""
-        del seconds
         return 0.0
 
     async def client(self, me: LoadClient) -> None:

@@ -201,8 +201,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return room for no more than may be read now."""
-        del sizehint  # the loop's wish; the budget decides
+        """Return room for no more than may be read now, whatever size the loop would like."""
         if self.budget is None:
             return self.context.scratch
         allowed = self.budget.available_bytes(self.context.time.monotonic())

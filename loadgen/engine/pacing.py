@@ -73,12 +73,10 @@ class Reader:
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """Return the bytes read by now; ``visible`` has not changed since the last call."""
-        del now, read
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
         """Return when ``offset`` will have been read; None for never, as things are."""
-        del read
         return now if offset <= visible else None
 
 
@@ -87,12 +85,10 @@ class Never(Reader):
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """See Reader.read_by."""
-        del now, visible
         return read
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
         """See Reader.moment_of."""
-        del offset, now, read, visible
         return None
 
 

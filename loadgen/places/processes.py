@@ -64,7 +64,6 @@ def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -
     handled = signal.getsignal(signal.SIGINT)
 
     def interrupt(number: int, frame: object) -> None:
-        del frame
         signal.signal(number, handled)  # A second one ends everything.
         end_early()
 

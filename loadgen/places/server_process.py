@@ -129,7 +129,6 @@ def termination_interrupts() -> AbstractContextManager[None]:
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    del number, frame
     raise KeyboardInterrupt
 
 

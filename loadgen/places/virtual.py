@@ -222,7 +222,6 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
         return goes_on
 
     def interrupt(number: int, frame: object) -> None:
-        del frame
         interrupts.append(number)
 
     with signals_taken(interrupt, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from loadgen.plan.arrivals import Concurrency
-from loadgen.plan.fields import Duration, Moment, Part
+from loadgen.plan.fields import Duration, Moment, NamespaceName, Part
 
 if TYPE_CHECKING:
     from loadgen.plan.group import Group
@@ -62,18 +62,10 @@ class Namespace(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
+    name: NamespaceName
     topics: Annotated[int, Field(ge=0)] | None = None
     hash: Annotated[str, Field(pattern="^[0-9a-f]{8}$")] | None = None
     changes: bool = False
-
-    @field_validator("name")
-    @classmethod
-    def _tenant_and_namespace(cls, name: str) -> str:
-        parts = name.split("/")
-        if len(parts) != 2 or not all(parts):
-            raise ValueError(f"namespace {name!r} is not of the form tenant/namespace")
-        return name
 
 
 @dataclass(frozen=True, slots=True)

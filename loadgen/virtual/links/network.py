@@ -71,7 +71,6 @@ class Network:
             send_buffer_bytes: int = 0,
             tls: ListenerTls | None = None,
         ) -> Listener:
-            del host, tls
             open_door = ExitStack()
             if port_key != "webServicePort":  # nobody asks for metrics by HTTP here
                 self.doors[port] = _Door(processor, factory, send_buffer_bytes)
@@ -158,7 +157,6 @@ class VirtualConnector(Connector):
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
         """Take the server's port from its URL: every server is in this process."""
-        del connections  # There are no open files.
         self.service = urlsplit(service_url).netloc
 
     async def _connect(
