@@ -29,9 +29,9 @@ from server.errors import ConfigError, StartError
 from server.server_info import INFO_KEYS, server_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from loadgen.documents.model import Document
+    from loadgen.documents.model import Document, Shock
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
@@ -167,10 +167,7 @@ async def _simulated(
         totals = task.context.totals
         on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
         facts, rows = await task.run()
-        for each in restarts:
-            if moments.t0 + each.at > clock.now():
-                raise LoadgenError(too_early(each))
-        await asyncio.gather(*restarting)
+        await _all_restarted(restarts, restarting, clock.now() - moments.t0)
         # The servers learn that all clients have left: now their books have to balance.
         await clock_sleep(clock, _SETTLE_SECONDS)
         sampling.cancel()
@@ -187,6 +184,22 @@ async def _simulated(
         moments.t0,
         {name: _facts_of(each) for name, each in servers.running.items()},
     )
+
+
+async def _all_restarted(
+    restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
+) -> None:
+    """Wait until every server runs again.
+
+    Raises:
+        LoadgenError: The run was over before a restart.
+    """
+    for shock in restarts:
+        if shock.at > ended:
+            for each in restarting:
+                each.cancel()
+            raise LoadgenError(too_early(shock))
+    await asyncio.gather(*restarting)
 
 
 async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
