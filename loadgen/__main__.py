@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from loadgen.commands.explained import explained
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import SPARK_PACKAGES, WITHOUT_SPARK, ExitCode, LoadgenError, UsageError
 from proto.version import VERSION
 from server.module_names import module_name
 
@@ -148,13 +148,10 @@ def main() -> None:
         _say(str(error))
         code = int(error.exit_code)
     except ModuleNotFoundError as error:
-        from loadgen.extras import missing_extra
-
-        missing = missing_extra(error)
-        if missing is None:
+        if (error.name or "").partition(".")[0] not in SPARK_PACKAGES:
             raise
-        _say(str(missing))
-        code = int(missing.exit_code)
+        _say(WITHOUT_SPARK)
+        code = ExitCode.INTERNAL
     else:
         if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
             _say("interrupted before it was done")

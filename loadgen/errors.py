@@ -7,12 +7,17 @@ broken measurement.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from difflib import get_close_matches
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+_LONGEST_VALUE = 60
+_SHORTEST_COMMON = 4
 
 
 class ExitCode(IntEnum):
@@ -93,3 +98,37 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
     if len(text) > most_bytes:
         raise UsageError(f"{what} {file} has more than {most_bytes >> 20} MiB")
     return text
+
+
+def shown(value: Any) -> str:  # noqa: ANN401
+    """Write a value that was given, cut short; the words of YAML as they are there."""
+    words = {None: "null", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """Return what may have been meant by a name that nobody knows, as the end of a sentence."""
+    near = get_close_matches(name, known, 1, 0.6) or [
+        each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
+    ]
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; there are {', '.join(known)}" if known else ""
+
+
+# -- packages that only Spark needs: they come with the extra floodgate[loadgen] ----
+
+REMEDY = 'pip install "floodgate[loadgen]"'
+SPARK_PACKAGES = ("pyspark", "py4j")
+WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place processes"
+
+
+def require_spark() -> None:
+    """Refuse a run in Spark before anything of it is begun, where Spark is not installed.
+
+    Raises:
+        LoadgenError: Spark is not installed.
+    """
+    if find_spec(SPARK_PACKAGES[0]) is None:
+        raise LoadgenError(WITHOUT_SPARK)

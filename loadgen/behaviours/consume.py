@@ -10,12 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.publish import topic_of
-from loadgen.engine.frames import (
-    ack_frame,
-    flow_frame,
-    read_message,
-    request_frame,
-)
+from loadgen.engine.frames import frame_of, read_message, request_frame
 from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
 
@@ -51,12 +46,11 @@ class Consume(Group):
     """Bytes of their messages: the same."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """See Group: that of its publisher."""
+        """See Group: the publisher's namespace."""
         return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """See Group: what the publishers send is counted there."""
-        del seconds
+        """See Group: the publishers' requests are counted with the publishers."""
         return 0.0
 
     async def client(self, me: LoadClient) -> None:
@@ -85,13 +79,13 @@ class Consume(Group):
             me.gave_up(answer.failed)
             return None
         if deliveries.link.connection is not None:
-            deliveries.link.connection.send(flow_frame(0, PERMITS))
+            deliveries.link.connection.send(_flow(PERMITS))
         me.back()
         return deliveries.link
 
 
 class _Deliveries:
-    """The messages that one consumer got. Mutable state: which, and what is to be acknowledged.
+    """The messages of one consumer. Mutable state: received and unacknowledged ones.
 
     Bound: a number for each message of its producer.
     """
@@ -141,8 +135,14 @@ class _Deliveries:
         connection = self.link.connection
         if connection is None:
             return
-        connection.send(ack_frame(0, ids))
+        individual = pb.CommandAck.Individual
+        ack = pb.CommandAck(consumer_id=0, ack_type=individual, message_id=ids)
+        connection.send(frame_of(ack))
         self._used += len(ids)
         if self._used >= PERMITS // 2:
-            connection.send(flow_frame(0, self._used))
+            connection.send(_flow(self._used))
             self._used = 0
+
+
+def _flow(permits: int) -> bytes:
+    return frame_of(pb.CommandFlow(consumer_id=0, messagePermits=permits))

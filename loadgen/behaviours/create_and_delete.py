@@ -13,9 +13,8 @@ import proto.PulsarApi_pb2 as pb
 from client.admin.errors import AdminError
 from client.discovery.actions import Unanswered
 from loadgen.access import admin_of
-from loadgen.engine.connection import Failed
 from loadgen.engine.link import CUT
-from loadgen.engine.refusals import masked
+from loadgen.engine.rows import Failed, masked
 from loadgen.plan.fields import Duration
 from loadgen.plan.group import Group
 from proto.names import TopicName
@@ -55,7 +54,7 @@ class CreateAndDelete(Group):
         from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
 
     async def client(self, me: LoadClient) -> None:
-        """Create on the beat; what is there when the run ends goes when its time is up."""
+        """Create on the beat; each topic is deleted in its time, also behind the run's end."""
         lives: list[asyncio.Task[None]] = []
         with me.not_idle():
             async with admin_of(me.context.admin_url, self.timeout) as admin:
@@ -101,7 +100,7 @@ def _ms(seconds: float) -> int:
 
 
 def due_of(topic: str, *, created: bool) -> float | None:
-    """Return when the creation or deletion of a topic was due; None of one that others made."""
+    """Return when the creation or deletion of a topic was due; None for a foreign topic."""
     parts = topic.rpartition("/")[2].removeprefix(f"{_PREFIX}-").split("-")
     if f"/{_PREFIX}-" not in topic or len(parts) != 4:
         return None

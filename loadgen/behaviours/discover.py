@@ -17,8 +17,8 @@ from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
-from loadgen.engine.connection import Failed
-from loadgen.engine.frames import WATCHER_ID, close_watch_frame, request_frame
+from loadgen.engine.frames import CLOSE_WATCH, WATCHER_ID, request_frame
+from loadgen.engine.rows import Failed
 from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
 
@@ -191,7 +191,7 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Go on without a connection: of two, the other may still be there."""
+        """Go on after the loss of a connection; a second connection may remain."""
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:
             self._close_watch()
@@ -205,7 +205,7 @@ class _Subscription:
     # -- the watch ----------------------------------------------------------------------------
 
     async def _connect_to_broker(self, pattern: str) -> None:
-        """Make the connection to the pattern's broker: nobody needs it, but Java makes it."""
+        """Connect to the pattern's broker, as Java does, although no request needs it."""
         found = await self._me.look_up(pattern)
         if found.failed is None:
             await self._me.to(found.value).ready()
@@ -249,7 +249,7 @@ class _Subscription:
     def _close_watch(self) -> None:
         link, self._watch_link = self._watch_link, None
         if link is not None and link.connection is not None:
-            link.connection.send(close_watch_frame())
+            link.connection.send(CLOSE_WATCH)
 
     def _pushed(self, command: pb.BaseCommand, _: bytes) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
@@ -288,7 +288,11 @@ class _Subscription:
             )
             link, answer = await me.open(topic, "subscribe", request_frame(command), topic)
             if answer.failed is None:
-                self._attached(topic)
+                if self._missing and topic in self._missing:
+                    self._missing.remove(topic)
+                    if not self._missing:
+                        self._schedule.subscribed()
+                        self._progress()
                 stood = True
                 backoff.reset()
                 await me.first(closed, link.lost)
@@ -301,10 +305,3 @@ class _Subscription:
                     self._over.set_result(answer.failed)
                 return
             await me.sleep(delay)
-
-    def _attached(self, topic: str) -> None:
-        if self._missing and topic in self._missing:
-            self._missing.remove(topic)
-            if not self._missing:
-                self._schedule.subscribed()
-                self._progress()

@@ -64,7 +64,7 @@ class _Producer:
         self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
-        """Send a message, over a producer that is opened first if there is none."""
+        """Send a message, after opening a producer if none is open."""
         me, group = self._me, self._group
         if self._link is None or self._link.connection is not self._on or self._on is None:
             if self._opening is None or self._opening.done():
@@ -81,7 +81,7 @@ class _Producer:
         )
 
     async def _open(self) -> None:
-        """Look the topic up and open a producer; what fails shows in the messages."""
+        """Look up the topic and open a producer; a failure shows in the messages."""
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)
         link, answer = await me.open(self._topic, "producer", request_frame(command))

@@ -1,4 +1,4 @@
-"""Clients that watch their namespace, and judge every change that they are told of."""
+"""Clients that watch their namespace, and verify every update."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOKS, LOOK_SECONDS = 10, 0.4
 
 @dataclass(slots=True)
 class _Told:
-    """What one client was told: the names, and their hash as the server says."""
+    """The names that one client was told, and their hash from the server."""
 
     names: set[str] = field(default_factory=set)
     topics_hash: str = ""
@@ -61,7 +61,7 @@ class Watch(Group):
                 await self._compare(me, pattern, told)
 
     async def _compare(self, me: LoadClient, pattern: str, told: _Told) -> None:
-        """Judge the names at the end by a list of them; changes under way are waited for."""
+        """Compare the names at the end with a list, after changes under way."""
         missing = extra = 0
         # What clients have created goes when its time is up, also behind the end.
         await me.sleep(LOOK_SECONDS)

@@ -97,9 +97,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         require_own_address("--service-url", service_url, confirmed=confirmed)
         urls, pids = parse_admin_urls(admin_url or ())
         document = wanted(run_directories[0], settings)
-        options = RunOptions(
-            out, written=document.written, service_url=service_url, admin_urls=urls, pids=pids
-        )
+        options = RunOptions(out, service_url=service_url, admin_urls=urls, pids=pids)
         sides = both_profiles(document, options)
         if beside:
             sides = beside_pulsar(document, options, beside, beside_admin_url)

@@ -12,8 +12,7 @@ import typer
 
 from loadgen.commands.options import parsed
 from loadgen.commands.shown import console, print_sentences, say, table_of
-from loadgen.errors import UsageError
-from loadgen.extras import SPARK, require
+from loadgen.errors import UsageError, require_spark
 from loadgen.places.options import Place  # noqa: TC001 (evaluated by Typer)
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Speed
@@ -69,7 +68,7 @@ def demo(
     """
     number = _topics_of_demo(topics, namespaces)
     if place == "spark":
-        require(SPARK)
+        require_spark()
     rate, begun = parsed("--read-rate", read_rate, Speed), time.monotonic()
     options = DemoOptions(number, namespaces, clients, rate, out, place)
     with termination_interrupts():

@@ -130,9 +130,10 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
     """Run a rehearsal's document, and tell the outcome."""
     read_rules(rules)
-    text = rehearsal_text(rehearsal)
-    document = parse_document(text, Path("rehearse.yaml"), (), parse_expectation)
-    options = replace(options, name=document.name, written=text)
+    document = parse_document(
+        rehearsal_text(rehearsal), Path("rehearse.yaml"), (), parse_expectation
+    )
+    options = replace(options, name=document.name)
     dry_run(document, options).require_fit()
     run_once = partial(watched, as_json=as_json)
     (finished,) = run_sides([Side(document, options)], 1, lambda each: None, run_once)

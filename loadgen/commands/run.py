@@ -35,7 +35,7 @@ from loadgen.commands.shown import (
     say,
     table_of,
 )
-from loadgen.extras import SPARK, require
+from loadgen.errors import require_spark
 from loadgen.live import live_display
 from loadgen.places.directory import RUN_NAME
 from loadgen.places.experiment import experiment
@@ -116,7 +116,6 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     options = RunOptions(
         out=out,
         name=name or f"{document.name}-{datetime.now():%Y%m%d-%H%M%S}",
-        written=document.written,
         service_url=service_url,
         admin_urls=urls,
         pids=pids,
@@ -190,7 +189,7 @@ def watched(
     clients = {group.name: group.count for group in document.clients}
     first = "connecting" if options.service_url else "starting the servers"
     if options.place == "spark" or options.master is not None:
-        require(SPARK)
+        require_spark()
         say("starting Spark, which takes some seconds", as_json=as_json)
     with (
         termination_interrupts(),

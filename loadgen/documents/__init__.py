@@ -1,1 +1,1 @@
-"""Scenarios as documents: YAML that names a kind, its cluster, its load and what is expected."""
+"""Scenarios as documents: YAML with clients, servers, shocks and expectations."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 from pydantic.json_schema import SkipJsonSchema
 
 from loadgen.documents.model import Document
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, meant, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,13 +45,11 @@ _PREFIX = "Value error, "
 """Of a sentence of our own, which pydantic only passes on."""
 _TAGS = ("do", "kind")
 """Keys that say which model a mapping is of, where there are several."""
-_LONGEST_VALUE = 60
-_SHORTEST_COMMON = 4
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: the path of its key in the document, and what is wrong with it."""
+    """One fault: the path of a key in the document, and a sentence."""
 
     path: tuple[str | int, ...]
     sentence: str
@@ -128,7 +125,7 @@ def _none(given: str, expected: str) -> str:
 
 
 def _unknown_key(path: tuple[str | int, ...]) -> str:
-    """Say of a key that does not exist whose it is, or which was meant."""
+    """Say of an unknown key to which behaviour the key belongs, or a similar key."""
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
@@ -139,23 +136,6 @@ def _unknown_key(path: tuple[str | int, ...]) -> str:
 
 def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
     return [tag for tag in map(_tag_of, _models_at(path)) if tag is not None]
-
-
-def shown(value: Any) -> str:  # noqa: ANN401
-    """Write a value that was given, cut short; the words of YAML as they are there."""
-    words = {None: "null", True: "true", False: "false"}
-    text = words[value] if value is None or isinstance(value, bool) else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
-
-
-def meant(name: str, known: Sequence[str]) -> str:
-    """Return what may have been meant by a name that nobody knows, as the end of a sentence."""
-    near = get_close_matches(name, known, 1, 0.6) or [
-        each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
-    ]
-    if near:
-        return f"; did you mean {near[0]}?"
-    return f"; there are {', '.join(known)}" if known else ""
 
 
 # -- the keys that each part of a document has, by its models -----
@@ -169,7 +149,7 @@ class _Tag(NamedTuple):
 
 
 def _tag_of(model: type[BaseModel]) -> _Tag | None:
-    """Return what tells a model from its siblings; None if it has none."""
+    """Return the tag that tells a model from its siblings; None without siblings."""
     for key in _TAGS:
         if key in model.model_fields:
             return _Tag(key, get_args(model.model_fields[key].annotation)[0])
@@ -186,7 +166,7 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the models that what stands at a path may be of.
+    """Return the possible models of the value at a path.
 
     A part that is a tag's value, as pydantic puts them into its paths, chooses among them.
     """
@@ -203,7 +183,7 @@ def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
 
 
 def _keys_at(path: Sequence[str | int]) -> list[str]:
-    """Return the keys that what stands at a path may have."""
+    """Return the possible keys of the value at a path."""
     return list(dict.fromkeys(key for each in _models_at(path) for key in _keys_of(each)))
 
 

@@ -19,15 +19,16 @@ from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.service_times import FLOODGATE, StatedTimes
-from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
+from loadgen.plan.clients import MOST_REQUESTS, Namespace, Phases, start_moments
 from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
-from loadgen.plan.phases import Phases
 from loadgen.topics.distributions import FIXED
 from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from loadgen.plan.group import Group
 
 Profile = Literal["pulsar", "floodgate"]
 Role = Literal["broker", "proxy"]
@@ -98,7 +99,7 @@ class Topics(Part):
         return TopicPlan(sum(sizes), len(sizes), self.seed, shape, sizes if self.further else ())
 
     def expected(self) -> tuple[Namespace, ...]:
-        """Return the namespaces that clients list; those of a corpus are its own to tell."""
+        """Return the namespaces that clients list; empty for a corpus, which names its own."""
         if self.corpus is not None:
             return ()
         made = () if self.of else plan_namespaces(self.plan())
@@ -115,7 +116,7 @@ class Topics(Part):
 
     @property
     def made(self) -> bool:
-        """True if they are made up."""
+        """True if the topics are made up."""
         return self.corpus is None and not self.of
 
 
@@ -143,7 +144,7 @@ class Servers(Part):
 
 
 class Shock(Part):
-    """Something that happens to servers, links or clients while the run lasts: one of these.
+    """One event that hits servers, links or clients while the run lasts.
 
     Attributes:
         at: When, in seconds since the agreed start.
@@ -168,31 +169,31 @@ class Shock(Part):
     set: Keys | None = None
     anew: Name | None = None
     lasts: Annotated[Duration | None, Field(alias="for")] = None
-    _kind: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        kinds = [name for name in Shock.model_fields if name not in ("at", "lasts")]
-        said = [kind for kind in kinds if getattr(self, kind) is not None]
-        if len(said) != 1:
-            found = " and ".join(said) or "none"
-            raise ValueError(f"must say one of {', '.join(kinds)}, and says {found}")
-        self._kind = said[0]
+        if len(said := self._said) != 1:
+            kinds = ", ".join(name for name in Shock.model_fields if name not in ("at", "lasts"))
+            raise ValueError(f"must say one of {kinds}, and says {' and '.join(said) or 'none'}")
         return self
+
+    @property
+    def _said(self) -> list[str]:
+        return [kind for kind, value in self if kind not in ("at", "lasts") and value is not None]
 
     @property
     def kind(self) -> str:
         """The word that says what happens."""
-        return self._kind
+        return self._said[0]
 
     @property
     def seconds(self) -> float:
-        """How long it lasts, if it does."""
+        """The length of the shock, for shocks that have a length."""
         return _SHOCK_SECONDS if self.lasts is None else self.lasts
 
     @property
     def role(self) -> Role | None:
-        """The server that it is of, if it is of one."""
+        """The server of the shock, if any."""
         return self.kill or self.restart or self.stop or self.pause
 
     @property
@@ -204,11 +205,21 @@ class Shock(Part):
         return f"{self.kind} {said}" if self.slow is None else f"slow link to {self.slow:g} B/s"
 
 
+def outside(group: Group, count: int) -> str:
+    """Return why a group's namespaces are not among ``count`` namespaces; empty if they are."""
+    first, end = group.namespaces or (0, count)
+    if 0 <= first < end <= count:
+        return ""
+    why = "is empty" if first >= end else "goes beyond them"
+    said = f"must be the first and the one behind the last of {count} namespaces"
+    return f"{said}, [0, {count}] for all: [{first}, {end}] {why}"
+
+
 class Document(Part):
     """A scenario.
 
     Attributes:
-        name: What runs, reports and other documents call it; without one: the file's.
+        name: The name in runs, reports and other documents; the file's name by default.
         repeats: How often it is run to be compared.
         seed: Of all random choices.
         clients: Groups, each with a behaviour.
@@ -230,7 +241,7 @@ class Document(Part):
     @field_validator("clients")
     @classmethod
     def _know_each_other(cls, clients: tuple[AnyGroup, ...]) -> tuple[AnyGroup, ...]:
-        """Tell groups that consume what those publish of which they consume."""
+        """Give each consuming group the client count and message size of its publishing group."""
         if len({each.name for each in clients}) < len(clients):
             raise ValueError("two groups have the same name")
         publishers = {each.name: each for each in clients if isinstance(each, Publish)}
@@ -256,7 +267,7 @@ class Document(Part):
         return self
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield the path of each part that does not fit the others, and why."""
+        """Yield the path of each part that does not fit the rest, and the reason."""
         asked = sum(
             group.count * group.requests_each(self.phases.end - group.after)
             for group in self.clients
@@ -273,28 +284,24 @@ class Document(Part):
                 yield ("shocks", number), f"it is of group {shock.anew}: no group has that name"
         count = len(self.topics.of or self.topics.sizes)
         for number, group in enumerate(self.clients):
-            first, end = group.namespaces or (0, count)
-            if self.topics.corpus is None and not 0 <= first < end <= count:
-                said = f"must be the first and the one behind the last of {count} namespaces, "
-                why = "is empty" if first >= end else "goes beyond them"
-                said += f"[0, {count}] for all: [{first}, {end}] {why}"
+            if self.topics.corpus is None and (said := outside(group, count)):
                 yield ("clients", number, "namespaces"), said
 
     @property
     def written(self) -> str:
-        """Its text as its author wrote it; empty if there is none."""
+        """The author's text of the document; empty without a text."""
         return self._written
 
     def written_as(self, text: str) -> Self:
-        """Return the document with the text that its author wrote."""
+        """Return the document with its author's text."""
         found = self.model_copy()
         found._written = text
         return found
 
     @property
-    def anew(self) -> tuple[tuple[float, str], ...]:
-        """The moments at which all connections of a group are lost, and its name."""
-        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
+    def connections(self) -> int:
+        """Connections of all clients at once, if the server is a proxy: it takes the most."""
+        return sum(each.count * each.connections_each for each in self.clients)
 
     @property
     def title(self) -> str:
@@ -305,7 +312,7 @@ class Document(Part):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on what is possible and hardly meant, each with its remedy."""
+        """Sentences on possible but hardly intended values, each with its remedy."""
         return (*self._late_clients(), *self._long_patterns())
 
     def _late_clients(self) -> Iterator[str]:
@@ -321,7 +328,7 @@ class Document(Part):
                 )
 
     def _long_patterns(self) -> Iterator[str]:
-        """Yield a sentence for each pattern that a broker leaves to its clients."""
+        """Yield a sentence for each pattern that is too long for a broker."""
         longest = int(self.servers.broker.get(LENGTH_KEY) or _PULSARS_LENGTH)
         for group in self.clients:
             pattern = getattr(group, "pattern", None)
@@ -340,7 +347,7 @@ class Document(Part):
                 )
 
     def resolved(self) -> dict[str, Any]:
-        """Return the document that says everything itself; it resolves to itself."""
+        """Return the document with all defaults filled in; reading the result gives the same."""
         return self.model_dump(mode="json")
 
     def resolved_text(self) -> str:

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from loadgen.documents.faults import Fault, document_error, fault_of, located, meant, shown
-from loadgen.documents.merging import merged, with_setting
+from loadgen.documents.faults import Fault, document_error, fault_of
 from loadgen.documents.model import Document
 from loadgen.documents.server_keys import server_key_faults
 from loadgen.documents.service_times import KEY as SERVICE_TIMES
-from loadgen.documents.service_times import read_service_times
-from loadgen.documents.trace import read_trace
-from loadgen.documents.tree import parse_tree
-from loadgen.errors import UsageError, read_text
+from loadgen.documents.tree import Written, merged, parse_tree, parse_values, with_setting
+from loadgen.errors import UsageError, meant, read_text, shown
+from loadgen.plan.fields import MOST_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loadgen.documents.tree import Written
-
     CheckExpectation = Callable[[str, Sequence[str]], object]
 
-_LARGEST_BYTES = 4 << 20
+_LARGEST_BYTES, _LARGEST_TIMES_BYTES = 4 << 20, 1 << 16
 _SUFFIXES = (".yaml", ".yml")
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
+)
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 
 
 @cache
@@ -63,7 +66,7 @@ def read_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Read a shipped scenario by its name, or a file, with all that it extends.
+    """Read a shipped scenario by its name, or a file, with all documents that it extends.
 
     Args:
         target: The name or the file.
@@ -87,7 +90,7 @@ def parse_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Make a document of a text; ``file`` is where its sentences say it stands.
+    """Make a document of a text; sentences name ``file`` as its place.
 
     Raises:
         UsageError: As :func:`read_document`.
@@ -95,12 +98,10 @@ def parse_document(
     tree = _extended(parse_tree(text, file), (file,))
     for setting in settings:
         tree = with_setting(tree, setting)
-    whole = {"name": file.stem, **tree.plain()}
-    _read_traces(whole, tree)
-    _read_service_times(whole, tree)
-    faults = [*_server_faults(whole), *_expectation_faults(whole, check_expectation)]
+    _read_named_files(tree)
+    faults = [*_server_faults(tree), *_expectation_faults(tree, check_expectation)]
     try:
-        document = Document.model_validate(whole).written_as(text)
+        document = Document.model_validate({"name": file.stem, **tree.plain()}).written_as(text)
     except ValidationError as error:
         found = error.errors(include_url=False)
         # A list is told to be too short as well where all of its values have faults.
@@ -116,7 +117,7 @@ def parse_document(
 
 
 def _extended(tree: Written, chain: Sequence[Path]) -> Written:
-    """Lay a tree over the document that it extends, and that over its own."""
+    """Lay a tree over the document that it extends, down to the last base."""
     target = tree.value.pop("extends", None)
     name = target.plain() if target else None
     if target is None or name is None:
@@ -135,49 +136,94 @@ def _extended(tree: Written, chain: Sequence[Path]) -> Written:
     return merged(_extended(base, (*chain, file)), tree)
 
 
-def _read_traces(whole: dict[str, Any], tree: Written) -> None:
-    """Put the moments of logs where arrivals name one, relative to the document that names it."""
-    for number, group in _mappings(whole, "clients"):
-        arrive: Any = group.get("arrive")
-        is_trace = isinstance(arrive, dict) and arrive.get("kind") == "trace"
-        if is_trace and "file" in arrive and "at" not in arrive:
-            place, _ = located(tree, ("clients", number, "arrive", "file"))
-            arrive["at"] = read_trace(place.folder / str(arrive.pop("file")))
-
-
-def _read_service_times(whole: dict[str, Any], tree: Written) -> None:
-    """Put times where servers name a file of them, relative to the document that names it."""
-    servers = whole.get("servers")
-    named = servers.get(SERVICE_TIMES) if isinstance(servers, dict) else None
-    if isinstance(servers, dict) and isinstance(named, str) and is_file_name(named):
-        place, _ = located(tree, ("servers", SERVICE_TIMES))
-        servers[SERVICE_TIMES] = read_service_times(place.folder / named)
-
-
-def _mappings(whole: dict[str, Any], key: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return the mappings of a list, each with its number there."""
-    rows = whole[key] if isinstance(whole.get(key), list) else []
-    return [(number, each) for number, each in enumerate(rows) if isinstance(each, dict)]
-
-
-def _server_faults(whole: dict[str, Any]) -> Iterator[Fault]:
-    found: list[tuple[str, Any, tuple[str | int, ...]]] = [
-        (role, whole.get("servers"), ("servers", role)) for role in ("broker", "proxy")
+def _server_faults(tree: Written) -> Iterator[Fault]:
+    parts: list[tuple[str, tuple[str | int, ...]]] = [
+        ("broker", ("servers", "broker")),
+        ("proxy", ("servers", "proxy")),
+        *(("broker", ("shocks", number, "set")) for number in range(len(tree.rows("shocks")))),
     ]
-    shocks = _mappings(whole, "shocks")
-    found += [("broker", shock, ("shocks", number, "set")) for number, shock in shocks]
-    for role, part, path in found:
-        keys = part.get(path[-1]) if isinstance(part, dict) else None
-        for key, said in server_key_faults(role, keys if isinstance(keys, dict) else {}):
+    for role, path in parts:
+        keys = tree.at(*path)
+        for key, said in server_key_faults(role, keys.plain() if keys and keys.is_mapping else {}):
             yield Fault((*path, key), said)
 
 
-def _expectation_faults(whole: dict[str, Any], check: CheckExpectation) -> Iterator[Fault]:
-    groups = [str(each.get("name")) for _, each in _mappings(whole, "clients")]
-    expected = whole.get("expect")
-    for number, text in enumerate(expected if isinstance(expected, list) else ()):
+def _expectation_faults(tree: Written, check: CheckExpectation) -> Iterator[Fault]:
+    names = [group.at("name") for group in tree.rows("clients")]
+    groups = [str(name.value) for name in names if name is not None]
+    for number, expected in enumerate(tree.rows("expect")):
         try:
-            if isinstance(text, str):
-                check(text, groups)
+            if isinstance(expected.value, str):
+                check(expected.value, groups)
         except UsageError as error:
             yield Fault(("expect", number), f"is not possible: {error}")
+
+
+# -- files that a document names, relative to itself ----------------------------------------------
+
+
+def _read_named_files(tree: Written) -> None:
+    """Replace the names of traces and of service times by the contents of these files."""
+    for group in tree.rows("clients"):
+        arrive, kind = group.at("arrive"), group.at("arrive", "kind")
+        file = arrive.at("file") if arrive and kind and kind.value == "trace" else None
+        if arrive and file and not arrive.at("at"):
+            moments = read_trace(file.place.folder / str(arrive.value.pop("file").value))
+            rows = [Written(moment, file.place) for moment in moments]
+            arrive.value["at"] = Written(rows, file.place)
+    servers, named = tree.at("servers"), tree.at("servers", SERVICE_TIMES)
+    if servers and named and isinstance(named.value, str) and is_file_name(named.value):
+        servers.value[SERVICE_TIMES] = read_service_times(named.place.folder / named.value)
+
+
+def read_service_times(file: Path) -> Written:
+    """Return the service times that ``loadgen measure`` wrote into a file.
+
+    Raises:
+        UsageError: The file cannot be read, or has no service times.
+    """
+    text = read_text("the service times", file, _LARGEST_TIMES_BYTES)
+    times = parse_values(text, file).at(SERVICE_TIMES)
+    if times is None or not times.is_mapping:
+        raise UsageError(
+            f"{file} has no {SERVICE_TIMES}: name a file that loadgen measure has written"
+        )
+    return times
+
+
+def read_trace(file: Path) -> list[float]:
+    """Return the moments of a log, in seconds after the first of them, in ascending order.
+
+    Empty lines, and those that begin with ``#``, are none.
+
+    Raises:
+        UsageError: It cannot be read, has no moment, or a line begins with none.
+    """
+    lines = read_text("the trace", file, undecoded="replace").splitlines()
+    moments = sorted(
+        (_moment(line.strip(), f"{file}, line {number}"), number)
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
+    if not moments:
+        raise UsageError(f"the trace {file} has no moment")
+    (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
+    if last - first > MOST_SECONDS:
+        raise UsageError(
+            f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s behind the first, "
+            f"of line {line_of_first}: a trace lasts at most {MOST_SECONDS:,} s"
+        )
+    return [round(moment - first, 6) for moment, _ in moments]
+
+
+def _moment(line: str, where: str) -> float:
+    text = line.lstrip("[")
+    if found := _SECONDS.match(text):
+        return float(found[0])
+    with suppress(ValueError):  # the thirteenth month
+        if found := _ISO.match(text):
+            time = datetime.fromisoformat(found[0].replace(",", "."))
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    raise UsageError(
+        f"{where}: {line[:40]!r} begins with no moment: seconds, or a time as 2026-11-23T08:00:00Z"
+    )

@@ -7,23 +7,13 @@ small answers against 4.2.4 on the same two cores.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic_core.core_schema import no_info_before_validator_function
 
-from loadgen.documents.tree import parse_values
-from loadgen.errors import UsageError, read_text
-from loadgen.plan.fields import Moment, Part
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pydantic import GetJsonSchemaHandler
-    from pydantic_core import CoreSchema
+from loadgen.plan.fields import Moment, Part, Spoken
 
 KEY = "service_times"
-_LARGEST_BYTES = 1 << 16
 
 
 class ServiceTimes(Part):
@@ -89,20 +79,6 @@ SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
 """By the word of a document's ``service_times``."""
 
 
-class _Word:
-    """Reads a word as the times that it stands for; in the schema for editors it may be one."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
-        """Return how a field of this type is read."""
-        return no_info_before_validator_function(_named, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Return the schema of a field of this type."""
-        return {"anyOf": [{"enum": sorted(SERVICE_TIMES)}, handler(core_schema)]}
-
-
 def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     if not isinstance(value, str):
         return value
@@ -111,17 +87,5 @@ def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     return SERVICE_TIMES[value]
 
 
-StatedTimes = Annotated[ServiceTimes, _Word()]
+StatedTimes = Annotated[ServiceTimes, Spoken({"enum": sorted(SERVICE_TIMES)}, _named)]
 """Times of a document: a word, or each of them."""
-
-
-def read_service_times(file: Path) -> Any:  # noqa: ANN401 - not checked yet
-    """Return the times that ``loadgen measure`` wrote into a file.
-
-    Raises:
-        UsageError: It cannot be read, or has none.
-    """
-    times = parse_values(read_text("the service times", file, _LARGEST_BYTES), file).at(KEY)
-    if times is None or not isinstance(times.value, dict):
-        raise UsageError(f"{file} has no {KEY}: name a file that loadgen measure has written")
-    return times.plain()

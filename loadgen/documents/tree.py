@@ -1,16 +1,19 @@
-"""YAML as values that know where they were written, so that a fault can be shown there."""
+"""YAML as values with file and line, one tree laid over another, and ``--set``."""
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, meant
+from loadgen.plan.group import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MOST_NODES = 500_000
 """Of one document; a few aliases of aliases would make any number."""
@@ -25,10 +28,17 @@ _PLAIN_WORDS = (
 """The words that are no texts. YAML 1.1 has more: there ``010`` is 8, ``1:30`` is 90 and ``no`` is
 false. As texts they are what their author saw, or are refused by the key that cannot have them."""
 
+_NAME = "name"
+_SHARED = {"kind": (), "do": tuple(Group.model_fields)}
+"""Keys that stay of a base whose kind the document laid over it changes."""
+_OPEN = {"broker", "proxy", "properties", "set"}
+"""Keys of mappings whose own keys may have dots; a group may have such a name."""
+_LONGEST_SETTING = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and the line (from 1) at which something was written, or the option that says it."""
+    """The file and line (from 1) of a value, or the option with the value."""
 
     file: Path | str
     line: int
@@ -53,16 +63,30 @@ class Written:
     value: Any
     place: Place
 
-    def at(self, part: str | int) -> Written | None:
-        """Return the value of a key, or of a number; None if there is none."""
-        if isinstance(self.value, dict | list):
-            with suppress(LookupError, TypeError):
-                found: Written = self.value[part]  # type: ignore[index]
-                return found
-        return None
+    @property
+    def is_mapping(self) -> bool:
+        """True for a mapping of keys to values."""
+        return isinstance(self.value, dict)
+
+    def at(self, *path: str | int) -> Written | None:
+        """Return the value at a path of keys and numbers; None if there is none."""
+        found = self
+        for part in path:
+            if not isinstance(found.value, dict | list):
+                return None
+            try:
+                found = found.value[part]  # type: ignore[index]
+            except (LookupError, TypeError):
+                return None
+        return found
+
+    def rows(self, key: str) -> list[Written]:
+        """Return the values of the list that a key has; none if the key has no list."""
+        found = self.at(key)
+        return found.value if found and isinstance(found.value, list) else []
 
     def plain(self) -> Any:  # noqa: ANN401
-        """Return it without its places."""
+        """Return the value without places."""
         if isinstance(self.value, dict):
             return {key: each.plain() for key, each in self.value.items()}
         if isinstance(self.value, list):
@@ -113,7 +137,7 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes values of one text; reads as texts what YAML 1.1 takes for something else.
+    """Makes values of one text; keeps YAML 1.1's special words (``no``, ``1:30``) as texts.
 
     Mutable state: the number of nodes so far, and the mappings whose keys were looked at.
     """
@@ -169,3 +193,82 @@ class _Loader(yaml.SafeLoader):
 _Loader.yaml_implicit_resolvers = {}
 for _name, _form, _first in _PLAIN_WORDS:
     _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(f"(?:{_form})$"), list(_first))
+
+
+# -- one tree over another ----
+
+
+def merged(base: Written, over: Written) -> Written:
+    """Return a value laid over another.
+
+    Mappings are merged key by key; where both say their ``kind`` and it differs nothing of the base
+    stays, and where they say their ``do``, what all behaviours have. Lists of named values are
+    merged by name; all else is replaced.
+    """
+    if isinstance(base.value, dict) and isinstance(over.value, dict):
+        kept = base.value
+        for tag, shared in _SHARED.items():
+            said = [each.value[tag].value for each in (base, over) if tag in each.value]
+            if len(said) > 1 and said[0] != said[1]:
+                kept = {key: value for key, value in base.value.items() if key in shared}
+        return Written(_laid_over(kept, over.value), over.place)
+    rows = [_by_name(each) for each in (base, over)]
+    return Written([*_laid_over(*rows).values()], over.place) if all(rows) else over
+
+
+def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, Written]:
+    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys()}
+    return {**base, **over, **both}
+
+
+def _by_name(row: Written) -> dict[str, Written]:
+    """Return the values of a list by their names; empty unless each has a name of its own."""
+    values = row.value if isinstance(row.value, list) else []
+    names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
+    return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
+
+
+def with_setting(tree: Written, setting: str) -> Written:
+    """Return a tree with ``path=value`` laid over it, or with a value more: ``path+=value``.
+
+    A path names values of lists by their name, or else by their number from 0.
+
+    Raises:
+        UsageError: The setting has another form, or names a missing value of a list.
+    """
+    path, equals, text = setting.partition("=")
+    parts = path.removesuffix("+").strip().split(".")
+    place = f"--set {setting[:_LONGEST_SETTING]}"
+    if not equals or not all(parts):
+        raise UsageError(f"{place}: write PATH=VALUE, as clients.consumers.count=500")
+    value = parse_values(text, place)
+    first = 2 if parts[0] == "clients" else 0
+    opened = next((n for n, part in enumerate(parts, 1) if n > first and part in _OPEN), len(parts))
+    parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
+
+    def laid(base: Written, number: int) -> Written:
+        """Lay the value over ``base``, the value at the first parts of the path."""
+        rows = base.value if isinstance(base.value, list) else None
+        if number == len(parts):
+            return Written([*(rows or ()), value], value.place) if path.endswith("+") else value
+        if rows is not None:
+            if parts[number + 1 :] == [_NAME]:
+                raise UsageError(f"{place}: a value of a list is known by its name, which stays")
+            row = _number(rows, parts, number, place)
+            inner = merged(rows[row], laid(rows[row], number + 1))
+            return Written([*rows[:row], inner, *rows[row + 1 :]], base.place)
+        key, whose = parts[number], base if isinstance(base.value, dict) else value
+        inner = laid(base.at(key) or Written(None, value.place), number + 1)
+        return merged(base, Written({key: inner}, whose.place))
+
+    return laid(tree, 0)
+
+
+def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
+    """Return the number of the value of a list that a part of a path means."""
+    key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
+    names = [str(name.value) if name is not None else n for name, n in found]
+    if key not in names:
+        above = ".".join(parts[:number])
+        raise UsageError(f"{place}: {above} has no {key[:60]}{meant(key, names)}")
+    return names.index(key)

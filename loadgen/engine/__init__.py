@@ -1,1 +1,1 @@
-"""Runs one task of a load: its clients, their connections, the rows that they write."""
+"""Runs one task of a load: clients, connections, rows."""

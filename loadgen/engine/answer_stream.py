@@ -11,13 +11,15 @@ way is collected and taken apart by protobuf.
 
 from __future__ import annotations
 
-import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
+from proto.frames import HEAD_BYTES
 from proto.parsing.parser import parse_command
+from proto.parsing.varint import decode_varint
+from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,11 +30,7 @@ if TYPE_CHECKING:
 # error, so this bound is ours: 1.5 million names of 170 bytes.
 LARGEST_FRAME_BYTES = 256 * 1024 * 1024
 _LENGTHS = struct.Struct(">II")
-# type, tag of field 33, its length, tag of request_id, the id: at most 2 + 2 + 5 + 1 + 10 bytes.
-_HEAD_BYTES = 20
-_LISTING_HEAD = re.compile(
-    rb"\x08\x21\x8a\x02([\x80-\xff]{0,4}[\x00-\x7f])\x08([\x80-\xff]{0,9}[\x00-\x7f])", re.DOTALL
-)
+_LISTING_LENGTH_AT = 8  # Behind the command's size, type and tag.
 
 
 class Listing(NamedTuple):
@@ -63,7 +61,7 @@ class AnswerStream:
         self._remaining = 0  # Of the frame or the listing.
 
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
-        """Take bytes as they come; yield the commands that they complete, and their payloads.
+        """Take received bytes; yield each completed command and its payload.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.
@@ -87,7 +85,7 @@ class AnswerStream:
                 yield self._finished()
 
     def _begin(self, chunk: memoryview) -> int:
-        """Begin a frame; return how many bytes of it are no part of its content; 0: too few."""
+        """Begin a frame; return the size of its head in bytes, or 0 if more bytes are needed."""
         if len(chunk) < _LENGTHS.size:
             return 0
         total, size = _LENGTHS.unpack_from(chunk)
@@ -98,16 +96,18 @@ class AnswerStream:
                 f"a frame of {total} bytes with a command of {size} bytes arrived"
             )
         end = _LENGTHS.size + size
-        if len(chunk) < min(end, _LENGTHS.size + _HEAD_BYTES):
+        if len(chunk) < min(end, HEAD_BYTES):
             return 0
-        head = _LISTING_HEAD.match(chunk, _LENGTHS.size)
-        if head is None or head.end() > end or head.end(1) + _number(head[1]) != end:
+        start = bytes(chunk[4 : min(end, HEAD_BYTES)])
+        head = read_topics_head(start)
+        # The listing has to reach to the command's end: its length stands at a known place.
+        if head is None or sum(decode_varint(start, _LISTING_LENGTH_AT)) != size + 4:
             self._command_bytes, self._remaining = size, total - 4
             return _LENGTHS.size
-        request_id = _number(head[2])
+        request_id, begun = head[0], head[1] + 4
         self._listing = Listing(request_id, self._new_body(request_id))
-        self._remaining = end - head.end()
-        return head.end()
+        self._remaining = end - begun
+        return begun
 
     def _finished(self) -> tuple[Listing | pb.BaseCommand, bytes]:
         listing, self._listing = self._listing, None
@@ -128,10 +128,3 @@ class AnswerStream:
         response.request_id = 1  # One byte, so that the body begins at a known place.
         listing.body.feed(memoryview(response.SerializeToString())[2:])
         return listing, b""
-
-
-def _number(varint: bytes) -> int:
-    value = 0
-    for byte in reversed(varint):
-        value = value << 7 | byte & 0x7F
-    return value

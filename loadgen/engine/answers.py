@@ -34,7 +34,7 @@ class AnswerVerdict(NamedTuple):
     """The judgement of one answer.
 
     Attributes:
-        topics: Number of names in it; None where it rightly says that nothing changed.
+        topics: Number of names; None for an answer that rightly says "unchanged".
         hash: Pulsar's hash of those names, computed here.
         problem: Why the answer is wrong, as a sentence; None when it is right.
     """
@@ -64,7 +64,7 @@ class SharedAnswer:
     """The longest answer seen to one question.
 
     Attributes:
-        known: What was read of its bytes, by how many of them and what was wanted.
+        known: Results of reading the bytes, by length and kind of result.
         full: Of the same question without a hash, whose answer has all names.
         reference: The first right verdict, with which the others have to agree.
     """
@@ -78,7 +78,7 @@ class SharedAnswer:
 
 
 class AnswerBody:
-    """The bytes of one answer behind its request id, shared as long as they are the same.
+    """The bytes of one answer behind its request id, shared with equal answers.
 
     Args:
         shared: Of the question.
@@ -115,7 +115,7 @@ class AnswerBody:
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
     def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
-        """Return what the complete answer says; nothing if it is no list of topics.
+        """Return the contents of the complete answer; empty if the bytes are no list of topics.
 
         Args:
             names_wanted: So many names are told.
@@ -126,7 +126,7 @@ class AnswerBody:
         return told
 
     def verdict(self) -> AnswerVerdict:
-        """Verify the complete answer once, and give its bytes back; best when the run is over."""
+        """Verify the complete answer once and free its bytes; best when the run is over."""
         if self._verdict is None:
             if self.asked_hash is not None and not (told := self.told()).changed:
                 self._verdict = _unchanged(told, self.asked_hash, self.shared.full)
@@ -136,7 +136,7 @@ class AnswerBody:
         return self._verdict
 
     def _read(self, wanted: Hashable, read: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-        """Return what is read of the bytes; who shares them shares that, too."""
+        """Return the result of reading the bytes; equal answers share the result, too."""
         if self.own is not None:
             return read(bytes(self.own))
         known, key = self.shared.known, (self.size_bytes, wanted)
@@ -146,7 +146,7 @@ class AnswerBody:
 
 
 class AnswerChecker:
-    """The answers that one task has seen of each namespace."""
+    """The answers of one task, by namespace."""
 
     def __init__(self) -> None:
         # One for each namespace of the scenario and kind of question.
@@ -206,7 +206,7 @@ def _told(data: bytes, names_wanted: int, matching: TopicsPattern | None) -> Tol
 
 
 def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict:
-    """Judge an answer that says that nothing changed."""
+    """Verify an answer without names: the list is unchanged."""
     known = full.reference.hash if full.reference is not None else full.expectation.hash
     problem = None
     if told.topics:
@@ -217,7 +217,7 @@ def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict
 
 
 def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
-    """Verify one answer in full, and that it agrees with the others to the same question."""
+    """Verify one answer in full, and its agreement with earlier answers to the same request."""
     verdict = verify_answer(data, shared.expectation)
     if verdict.problem is not None or shared.expectation.changes:
         return verdict

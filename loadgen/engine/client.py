@@ -18,15 +18,14 @@ from limiter.clock import clock_sleep
 from loadgen.engine.connection import (
     EVERYTHING,
     BrokerAddress,
-    Failed,
-    LoadConnection,
     OnPushed,
     Selection,
 )
 from loadgen.engine.frames import list_frame, request_frame
 from loadgen.engine.link import CLOSED, CUT, Answer, Link, Patience
+from loadgen.engine.rows import Failed
 from loadgen.engine.writing import RowWriter
-from loadgen.plan.chance import Chance
+from loadgen.plan.clients import Chance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -44,7 +43,7 @@ MOST_REDIRECTS = 20
 
 
 class LoadClient(RowWriter):
-    """A client. Its mutable state: its connections, and what it has under way.
+    """A client. Mutable state: its connections and the work under way.
 
     Bound: what its behaviour starts; a document has at most so many requests.
 
@@ -75,7 +74,6 @@ class LoadClient(RowWriter):
         self.settled = asyncio.Event()
         self.stalled = plan.group.read.never and not plan.group.opens
         self.ended = False
-        self.server_version = ""
         self._brokers: dict[BrokerAddress, Link] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: list[TimerHandle] = []
@@ -98,7 +96,7 @@ class LoadClient(RowWriter):
 
     @staticmethod
     async def first(*events: asyncio.Event) -> None:
-        """Wait until one of some events is there."""
+        """Wait until one of several events is set."""
         waiting = [asyncio.ensure_future(event.wait()) for event in events]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -127,7 +125,7 @@ class LoadClient(RowWriter):
     # -- work ---------------------------------------------------------------------------------
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Do something beside what the behaviour awaits; it ends with the client."""
+        """Run a coroutine beside the behaviour; the client's end cancels the coroutine."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._spawned_ended)
@@ -139,7 +137,7 @@ class LoadClient(RowWriter):
             self.context.failures.append(error)
 
     def back(self) -> None:
-        """Note that the client has all that it began for, once."""
+        """Record that the client has reached its goal, once."""
         if not self.settled.is_set():
             self.event("back", self.now() - self.started)
             self.settled.set()
@@ -147,7 +145,7 @@ class LoadClient(RowWriter):
                 self._stall(True)
 
     def gave_up(self, failed: Failed) -> None:
-        """Note that the client tries no more, unless it was back before."""
+        """Record that the client has given up, unless the client was back before."""
         if not self.settled.is_set():
             lost = isinstance(failed.failure, Unanswered)
             self.event("lost" if lost else "refused", text=failed.reason)
@@ -156,7 +154,7 @@ class LoadClient(RowWriter):
     # -- requests -----------------------------------------------------------------------------
 
     def to(self, broker: BrokerAddress) -> Link:
-        """Return the connection to a broker; through a proxy it is one of its own."""
+        """Return the connection to a broker; behind a proxy each broker has its own."""
         if not broker.through_proxy and broker.netloc == self.context.connector.service:
             return self.service
         if broker not in self._brokers:
@@ -174,7 +172,7 @@ class LoadClient(RowWriter):
         request_id: int | None = None,
         item: str = "",
     ) -> Answer:
-        """Send a request when there is a connection, and return how it ended.
+        """Send a request once a connection stands, and return the request's end.
 
         Args:
             link: Where.
@@ -227,7 +225,7 @@ class LoadClient(RowWriter):
         matching: TopicsPattern | None = None,
         due: float | None = None,
     ) -> Answer:
-        """List the topics of its namespace; the answer is what the server told."""
+        """List the topics of the client's namespace; the answer has the contents."""
         chosen = tuple(sorted(properties.items())) if properties else ()
         key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
@@ -237,7 +235,7 @@ class LoadClient(RowWriter):
         )
 
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
-        """Look a topic up, or a pattern as if it were one; the answer is a BrokerAddress.
+        """Look up a topic, or a pattern in place of a topic; the answer is a BrokerAddress.
 
         Redirects are followed as official clients do, each with a row of its own.
         """
@@ -261,7 +259,7 @@ class LoadClient(RowWriter):
     async def open(
         self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
     ) -> tuple[Link, Answer]:
-        """Look a topic up, and send a request to its broker; the connection is told, too."""
+        """Look up a topic, send its broker a request; return connection and answer."""
         found = await self.look_up(topic)
         if found.failed is not None:
             return self.service, found
@@ -269,7 +267,7 @@ class LoadClient(RowWriter):
         return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
-        """List the topics of its namespace without a row, to check what it knows; None: no answer.
+        """List the topics of the client's namespace without a row, for a check; None: no answer.
 
         Args:
             pattern: Full; None for all topics.
@@ -284,21 +282,16 @@ class LoadClient(RowWriter):
 
     @property
     def links(self) -> list[Link]:
-        """All of its connections."""
+        """All connections of the client."""
         return [self.service, *self._brokers.values()]
 
-    def connected(self, connection: LoadConnection) -> None:
-        """Take note of a connection that stands."""
-        self.server_version = connection.handshake.result()
-        self.event("connected")
-
     def connection_lost(self, link: Link, reason: str) -> None:
-        """Take note of a connection that is gone, before the requests on it fail."""
+        """Record the loss of a connection, before the requests on the connection fail."""
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
     def _arm(self) -> None:
-        """Arm what happens to its connections: losses and stalls."""
+        """Arm timers for the planned losses and stalls of connections."""
         clock, read, now = self.context.clock, self.group.read, self.now()
         moments: list[tuple[float, Callable[[], None]]] = [
             (moment - now, self.drop) for moment in self.plan.drops if moment >= self.started
@@ -310,7 +303,7 @@ class LoadClient(RowWriter):
             self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
 
     def drop(self) -> None:
-        """Lose all connections, of its own accord."""
+        """Close all connections, as the plan says."""
         for link in self.links:
             link.drop()
 
@@ -323,7 +316,7 @@ class LoadClient(RowWriter):
     # -- the task's side ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Do what the behaviour says, from its start on."""
+        """Run the behaviour, from the client's start on."""
         self.context.totals.clients[f"{self.group.name} started"] += 1
         self._arm()
         try:
@@ -332,7 +325,7 @@ class LoadClient(RowWriter):
             self.settled.set()
 
     async def end(self) -> None:
-        """End what is still under way, and all connections."""
+        """End all requests under way and all connections."""
         self.ended = True
         self.stopping.set()
         self._patience.close()

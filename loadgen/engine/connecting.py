@@ -87,16 +87,14 @@ class Connector:
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
         self._tls: ssl.SSLContext | None = None
 
-    def allow(self, connections: int) -> None:
-        """See raise_open_file_limit."""
-        raise_open_file_limit(connections)
-
-    async def resolve(self, service_url: str) -> None:
-        """Find the server's address.
+    async def resolve(self, service_url: str, connections: int = 1) -> None:
+        """Find the server's address, and allow as many open files as its connections need.
 
         Raises:
-            LoadgenError: Its name is unknown, or a file of certificates cannot be used.
+            LoadgenError: Its name is unknown, a file of certificates cannot be used, or the hard
+                limit of open files is too low.
         """
+        raise_open_file_limit(connections)
         host, port = parse_service_url(service_url)
         self.service = urlsplit(service_url).netloc
         if service_url.startswith(f"{TLS_SCHEME}:"):
@@ -114,7 +112,7 @@ class Connector:
         receive_buffer_bytes: int,
         other: str | None = None,
     ) -> str | None:
-        """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
+        """Connect one client, to another ``host:port`` if given; return the failure or None."""
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)

@@ -19,13 +19,12 @@ from loadgen.engine.answer_stream import AnswerStream, Listing
 from loadgen.engine.connecting import ConnectFailedError
 from loadgen.engine.frames import PONG, auth_frame, connect_frame
 from loadgen.engine.pacing import ReadBudget
-from loadgen.engine.refusals import refusal_reason
+from loadgen.engine.rows import Failed, refusal_reason
 from loadgen.errors import UsageError
 from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.answers import AnswerBody
@@ -51,7 +50,7 @@ _REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
 
 
 class BrokerAddress(NamedTuple):
-    """The broker that serves a topic, as a lookup named it.
+    """The broker of a topic, from the answer to a lookup.
 
     Attributes:
         url: ``pulsar://host:port``.
@@ -83,20 +82,8 @@ class Selection(NamedTuple):
     matching: TopicsPattern | None = None
 
 
-class Failed(NamedTuple):
-    """Why a request has no answer.
-
-    Attributes:
-        failure: The server's error code, or that there was none.
-        reason: In words, masked so that reasons can be counted.
-    """
-
-    failure: Failure
-    reason: str
-
-
 class Waiting(NamedTuple):
-    """A request under way: what is told its end, its row, and which names it wants."""
+    """A request under way: the future of its answer, its row, and the wanted names."""
 
     answer: asyncio.Future[Any]
     row: RequestRow
@@ -107,7 +94,7 @@ EVERYTHING = Selection()
 
 
 class LoadConnection(asyncio.BufferedProtocol):
-    """A connection. Its mutable state: the transport, what is under way, how it reads.
+    """A connection. Mutable state: the transport, requests under way, the reading speed.
 
     Bound: as many requests under way as its client sends.
 
@@ -214,8 +201,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return room for no more than may be read now."""
-        del sizehint  # the loop's wish; the budget decides
+        """Return room for no more than may be read now, whatever size the loop would like."""
         if self.budget is None:
             return self.context.scratch
         allowed = self.budget.available_bytes(self.context.time.monotonic())
@@ -237,11 +223,11 @@ class LoadConnection(asyncio.BufferedProtocol):
             self._pace(self.budget)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection, with what was under way on it."""
+        """End the connection and all requests under way."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
     def bytes_received(self, nbytes: int) -> None:
-        """Count bytes that were read, before they are looked at."""
+        """Count received bytes, before parsing."""
         if self.handshake.done():
             self.context.totals.bytes += nbytes
 
@@ -319,7 +305,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- the end ------------------------------------------------------------------------------
 
     def drop(self, reason: str) -> None:
-        """Close the connection, and tell who waits on it."""
+        """Close the connection and end the requests that wait for answers."""
         self._over(reason)
         self.close()
 

@@ -31,14 +31,16 @@ class RunTime:
     Attributes:
         monotonic: Reads the clock, in seconds.
         t0: The clock's reading at the agreed start.
+        wall: Reads the wall clock, in seconds of the epoch.
     """
 
     monotonic: Callable[[], float] = time.perf_counter
     t0: float = 0.0
+    wall: Callable[[], float] = time.time
 
     def agree(self, t0_epoch_seconds: float) -> None:
         """Take over the start as agreed on the wall clock."""
-        self.t0 = self.monotonic() + (t0_epoch_seconds - time.time())
+        self.t0 = self.monotonic() + (t0_epoch_seconds - self.wall())
 
     def seconds(self) -> float:
         """Return seconds since the agreed start."""
@@ -47,14 +49,14 @@ class RunTime:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What the clients of one task share.
+    """The state that the clients of one task share.
 
     Time and ways to a server are those of sockets, unless something takes their place: in virtual
     time, or a test.
 
     Attributes:
         service_url: ``pulsar://host:port`` of the broker or proxy.
-        admin_url: Of its web port, for behaviours that call REST; empty if nobody named it.
+        admin_url: The web port's, for behaviours that call REST; empty if no option names one.
         warm_up: What is due earlier is not counted in the totals, nor in figures.
         end: What is due then, or later, is not sent.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.

@@ -1,4 +1,4 @@
-"""The frames of a load's clients, and the header by which a message says which one it is."""
+"""The frames of a load's clients, and the header that identifies each message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proto.frames import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import google.protobuf.message
 
@@ -27,26 +27,29 @@ PROTOCOL_VERSION = 20
 CLIENT_VERSION = "floodgate-loadgen"
 WATCHER_ID = PRODUCER_ID = 1
 NOBODY_ASKED = 2**63
-"""A request id whose answer nobody waits for; not that of refusals that name no request."""
+"""The request id of a request without a waiter; refusals without a request have another."""
 _FIELDS = {each.message_type.name: each for each in Type.DESCRIPTOR.fields if each.message_type}
 Request: TypeAlias = (
     pb.CommandLookupTopic | pb.CommandWatchTopicList | pb.CommandSubscribe | pb.CommandProducer
 )
-# Whose message, which of its messages, when it was due; zeros follow, up to the message's size.
+# Client, message number and due time; zeros follow, up to the message's size.
 _HEADER = struct.Struct(">IId")
 HEADER_BYTES = _HEADER.size
 _LENGTH = struct.Struct(">I")
 _CHECKSUM_BYTES = 6
 
 
-def _frame(command: google.protobuf.message.Message) -> bytes:
+def frame_of(command: google.protobuf.message.Message) -> bytes:
     """Return a command's frame; its field of a BaseCommand has the number of its type."""
     field = _FIELDS[command.DESCRIPTOR.name]
     fields: dict[str, Any] = {"type": field.number, field.name: command}
     return encode_command(Type(**fields))
 
 
-PONG = _frame(pb.CommandPong())
+PONG = frame_of(pb.CommandPong())
+CLOSE_WATCH = frame_of(
+    pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID)
+)
 
 
 def connect_frame(
@@ -61,24 +64,18 @@ def connect_frame(
     Raises:
         UsageError: They cannot be read.
     """
-    if authentication is None:
-        return _connect_frame(tunnel_to, "none", None)
-    return _connect_frame(tunnel_to, authentication.method_name, _shown(authentication))
-
-
-@lru_cache(maxsize=16)
-def _connect_frame(tunnel_to: str | None, method: str, data: bytes | None) -> bytes:
     connect = pb.CommandConnect(
         client_version=CLIENT_VERSION,
         protocol_version=PROTOCOL_VERSION,
-        auth_method_name=method,
-        auth_data=data,
+        auth_method_name="none",
         proxy_to_broker_url=tunnel_to,
     )
     connect.feature_flags.supports_topic_watchers = True
-    if data is not None:
+    if authentication is not None:
+        connect.auth_method_name = authentication.method_name
+        connect.auth_data = _shown(authentication)
         connect.feature_flags.supports_auth_refresh = True
-    return _frame(connect)
+    return frame_of(connect)
 
 
 def auth_frame(authentication: Authentication) -> bytes:
@@ -93,7 +90,7 @@ def auth_frame(authentication: Authentication) -> bytes:
     response = pb.CommandAuthResponse(
         client_version=CLIENT_VERSION, protocol_version=PROTOCOL_VERSION, response=shown
     )
-    return _frame(response)
+    return frame_of(response)
 
 
 def _shown(authentication: Authentication) -> bytes:
@@ -121,40 +118,21 @@ def list_frame(
     )
     for key, value in properties:
         topics.properties.add(key=key, value=value)
-    return _frame(topics)
+    return frame_of(topics)
 
 
 def request_frame(command: Request) -> Callable[[int], bytes]:
-    """Return what makes the frame of a command that is answered, from its id."""
+    """Return a function that makes a command's frame from a request id."""
 
     def frame(request_id: int) -> bytes:
         command.request_id = request_id
-        return _frame(command)
+        return frame_of(command)
 
     return frame
 
 
-@lru_cache(maxsize=1)
-def close_watch_frame() -> bytes:
-    """Return WATCH_TOPIC_LIST_CLOSE."""
-    return _frame(pb.CommandWatchTopicListClose(request_id=NOBODY_ASKED, watcher_id=WATCHER_ID))
-
-
-def flow_frame(consumer_id: int, permits: int) -> bytes:
-    """Return FLOW."""
-    return _frame(pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits))
-
-
-def ack_frame(consumer_id: int, message_ids: Sequence[pb.MessageIdData]) -> bytes:
-    """Return ACK of single messages."""
-    ack = pb.CommandAck(
-        consumer_id=consumer_id, ack_type=pb.CommandAck.Individual, message_id=message_ids
-    )
-    return _frame(ack)
-
-
 class Message(NamedTuple):
-    """What a message of a load says of itself.
+    """The header of a message: its client, number and due time.
 
     Attributes:
         client: Number of the client that published it.
@@ -168,7 +146,7 @@ class Message(NamedTuple):
 
 
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
-    """Return SEND of a message, whose payload has so many bytes, and one of so many keys."""
+    """Return SEND of a message with a payload of ``size_bytes`` and one of ``keys`` keys."""
     send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
         producer_name=f"loadgen-{message.client}", sequence_id=message.number, publish_time=1
@@ -181,7 +159,7 @@ def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
 
 
 def read_message(tail: bytes, size_bytes: int) -> Message | None:
-    """Return what a message says of itself; None if it is broken.
+    """Return the header of a message; None if the message is broken.
 
     Args:
         tail: Checksum, metadata and payload.

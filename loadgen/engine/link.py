@@ -8,10 +8,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.discovery.actions import Unanswered
-from loadgen.engine.connection import Failed, LoadConnection
+from loadgen.engine.connection import LoadConnection
+from loadgen.engine.rows import Failed
 
 if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
     from loadgen.engine.connection import BrokerAddress
     from loadgen.engine.context import TaskContext
@@ -54,7 +54,7 @@ class Patience:
         self._timer: TimerHandle | None = None
 
     def add(self, waiting: asyncio.Future[Any], end: float) -> None:
-        """Have a request end at a moment of the clock, unless it has ended."""
+        """End a request at a moment of the clock, unless the request has ended before."""
         while self._waiting and self._waiting[0][1].done():
             self._waiting.popleft()
         self._waiting.append((end, waiting))
@@ -96,7 +96,7 @@ class Link:
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
-        """See that there is a connection; return why there is none."""
+        """Connect if there is no connection; return the failure's reason, or None."""
         if self.connection is not None:
             return None
         if self._making is None:
@@ -109,7 +109,8 @@ class Link:
         context: TaskContext = client.context
         netloc = None if broker is None else broker.netloc
         tunnel, direct = (netloc, None) if broker and broker.through_proxy else (None, netloc)
-        made = LoadConnection(client.plan, context, self._ended, self._pushed, tunnel)
+        pushed = lambda command, payload: client.on_pushed(command, payload)  # noqa: E731
+        made = LoadConnection(client.plan, context, self._ended, pushed, tunnel)
         try:
             failure = await context.connector.connect(made, client.group.read.buffer, direct)
         finally:
@@ -123,7 +124,7 @@ class Link:
             made.stall(True)
         self.connection, self._connected_at = made, context.clock.now()
         self.lost.clear()
-        client.connected(made)
+        client.event("connected")
         return None
 
     def _ended(self, connection: LoadConnection, reason: str) -> None:
@@ -131,9 +132,6 @@ class Link:
             self.connection = None
             self.lost.set()
             self._client.connection_lost(self, reason)
-
-    def _pushed(self, command: pb.BaseCommand, payload: bytes) -> None:
-        self._client.on_pushed(command, payload)
 
     def drop(self) -> None:
         """Lose the connection of the client's own accord."""

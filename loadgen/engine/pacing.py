@@ -1,5 +1,8 @@
 """Limits how fast a client reads: an exact token budget, one token a byte.
 
+Over sockets a connection asks its budget before each read. In virtual time the reads of a whole
+stretch are computed at once, by the same budget.
+
 Over any stretch of time a reader takes at most ``rate * time`` bytes and one burst of at most
 two quanta. Timers that fire late are made up for by the next read, up to one quantum, so that
 the average is the rate and not a little less.
@@ -7,15 +10,18 @@ the average is the rate and not a little less.
 
 from __future__ import annotations
 
+from math import ceil, floor
+
 # 10 reads a second: coarse enough for 1,000 readers on one core, fine enough that an answer of
 # 1 MB at 100 kB/s comes within 1 % of ten seconds.
 _QUANTUM_SECONDS = 0.1
 _SMALLEST_QUANTUM_BYTES = 256
 LARGEST_QUANTUM_BYTES = 256 * 1024
+_FUZZ = 1e-9
 
 
 def quantum_bytes(rate_bytes_per_second: float) -> int:
-    """Return what a reader of this speed takes at once."""
+    """Return the most bytes that a reader of this speed takes at once."""
     quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
@@ -42,7 +48,7 @@ class ReadBudget:
         earned = max(0.0, now_seconds - self._counted_at) * self.rate
         self._counted_at = now_seconds
         self._tokens = min(self._tokens + earned, 2.0 * self._quantum)
-        return min(int(self._tokens), LARGEST_QUANTUM_BYTES)
+        return min(int(self._tokens + _FUZZ), LARGEST_QUANTUM_BYTES)
 
     def spend(self, size_bytes: int) -> None:
         """Take the tokens of bytes that were read."""
@@ -57,3 +63,83 @@ class ReadBudget:
         if self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
         return (self._quantum - self._tokens) / self.rate
+
+
+# -- reads in virtual time ----
+
+
+class Reader:
+    """Reads everything at once, in virtual time. Offsets count from the stream's beginning."""
+
+    def read_by(self, now: float, read: int, visible: int) -> int:
+        """Return the bytes read by now; ``visible`` has not changed since the last call."""
+        return visible
+
+    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
+        """Return when ``offset`` will have been read; None for never, as things are."""
+        return now if offset <= visible else None
+
+
+class Never(Reader):
+    """Reads nothing."""
+
+    def read_by(self, now: float, read: int, visible: int) -> int:
+        """See Reader.read_by."""
+        return read
+
+    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
+        """See Reader.moment_of."""
+        return None
+
+
+UNLIMITED, NEVER = Reader(), Never()
+
+
+class Paced(ReadBudget, Reader):
+    """Reads as a ReadBudget lets a client read; many quanta in a row cost one division."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        super().__init__(rate, now)
+        self._pause = self._quantum / rate
+        self._resumes = now  # The next read comes no earlier.
+
+    def read_by(self, now: float, read: int, visible: int) -> int:
+        """See Reader.read_by."""
+        while read < visible and self._resumes <= now + _FUZZ:
+            read += self._step(max(self._resumes, self._counted_at), read, visible)
+            if self._tokens < 1 and self._resumes <= now:
+                steps = floor((now - self._resumes) / self._pause + _FUZZ) + 1
+                steps = min(steps, (visible - read) // self._quantum)
+                if steps > 0:
+                    self._counted_at = self._resumes + (steps - 1) * self._pause
+                    self._tokens = 0.0
+                    self._resumes = self._counted_at + self._pause
+                    read += steps * self._quantum
+        if read == visible and self._resumes < now:
+            self._resumes = now
+        return read
+
+    def _step(self, at: float, read: int, visible: int) -> int:
+        """Read once; return how many bytes."""
+        size = min(max(1, self.available_bytes(at)), visible - read)
+        self.spend(size)
+        self._resumes = at + self.pause_seconds(at)
+        return size
+
+    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
+        """See Reader.moment_of."""
+        if offset > visible:
+            return None
+        kept = self._tokens, self._counted_at, self._resumes
+        at = max(self._resumes, now)
+        while True:
+            read += self._step(at, read, visible)
+            if read >= offset:
+                break
+            at = self._resumes
+            if self._tokens < 1:
+                steps = ceil((offset - read) / self._quantum)
+                at += (steps - 1) * self._pause
+                break
+        self._tokens, self._counted_at, self._resumes = kept
+        return at

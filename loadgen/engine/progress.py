@@ -37,7 +37,7 @@ class _Report(BaseModel):
 
 
 class ProgressSender:
-    """The workers' end: sends totals; without an address it does nothing.
+    """The workers' end: sends totals; without an address ``send`` is a no-op.
 
     Attributes:
         t0_epoch_seconds: The agreed start, told with all totals from then on.
@@ -54,7 +54,7 @@ class ProgressSender:
             self._socket.connect(address)  # Nobody else is listened to.
 
     def send(self, totals: Totals) -> None:
-        """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
+        """Send totals; a datagram that cannot be sent now is dropped."""
         if self._socket is not None:
             told = _Report(task=self._task, totals=totals, t0_epoch_seconds=self.t0_epoch_seconds)
             # The driver has left or its buffer is full; the next second brings a new total.
@@ -117,7 +117,7 @@ class ProgressReceiver:
         return str(host), int(port)
 
     def stop(self) -> None:
-        """Tell every task to end early; those not heard of yet are told when they are."""
+        """Tell every task to end early; a task without a report yet is told after its first."""
         self._stopping = True
         for sender in tuple(self._senders):
             self._say_stop(sender)

@@ -1,4 +1,4 @@
-"""Watches a task itself: how late its event loop is, and what it needs of the machine."""
+"""Watches a task itself: the event loop's lag, and the task's use of the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPEN_FILES = "/proc/self/fd"
 
 
 class TaskWatch:
-    """A watch over one task. Mutable state: what it saw since T0.
+    """A watch over one task. Mutable state: the figures since T0.
 
     Bound: twenty figures a second of the run.
     """
@@ -44,7 +44,7 @@ class TaskWatch:
         self._arm()
 
     def end(self, lags: Sequence[float]) -> dict[str, Any]:
-        """Return what a task tells of itself; ``lags`` are how late its moments came."""
+        """Return the figures of the task; ``lags`` are the delays of its moments."""
         if self._probing is not None:
             self._probing.cancel()
         now_seconds = self._time.seconds()
@@ -76,7 +76,7 @@ class TaskWatch:
         self._arm()
 
     def _note(self, now_seconds: float) -> None:
-        """Note how late a probe came; the next is due on the schedule, however late this one."""
+        """Record a probe's delay; a late probe does not delay the next one."""
         self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
         self._due_seconds += PROBE_SECONDS
 

@@ -39,13 +39,13 @@ def seconds_of(bucket: int) -> float:
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
-    """Return the end of the bucket that a percentile is in; None of nothing."""
+    """Return the end of a percentile's bucket; None without any counts."""
     below = [*accumulate(counts)]
     return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float:
-    """Return the least of sorted values that a share of them does not exceed: a percentile.
+    """Return a percentile of sorted values, by the nearest rank.
 
     Args:
         ordered: At least one value.

@@ -31,7 +31,7 @@ _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class UnreadConnections:
-    """A watch over the connections of a task that are not read. Mutable state: those."""
+    """A watch over the unread connections of a task. Mutable state: the connections."""
 
     def __init__(self) -> None:
         self._watched: dict[Hashable, tuple[Any, Callable[[], object]]] = {}
@@ -39,13 +39,13 @@ class UnreadConnections:
         self._looking: asyncio.Task[None] | None = None
 
     def watch(self, name: Hashable, connection: Any, on_closed: Callable[[], object]) -> None:  # noqa: ANN401
-        """Call back once the server has closed a socket, unless it is forgotten before."""
+        """Call back once the server has closed a socket, unless the socket is forgotten before."""
         self._watched[name] = connection, on_closed
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def forget(self, name: Hashable) -> None:
-        """Watch a socket no more: it is read again, or closed."""
+        """Stop watching a socket, which is read again, or closed."""
         self._watched.pop(name, None)
 
     async def _look(self) -> None:

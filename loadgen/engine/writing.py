@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from client.discovery.actions import Failure
-    from loadgen.engine.connection import Failed
     from loadgen.engine.context import TaskContext
+    from loadgen.engine.rows import Failed
     from loadgen.plan.clients import ClientPlan
 
 _OUTCOMES: dict[Failure, Outcome] = {
@@ -66,7 +66,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Have the end of the run wait for a block, at most for as long as it drains."""
+        """Let the end of the run wait for a block, at most as long as the drain."""
         self._under_way += 1
         try:
             yield
@@ -74,7 +74,7 @@ class RowWriter:
             self._finished()
 
     def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
-        """End a row: it was answered, or it failed, or what came is wrong and why."""
+        """End a row: answered, failed, or with a wrong answer and the reason."""
         row.done = self.now()
         if failed is not None:
             row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)

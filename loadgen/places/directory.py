@@ -26,16 +26,11 @@ _LOG = ".log"
 _UNFINISHED = ".unfinished"
 MADE_OF_A_RUN = ("summary.json", "summary.csv", "junit.xml", "README.md", "index.html")
 """Files that are made of a run's tables, and can be made again."""
-_OLDER = (
-    "server-settings.json", "scenario.yaml", "scenario-resolved.yaml", "requests.parquet",
-    "server-metrics.parquet", "clients.parquet", "client-memory.parquet", "stuck-peers.parquet",
-    "report.html", "hdr",
-)  # fmt: skip
-_OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, *_OLDER, _UNFINISHED}
+_OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
 
 
 def require_directory_name(name: str) -> None:
-    """Refuse a run's name that cannot be that of a directory among others.
+    """Refuse a run's name that cannot be a directory's name.
 
     Raises:
         UsageError: It cannot.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
+import re
 import resource
 import shlex
 import sys
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from loadgen.access import WebPages
 from loadgen.behaviours.list import List
+from loadgen.documents.model import outside
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.context import TaskContext
@@ -23,19 +27,24 @@ from loadgen.engine.progress import ProgressReceiver
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.directory import RUN_NAME, run_directory, write_json
-from loadgen.places.launcher import running_servers
+from loadgen.places.launcher import known_namespaces, running_servers
 from loadgen.places.metrics import exported
 from loadgen.places.options import resolved
 from loadgen.places.processes import run_in_processes
 from loadgen.places.relay import Relay
-from loadgen.places.sampling import ServerWatch, Target
-from loadgen.places.server_facts import read_server_facts
+from loadgen.places.sampling import (
+    LABEL,
+    LARGEST_PAGE_BYTES,
+    REQUEST_TIMEOUT_SECONDS,
+    UNREADABLE,
+    ServerWatch,
+)
 from loadgen.places.shocks import Shocks, shock_events
 from loadgen.places.task import TaskPlan
-from loadgen.places.topics import known_namespaces
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.tables import write_rows
-from proto.version import FLOODGATE_VERSION
+from proto.version import FLOODGATE_VERSION, VERSION
+from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +58,8 @@ if TYPE_CHECKING:
     from loadgen.places.task import TaskFacts
 
 SCHEMA_VERSION = 2
+_INFO = re.compile(rf"^({METRIC}|pulsar_version_info)\{{(.*)\}} ", re.MULTILINE)
+_BROKERS = "/admin/v2/brokers"
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 _NOT_KNOWN = ("AuthenticationError", "AuthorizationError", "the server asks for credentials")
 
@@ -70,7 +81,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
         scenario, port = document.name, options.metrics_port
         with exported(options.name, scenario, port, options.on_progress) as observe:
             options = replace(options, on_progress=observe)
-            told = measure(document, options, folder, directory)
+            told = measure(document, options, folder)
         if happened := told["shocks"]:
             # Of the driver, whose number is behind those of the tasks.
             number, t0 = options.tasks or 1, told["tasks"][0]["t0_epoch_seconds"]
@@ -83,7 +94,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "name": document.name,
                 "title": options.label or document.title or options.name,
                 "document": document.model_dump(mode="json", by_alias=True),
-                "written": options.written,
+                "written": document.written,
                 "started_at": started_at.isoformat(),
                 "command_line": shlex.join(["loadgen", *sys.argv[1:]]),
                 "place": options.place,
@@ -104,7 +115,7 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     aborted: str | None = None,
 ) -> dict[str, Any]:
-    """Return what run.json tells of a run besides its document and its machine.
+    """Return the contents of run.json besides document and machine.
 
     Raises:
         KeyboardInterrupt: It was interrupted before any request had ended.
@@ -125,12 +136,9 @@ def _told(
     }
 
 
-def _in_virtual_time(
-    document: Document, options: RunOptions, folder: Path, directory: Path
-) -> dict[str, Any]:
+def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
     from loadgen.places.virtual import run_in_virtual_time
 
-    del directory  # its servers have no logs
     run = run_in_virtual_time(
         document,
         run=options.name,
@@ -154,28 +162,25 @@ def _in_virtual_time(
 # -- over sockets ---------------------------------------------------------------------------------
 
 
-def _over_sockets(
-    document: Document, options: RunOptions, folder: Path, directory: Path
-) -> dict[str, Any]:
-    """Drive clients against servers that are there, or are started for the run."""
+def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
+    """Drive clients against running servers, or against servers started for the run."""
     if options.master is None:
-        raise_open_file_limit(-(-_connections(document) // (options.tasks or 1)))
+        raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
         if options.service_url:
             own, namespaces = None, known_namespaces(document.topics)
         else:
-            started = running_servers(document, directory, options.files, options.say)
+            logs = options.out / options.name
+            started = running_servers(document, logs, options.files, options.say)
             own = stack.enter_context(started)
             namespaces = own.namespaces
             options = replace(
                 options, service_url=own.service_url, admin_urls=own.admin_urls, pids=own.pids
             )
-        _require_namespaces(document, namespaces)
+        for group in document.clients:  # Whether topics of a file have them is known only now.
+            if said := outside(group, len(namespaces)):
+                raise UsageError(f"group {group.name}: namespaces {said}")
         return _drive(document, namespaces, own, options, folder)
-
-
-def _connections(document: Document) -> int:
-    return sum(each.count * each.connections_each for each in document.clients)
 
 
 def _drive(
@@ -188,7 +193,6 @@ def _drive(
     admin_urls = options.admin_urls
     admin_url = admin_urls.get("broker") or admin_urls.get("proxy", "")
     server_version = asyncio.run(check_reachable(options.service_url))
-    targets = [Target(role, url, options.pids.get(role)) for role, url in admin_urls.items()]
     servers = {role: read_server_facts(role, url) for role, url in admin_urls.items()}
     missed: list[str] = []  # The expectation that ended the run.
 
@@ -199,17 +203,17 @@ def _drive(
             receiver.stop()
 
     with ExitStack() as stack:
-        watch = stack.enter_context(ServerWatch(targets))
+        watch = stack.enter_context(ServerWatch(admin_urls, options.pids))
         options.on_samples(watch)
         relay, url = None, options.service_url
         if any(each.cut or each.slow for each in document.shocks):
-            relay = stack.enter_context(Relay(url, _connections(document)))
+            relay = stack.enter_context(Relay(url, document.connections))
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
             receiver = ProgressReceiver(observe, shocks.agreed)
-            plan = TaskPlan.of(
-                document,
-                namespaces,
+            plan = TaskPlan(
+                document=document,
+                namespaces=namespaces,
                 service_url=url,
                 admin_url=admin_url,
                 tasks=options.tasks or 1,
@@ -240,18 +244,8 @@ def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) 
             return run_in_spark(spark, plans, receiver.stop)
 
 
-def _require_namespaces(document: Document, namespaces: Sequence[Namespace]) -> None:
-    """Refuse groups whose namespaces the topics of a file do not have."""
-    for group in document.clients:
-        first, end = group.namespaces or (0, 1)
-        if not 0 <= first < end <= len(namespaces):
-            raise UsageError(
-                f"group {group.name} has namespaces {first} to {end} of {len(namespaces)}"
-            )
-
-
 async def check_reachable(service_url: str) -> str:
-    """Connect once, as every client will; return what the server calls its version.
+    """Connect once, as every client will; return the server's version.
 
     Raises:
         LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
@@ -293,3 +287,39 @@ def _machine() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     }
+
+
+def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
+    """Read a server's version and its settings of ``INFO_KEYS``.
+
+    Nothing is raised: what it does not tell is unknown.
+    """
+    url = admin_url.rstrip("/")
+    told = facts_of_page(_text(f"{url}/metrics/"))
+    if process == "broker":
+        told["version"] = _text(f"{url}{_BROKERS}/version").strip().strip('"') or told["version"]
+        with suppress(ValueError, TypeError):  # no JSON, or no object
+            runtime = json.loads(_text(f"{url}{_BROKERS}/configuration/runtime"))
+            settings = {key: str(runtime[key]) for key in INFO_KEYS if key in runtime}
+            told["settings"] = settings or told["settings"]
+    return told
+
+
+def facts_of_page(page: str) -> dict[str, Any]:
+    """Return the server's version and settings from a page of metrics."""
+    found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
+    version = found.get("pulsar_version_info", {}).get("version")
+    own = found.get(METRIC, {})
+    if own:
+        version = FLOODGATE_VERSION.removesuffix(VERSION) + own.get("version", "")
+    labels = {key: label_of(key) for key in INFO_KEYS}
+    settings = {key: own[name] for key, name in labels.items() if name in own}
+    return {"version": version, "settings": settings}
+
+
+def _text(url: str) -> str:
+    """Return the text at a URL; an empty text if the URL cannot be read."""
+    try:
+        return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
+    except UNREADABLE:
+        return ""

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 from loadgen.documents.server_keys import FOLDER
 from loadgen.places.operator_files import OwnServer, local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, restartable_server
-from loadgen.places.topics import known_namespaces, made_corpus
+from loadgen.plan.clients import Namespace
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.manifest import expected_namespaces, manifest_path
+from loadgen.topics.reading import read_own_topics
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from loadgen.documents.model import Document, Servers
+    from loadgen.documents.model import Document, Servers, Topics
     from loadgen.places.server_process import RestartableServer
-    from loadgen.plan.clients import Namespace
 
 _PREFIX = ".servers-"
+_ROWS_PER_FILE = 200_000
 
 
 @dataclass(frozen=True)
@@ -43,21 +47,6 @@ class ServerFiles:
             proxy = {**(proxy or {}), **self.proxy.keys}
         broker = {**servers.broker, **self.broker.keys}
         return servers.model_copy(update={"broker": broker, "proxy": proxy})
-
-    def settings(
-        self, role: str, servers: Servers, place: str, local: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Return what is set over a role's file.
-
-        Args:
-            role: ``broker`` or ``proxy``.
-            servers: The document's.
-            place: What stands for the run's own folder.
-            local: Where the server listens, and what it is connected to.
-        """
-        own: OwnServer = getattr(self, role)
-        wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
-        return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
 
     def notes(self) -> list[str]:
         """Say how a rehearsal differs from the operator's cluster."""
@@ -103,6 +92,26 @@ class RunningServers:
         return {role: each.server.pid for role, each in self.by_role.items()}
 
 
+def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
+    """Return the namespaces of a run, with the expected sizes and hashes where known.
+
+    Args:
+        topics: Those of the document.
+        corpus: Where topics that were made up for servers of the run's own are.
+
+    Raises:
+        UsageError: A folder or list of topics cannot be used.
+    """
+    if corpus is None and topics.corpus is not None:
+        corpus = Path(topics.corpus)
+    if corpus is None:
+        return topics.expected()
+    if manifest_path(corpus).is_file():
+        return expected_namespaces(corpus)
+    sizes = read_own_topics(corpus).namespaces
+    return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
+
+
 @contextmanager
 def running_servers(
     document: Document,
@@ -110,7 +119,7 @@ def running_servers(
     files: ServerFiles | None = None,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Iterator[RunningServers]:
-    """Start a document's servers and stop them at the end; nothing of them stays but the logs.
+    """Start a document's servers and stop the servers at the end; only their logs stay.
 
     The proxy stops first, so that it never misses its broker.
 
@@ -134,7 +143,8 @@ def running_servers(
         if topics.made:
             plan = topics.plan()
             say(f"making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}")
-            corpus = made_corpus(plan, folder / "topics")
+            parts, here = max(1, plan.topics // _ROWS_PER_FILE), in_this_process(lambda done: None)
+            corpus = write_corpus(plan, folder / "topics", parts, here).directory
         say("starting the servers")
         place = str(folder.resolve())
         running: dict[str, RestartableServer] = {}
@@ -147,7 +157,8 @@ def running_servers(
             else:
                 broker = running["broker"].server
                 local = local_proxy(broker.service_url, broker.web_url)
-            settings = files.settings(role, servers, place, local)
-            launch = ServerLaunch(role, settings, logs / f"{role}.log", words)
+            wanted = {"floodgateProfile": servers.profile, **(getattr(servers, role) or {})}
+            wanted = {key: value.replace(FOLDER, place) for key, value in wanted.items()}
+            launch = ServerLaunch(role, own.over(wanted, local), logs / f"{role}.log", words)
             running[role] = stack.enter_context(restartable_server(launch))
         yield RunningServers(running, known_namespaces(topics, corpus))

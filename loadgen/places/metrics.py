@@ -20,8 +20,6 @@ from loadgen.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_BUCKETS_JOINED = 3
-"""So many buckets of a task are one of the histogram: a scrape is no larger than it has to be."""
 _OF_REQUESTS = ("group", "operation", "outcome")
 _CLIENT_EVENTS = "What happened to clients: started, back, refused, lost, connection-lost, ..."
 
@@ -68,9 +66,8 @@ class RunCollector(Collector):
             for bucket, count in enumerate(counts):
                 below += count
                 sum_seconds += count * seconds_of(bucket)
-                if bucket % _BUCKETS_JOINED == _BUCKETS_JOINED - 1 and bucket < BUCKETS - 1:
-                    buckets.append((f"{seconds_of(bucket):.6g}", below))
-            buckets.append(("+Inf", below))
+                edge = f"{seconds_of(bucket):.6g}" if bucket < BUCKETS - 1 else "+Inf"
+                buckets.append((edge, below))
             found.add_metric([*self._labels, group], buckets, sum_seconds)
         return found
 
@@ -79,7 +76,7 @@ class RunCollector(Collector):
 def exported(
     run: str, scenario: str, port: int | None, observer: Callable[[Totals], None]
 ) -> Iterator[Callable[[Totals], None]]:
-    """Serve a run's metrics at a port of the loopback for a block; hand out who takes totals.
+    """Serve a run's metrics at a port of the loopback for a block; yield a taker of totals.
 
     Without a port nothing is served; port 0 is any that is free. The observer is told them, too.
 

@@ -9,14 +9,12 @@ that no secret of it appears on a command line.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import TYPE_CHECKING
 
+from loadgen.documents.server_keys import known_keys
 from loadgen.errors import UsageError
 from server.configuration.file import key_lines, parse_properties, read_text
-from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
-from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,12 +58,12 @@ _PROFILE_KEY = "floodgateProfile"
 
 
 def local_broker() -> dict[str, str]:
-    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
+    """Return a broker's settings in every run: free ports of the loopback."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
+    """Return a proxy's settings in every run: its broker, and free ports of the loopback."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -90,14 +88,8 @@ class OwnServer:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
-    @property
-    def known(self) -> KnownKeys:
-        """The keys of its role; the server refuses any other that is set over its file."""
-        keys = resources.files(module_name(self.role)).joinpath(f"{self.role}_keys.json")
-        return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
-
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return what is set over the file where the file itself stands over ``keys``."""
+        """Return the settings to lay over the file, where the file itself wins over ``keys``."""
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
@@ -108,7 +100,7 @@ class OwnServer:
 
     @property
     def _overridden(self) -> dict[str, str]:
-        """Keys that no run keeps as the file has them."""
+        """Keys of the file whose values every run replaces."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         return {**_LOCAL_OF[self.role], **local}
 
@@ -118,9 +110,11 @@ class OwnServer:
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Read the values that some run keeps, as the server will when it starts."""
+        """Check the values that some run keeps, as the server does at its start."""
         overridden = {*self._overridden, _PROFILE_KEY}
-        return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
+        return known_keys(self.role).check(
+            {k: v for k, v in self.keys.items() if k not in overridden}
+        )
 
     def require(self, problems: Sequence[str]) -> None:
         """Refuse the file for problems, sentences that begin with their key.
@@ -129,15 +123,16 @@ class OwnServer:
             UsageError: There are some; it names the file, and the line of each.
         """
         if problems:
-            said = (f"{self._line(each.partition('=')[0])}{each}" for each in problems)
+            lines = self.lines
+            said = [
+                f"line {lines[key]}, {each}" if (key := each.partition("=")[0]) in lines else each
+                for each in problems
+            ]
             raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
 
-    def _line(self, key: str) -> str:
-        return f"line {self.lines[key]}, " if key in self.lines else ""
-
     def _without_our_keys(self) -> dict[str, str]:
-        """Pulsar has none of our keys, and some of them do not go with its profile."""
-        ours = (known.key for known in self.known if known.key.startswith(_OUR_PREFIX))
+        """Return empty values for Floodgate's keys, which the profile ``pulsar`` cannot have."""
+        ours = (known.key for known in known_keys(self.role) if known.key.startswith(_OUR_PREFIX))
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 
 
@@ -154,7 +149,7 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
         server = OwnServer(role, file, parse_properties(text, str(file)), key_lines(text))
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
-    if server.keys and all(server.known.refusal(key) for key in server.keys):
+    if server.keys and all(known_keys(role).refusal(key) for key in server.keys):
         raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
     server.require(server.checked().problems)
     return server

@@ -1,4 +1,4 @@
-"""The options of a run, and what of them does not fit each other, a document or this machine."""
+"""The options of a run, and the checks that they fit each other, a document and this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class RunOptions:
         out: The directory of run directories.
         name: That of its own; the document's if empty.
         label: Its title in reports; the document's title, or its name, if empty.
-        written: The document as its author wrote it; empty if there is no such text.
         service_url: Of servers that run already; empty: the document's are started.
         admin_urls: Their web ports, ``http://host:port`` by role, where they are sampled.
         pids: Their process ids by role, if they run on this machine.
@@ -59,7 +58,6 @@ class RunOptions:
     out: Path = Path("out/runs")
     name: str = ""
     label: str = ""
-    written: str = field(default="", repr=False)
     service_url: str = ""
     admin_urls: Mapping[str, str] = field(default_factory=dict)
     pids: Mapping[str, int] = field(default_factory=dict)
@@ -81,7 +79,7 @@ class RunOptions:
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
-    """Return document and options that say everything themselves, before anything is touched.
+    """Return document and options with all defaults filled in, before the run begins.
 
     Raises:
         UsageError: They do not fit.

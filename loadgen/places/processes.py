@@ -64,7 +64,6 @@ def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -
     handled = signal.getsignal(signal.SIGINT)
 
     def interrupt(number: int, frame: object) -> None:
-        del frame
         signal.signal(number, handled)  # A second one ends everything.
         end_early()
 
@@ -79,10 +78,10 @@ def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
-    """Return what each worker says, read as it comes: that one has died is known at once.
+    """Return each worker's message; a worker's death is noticed at once.
 
     Raises:
-        LoadgenError: What one says is an error, or it ended without a word.
+        LoadgenError: A worker sent an error, or ended without a report.
     """
     said: dict[Any, Any] = {}
     while silent := workers.keys() - said.keys():
@@ -127,7 +126,7 @@ def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
 
 
 def _work(plan: str, pipe: Connection) -> None:
-    """Run a plan, in a worker process, and tell the driver of it."""
+    """Run a plan in a worker process, and send the result to the driver."""
     os.setsid()  # A signal to the driver's group is the driver's to handle.
     threading.Thread(target=end_with_driver, daemon=True).start()
 

@@ -25,7 +25,7 @@ _HOST = "127.0.0.1"
 
 
 class Relay:
-    """A relay: ``with``. Mutable state: whether the link is cut, and how fast it is.
+    """A relay for a block. Mutable state: whether the link is cut, and the link's speed.
 
     Bound: a chunk and a kernel's buffer for each direction of a connection.
 
@@ -63,7 +63,7 @@ class Relay:
         self._loop.call_soon_threadsafe(self._whole.clear)
 
     def mend(self) -> None:
-        """Let everything through again, as fast as it comes."""
+        """Let all bytes through again, at full speed."""
         self._rate = 0.0
         self._loop.call_soon_threadsafe(self._whole.set)
 
@@ -76,7 +76,7 @@ class Relay:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        """Accept until all is over; the runner ends what is passing on then."""
+        """Accept connections until the block ends; the runner ends open connections then."""
         self._whole.set()
         listening = await asyncio.start_server(
             self._pass_on, sock=self._listens, limit=_CHUNK_BYTES

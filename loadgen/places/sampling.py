@@ -17,7 +17,6 @@ import time
 from array import array
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from loadgen.results.tables import write_table
 from loadgen.results.vocabulary import figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 SAMPLE_SECONDS = 0.25
 MOST_SHARE = 0.05
@@ -59,7 +58,7 @@ _KEPT = (
     "process_max_fds",
     *_OF_THE_PROCESS,
 )
-# Always 1: what it says is in its labels, and in run.json.
+# Always 1: its labels are in run.json.
 _LABELS_ONLY = "floodgate_server_info"
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
 LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -72,7 +71,7 @@ _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
 class Samples:
-    """What was seen of some servers over time, whoever looked.
+    """The samples of several servers over time.
 
     Mutable state: the points of each metric, by process.
 
@@ -92,7 +91,7 @@ class Samples:
         return tuple(self._series)
 
     def add(self, process: str, at: float, samples: Mapping[str, float]) -> None:
-        """Add what was seen of a server at a moment of some clock, in seconds."""
+        """Add the samples of a server at a moment of some clock, in seconds."""
         series = self._series[process]
         for metric, value in samples.items():
             moments, values = series.setdefault(metric, (array("d"), array("d")))
@@ -102,7 +101,7 @@ class Samples:
             values.append(value)
 
     def series(self, process: str, metric: str) -> tuple[list[float], list[float]]:
-        """Return the moments and values of a metric; none if it was not seen."""
+        """Return the moments and values of a metric; empty lists for an unknown metric."""
         moments, values = self._series[process].get(metric, ((), ()))
         return list(moments), list(values)
 
@@ -118,7 +117,7 @@ class Samples:
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
     def write(self, directory: str, run: str, t0: float, t0_epoch_seconds: float) -> None:
-        """Write all of them as a table.
+        """Write all samples as a table.
 
         Args:
             directory: The run's.
@@ -140,34 +139,23 @@ class Samples:
         write_table(directory, "samples", 0, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One server to sample.
-
-    Attributes:
-        process: ``broker`` or ``proxy``.
-        admin_url: ``http://host:port`` of its web port.
-        pid: Its process id, if it runs on this machine and its memory is to be read exactly.
-    """
-
-    process: str
-    admin_url: str
-    pid: int | None = None
-
-
 class ServerWatch(Samples):
-    """Samples every target for the time of a block, on the clock of ``time.perf_counter``.
+    """Samples servers for the time of a block, on the clock of ``time.perf_counter``.
 
     Mutable state: the kernel's books of each process whose id is known, while it has not ended.
+
+    Args:
+        admin_urls: The servers' web ports, by process (``broker`` or ``proxy``).
+        pids: Ids of processes on this machine, whose memory is read from the kernel.
     """
 
-    def __init__(self, targets: Sequence[Target]) -> None:
-        super().__init__(each.process for each in targets)
-        self._targets = targets
+    def __init__(self, admin_urls: Mapping[str, str], pids: Mapping[str, int]) -> None:
+        super().__init__(admin_urls)
+        self._admin_urls = admin_urls
         self._books = {
-            each.process: KernelBooks(each.process, each.pid)
-            for each in targets
-            if each.pid is not None
+            process: KernelBooks(process, pids[process])
+            for process in admin_urls
+            if process in pids
         }
         self._numbered = tuple(self._books)
         self._pages = WebPages()
@@ -175,7 +163,7 @@ class ServerWatch(Samples):
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=self._watch, args=(each,), name="sample", daemon=True)
-            for each in targets
+            for each in admin_urls
         ]
         self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
@@ -185,17 +173,16 @@ class ServerWatch(Samples):
         Raises:
             UsageError: A page, or a process's memory, cannot be read.
         """
-        for target in self._targets:
+        for process, url in self._admin_urls.items():
             try:
                 # It may still be at work on its topics, or on the storm before.
-                took = min(self._scrape(target, FIRST_PATIENCE_SECONDS) for _ in range(2))
+                took = min(self._scrape(process, FIRST_PATIENCE_SECONDS) for _ in range(2))
             except UNREADABLE as error:
                 reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
                 raise UsageError(
-                    f"{target.admin_url}/metrics/ cannot be read ({reason}): "
-                    f"check --admin-url {target.process}=..."
+                    f"{url}/metrics/ cannot be read ({reason}): check --admin-url {process}=..."
                 ) from None
-            self._pauses[target.process] = max(SAMPLE_SECONDS, took / MOST_SHARE)
+            self._pauses[process] = max(SAMPLE_SECONDS, took / MOST_SHARE)
         for process, books in self._books.items():
             books.reset_high_water_mark()
             self.add(process, time.perf_counter(), books.samples())
@@ -209,7 +196,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Go on with another process in the place of the one that was sampled."""
+        """Sample another process in a server's place."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 
@@ -219,33 +206,33 @@ class ServerWatch(Samples):
                 try:
                     self.add(process, time.perf_counter(), books.samples())
                 except UsageError:
-                    # It has ended. Another may answer at its address by now, and tells of itself.
+                    # The process has ended. Another one may answer at its address by now.
                     if self._books[process] is books:
                         del self._books[process]
 
-    def _watch(self, target: Target) -> None:
-        while not self._over.wait(self._pauses[target.process]):
+    def _watch(self, process: str) -> None:
+        while not self._over.wait(self._pauses[process]):
             # A gap in the curve says what there is to say where the page does not come.
             with suppress(*UNREADABLE):
-                self._scrape(target)
+                self._scrape(process)
         for _ in range(_SETTLE_SAMPLES):
             with suppress(*UNREADABLE):
-                self._scrape(target)
-                self.seen_at_the_end.add(target.process)
-            if not self.holds_memory(target.process):
+                self._scrape(process)
+                self.seen_at_the_end.add(process)
+            if not self.holds_memory(process):
                 return
             time.sleep(SAMPLE_SECONDS)
 
-    def _scrape(self, target: Target, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
-        """Add what a server's page says, and return how long that took."""
+    def _scrape(self, process: str, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
+        """Add the samples of a server's page, and return the seconds that the page took."""
         begun = time.perf_counter()
-        url = f"{target.admin_url.rstrip('/')}/metrics/"
+        url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
         # What the books tell, nobody else has to.
-        told = _OF_THE_PROCESS if target.process in self._books else ()
+        told = _OF_THE_PROCESS if process in self._books else ()
         kept = {metric: value for metric, value in kept_samples(page) if metric not in told}
         ended = time.perf_counter()
-        self.add(target.process, ended, kept)
+        self.add(process, ended, kept)
         return ended - begun
 
 
@@ -258,18 +245,18 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Tell whether a sample is kept, by its name or the line that begins with it."""
+    """Tell whether a sample is kept, by its name or by its line of a page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 
 def other_labels(labels: Iterable[tuple[str, str]]) -> str:
-    """Return the part of a series' name that its labels are."""
+    """Return the labels of a series as a part of its name, without ``cluster``."""
     others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
 
 
 class KernelBooks:
-    """What the kernel knows of one process of this machine. Units: bytes, seconds, counts.
+    """The kernel's figures of one process of this machine. Units: bytes, seconds, counts.
 
     Args:
         process: What it is called in messages, ``broker`` or ``proxy``.
@@ -285,7 +272,7 @@ class KernelBooks:
         """Begin a new peak.
 
         Raises:
-            UsageError: There is no such process here, or it belongs to somebody else.
+            UsageError: The process does not exist, or belongs to another user.
         """
         try:
             (self._directory / "clear_refs").write_text(_RESET_HIGH_WATER_MARK)
@@ -293,7 +280,7 @@ class KernelBooks:
             raise self._unreadable(error) from None
 
     def samples(self) -> dict[str, float]:
-        """Return what the process would tell of itself, by Prometheus' names, and its peak.
+        """Return memory, its peak, processor time and descriptors, by Prometheus' names.
 
         Raises:
             UsageError: The process has ended.

@@ -33,7 +33,7 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _LOG_LINES_SHOWN = 15
 _LONGEST_READY_LINE_BYTES = 4096
-# The exit codes of a server whose configuration, or what it should import, cannot be used.
+# The exit codes of a server with an unusable configuration or import.
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
 _PORT_KEYS = {"broker": "brokerServicePort", "proxy": "servicePort"}
@@ -43,7 +43,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """The start of a server: a module of this project, its settings, and the place of its log.
+    """The start of a server: a module of this project, its settings and its log.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -76,14 +76,14 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not come up; it ends with the server's own sentences, or the end of its log."""
+    """A server did not start; says the server's own sentences, or the end of its log."""
 
 
 @contextmanager
 def running_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[ServerProcess]:
-    """Start a server, hand it out when it is ready, stop it at the end of the block.
+    """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
@@ -93,7 +93,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
-    """Ask a process to drain and end; kill it when it does not."""
+    """Ask a process to drain and end; kill a process that does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -129,7 +129,6 @@ def termination_interrupts() -> AbstractContextManager[None]:
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    del number, frame
     raise KeyboardInterrupt
 
 
@@ -151,14 +150,14 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait until a server says that it is ready.
+    """Wait for a server's line that says READY.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
     assert process.stdout is not None
     says = select.select([process.stdout], [], [], seconds)[0]
-    # It is written at once; for the end of a part of it nobody waits.
+    # The server writes the line in one piece.
     said = os.read(process.stdout.fileno(), _LONGEST_READY_LINE_BYTES) if says else b""
     line = said.decode(errors="replace").strip().partition("\n")[0]
     found = _READY_LINE.match(line)
@@ -170,7 +169,7 @@ def await_ready(
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Say how the start went wrong: in the server's own sentences, or with the end of its log."""
+    """Return the reason of a failed start: the server's own sentences, or the end of its log."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(0 if line else 1)
     status = process.returncode
@@ -194,7 +193,7 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines behind a log's last record; none where they are a trace.
+    """Return the lines behind a log's last record; an empty list for a trace.
 
     Source: server.command_line, on what a user gets wrong.
     """
@@ -206,7 +205,7 @@ class RestartableServer:
     """A server; mutable state: its process, another one after each restart.
 
     Attributes:
-        server: What it says of itself, once it is ready.
+        server: Process id and addresses, once the server is ready.
     """
 
     server: ServerProcess
@@ -223,16 +222,16 @@ class RestartableServer:
         launch.log.write_bytes(b"")
 
     def start(self) -> None:
-        """Start it, and return once it is ready.
+        """Start the server, and return once the server is ready.
 
         Raises:
             ServerStartError: It did not come up.
         """
-        # The kernel ends a server with the thread that started it: that outlives a restart.
+        # The kernel ends a server with the thread that started it: so the thread stays.
         self._threads.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:
-        """Kill it, start it on the same ports, and return once it is ready.
+        """Kill the server, start a new one on the same ports, and return once it is ready.
 
         Args:
             away: Called between, and returns when it is to be started.
@@ -251,21 +250,21 @@ class RestartableServer:
             self.start()
 
     def stop(self) -> None:
-        """Let it drain and end."""
+        """Let the server drain and end."""
         with self._one_at_a_time:
             self._end(signal.SIGCONT)  # One that stands still would not end.
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """Kill the server by SIGKILL."""
         with self._one_at_a_time:
             self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Let it stand still until :meth:`go_on`."""
+        """Stop the process (SIGSTOP) until :meth:`go_on`."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it work again."""
+        """Continue a paused process."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -292,7 +291,7 @@ class RestartableServer:
 def restartable_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[RestartableServer]:
-    """Start a server, hand it out when it is ready, stop it at the end of the block.
+    """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.

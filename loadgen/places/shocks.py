@@ -74,7 +74,7 @@ class Shocks:
         self._threads.shutdown()
 
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
-        """Return what happened, when, and when all was well again, in seconds; behind the block.
+        """Return each shock with its moment and its end, in seconds; call this behind the block.
 
         Args:
             interrupted: Whether the run ended early: then later shocks are none.
@@ -89,7 +89,7 @@ class Shocks:
         return [each for each in told if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
-        """Let a shock happen at its moment, and tell what happened; None: the run was over."""
+        """Perform a shock at its moment and describe the shock; None: the run was over before."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
             return None
         begun = time.time()
@@ -103,7 +103,7 @@ class Shocks:
         }
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
-        """Let a shock happen; return what ends one that lasts."""
+        """Perform a shock; return a function that ends a shock of some length."""
         servers, relay = self._servers, self._relay
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
@@ -133,7 +133,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
     """Refuse shocks of servers that are not the run's own.
 
     Raises:
-        UsageError: There is one, or a key is to be changed and nobody named the broker's web port.
+        UsageError: There is such a shock, or a key has to be changed without ``--admin-url``.
     """
     for shock in shocks:
         if shock.role or shock.cut or shock.slow:
@@ -147,7 +147,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
 
 
 def shock_events(happened: Sequence[dict[str, Any]]) -> Rows:
-    """Return what happened as rows of the table of events, which are no client's."""
+    """Return the shocks as rows of the table of events, without a client."""
     rows = Rows()
     for each in happened:
         for what, at in (("shock", each["at"]), ("shock-over", each["ready_seconds"])):

@@ -1,4 +1,4 @@
-"""One task of a run: connects its clients, agrees on the start, lets them go, drains, writes rows.
+"""One task of a run: connects its clients, agrees on the start, runs the clients, drains.
 
 A task runs on a loop of its own, in a worker process, in a Spark task or in virtual time; which of
 them it is decides only how the start is agreed and what stands below its connections.
@@ -8,69 +8,82 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
+import random
 from collections import defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep, deadline
-from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.model import Document
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import TaskContext
 from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
-from loadgen.plan.clients import Namespace, TaskShare, client_plans
+from loadgen.plan.clients import ClientPlan, Namespace, drop_moments, source_address, start_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
 
 
-class TaskPlan(TaskShare):
-    """The instructions for one task; they travel as JSON.
+_PHASES = ("warm-up", "measure", "hold")
+
+
+class TaskPlan(BaseModel):
+    """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
+
+    They travel as JSON.
 
     Attributes:
+        namespaces: All of the run's, with what right listings hold.
+        loopback: Whether the server is on the loopback, so that many clients need many sources.
         progress_address: Where totals are sent once a second, or None.
         directory: Where its rows are written.
     """
 
-    groups: tuple[AnyGroup, ...]
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    document: Document
+    namespaces: tuple[Namespace, ...]
+    task: int = 0
+    tasks: int = 1
+    loopback: bool = True
     service_url: str = ""
     admin_url: str = ""
     progress_address: tuple[str, int] | None = None
     directory: str = ""
     run: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        document: Document,
-        namespaces: tuple[Namespace, ...],
-        **more: Any,  # noqa: ANN401 - other attributes
-    ) -> TaskPlan:
-        """Return the plan of a document."""
-        return cls(
-            groups=document.clients,
-            namespaces=namespaces,
-            phases=document.phases,
-            seed=document.seed,
-            anew=document.anew,
-            **more,
-        )
-
-    @property
-    def connections(self) -> int:
-        """Connections of this task at once, if the server is a proxy: it takes the most."""
-        return -(-sum(each.count * each.connections_each for each in self.groups) // self.tasks)
+    def clients(self) -> Iterator[ClientPlan]:
+        """Yield the plans of the task's clients."""
+        document, first = self.document, 0
+        for number, group in enumerate(document.clients):
+            starts = start_moments(group, document.seed + number)
+            anew = [each.at for each in document.shocks if each.anew == group.name]
+            chosen = self.namespaces[slice(*(group.namespaces or (None, None)))]
+            for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+                client = first + index
+                # One more mixing step than seeds that only count up would have.
+                seed = random.Random(document.seed * 1_000_003 + client).getrandbits(63)
+                yield ClientPlan(
+                    number=client,
+                    index=index,
+                    group=group,
+                    namespace=chosen[group.namespace_of(index, len(chosen))],
+                    start=starts[index] if index < len(starts) else None,
+                    seed=seed,
+                    drops=(*drop_moments(group, document.phases.end, seed), *anew),
+                    source_address=source_address(client) if self.loopback else None,
+                )
+            first += group.count
 
 
 class TaskFacts(BaseModel):
-    """What a task tells of itself.
+    """The figures of a task about itself.
 
     Attributes:
         start_error_seconds: The worst delay between a moment at which clients were to start and
@@ -101,25 +114,24 @@ class TaskFacts(BaseModel):
     cpu_seconds: float = 0.0
     measured_seconds: float = 0.0
     descriptors: int = 0
-    server_version: str = ""
     requests: int = 0
 
 
 class TaskResult(NamedTuple):
-    """What one task has to show."""
+    """The result of a task: its figures and its rows."""
 
     facts: TaskFacts
     rows: Rows
 
 
 class Task:
-    """A task. Mutable state: its clients, and how far it has come.
+    """A task. Mutable state: its clients, and the progress of the run.
 
     Args:
         plan: Its share of the run.
         agree: Called once all clients are connected, in a thread of its own, with the wall clock;
             returns the start that all tasks agree on, in seconds of the epoch.
-        ground: Its connector, time and clock, where they are not those of sockets.
+        ground: Connector, time and clock, where the task does not run over sockets.
     """
 
     def __init__(
@@ -132,12 +144,12 @@ class Task:
         self.context = TaskContext(
             plan.service_url,
             admin_url=plan.admin_url,
-            warm_up=plan.phases.warm_up,
-            end=plan.phases.end,
+            warm_up=plan.document.phases.warm_up,
+            end=plan.document.phases.end,
             **ground,
         )
         self._agree = agree
-        self._clients = [LoadClient(each, self.context) for each in client_plans(plan)]
+        self._clients = [LoadClient(each, self.context) for each in plan.clients()]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
         self._stop = asyncio.Event()
@@ -171,17 +183,18 @@ class Task:
         return TaskResult(self._facts(t0, watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """Begin nothing new; requests that are under way behind the drain have no row."""
+        """Begin no more requests; a request under way behind the drain has no row."""
         self._interrupted = True
         self._stop.set()
 
     # -- before the start ---------------------------------------------------------------------
 
     async def _connect_all(self) -> None:
-        """Connect every client that starts at a moment of its own; who fails tries when it asks."""
-        connector = self.context.connector
-        connector.allow(self.plan.connections)
-        await connector.resolve(self.plan.service_url)
+        """Connect every client with a start of its own; a failed one connects when it requests."""
+        plan = self.plan
+        # The most connections of this task at once, if the server is a proxy.
+        connections = -(-plan.document.connections // plan.tasks)
+        await self.context.connector.resolve(plan.service_url, connections)
         early = [each for each in self._clients if each.plan.start is not None]
         await asyncio.gather(*(each.group.ready(each) for each in early))
         # What they connected for is no event of the run.
@@ -192,7 +205,7 @@ class Task:
         if gc.isenabled():
             gc.collect()
             gc.freeze()
-        t0 = await asyncio.to_thread(self._agree, time.time())
+        t0 = await asyncio.to_thread(self._agree, self.context.time.wall())
         self.context.time.agree(t0)
         self._progress.t0_epoch_seconds = t0
         self._progress.send(self.context.totals)
@@ -202,16 +215,14 @@ class Task:
 
     async def _course(self) -> None:
         """Start all clients, each at its moment, and go through the phases."""
-        phases, loop = self.plan.phases, asyncio.get_running_loop()
+        phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
-            self.context.totals.phase = "warm-up" if phases.warm_up else "measure"
-            await self._pass_by(phases.warm_up)
-            self.context.totals.phase = "measure"
-            await self._pass_by(phases.warm_up + phases.measure)
-            if phases.hold:
-                self.context.totals.phase = "hold"
-                await self._pass_by(phases.end)
+            ends = phases.warm_up, phases.warm_up + phases.measure, phases.end
+            for phase, begin, end in zip(_PHASES, (0.0, *ends), ends, strict=False):
+                if end > begin:
+                    self.context.totals.phase = phase
+                    await self._pass_by(end)
         finally:
             for each in beside:
                 each.cancel()
@@ -229,7 +240,7 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client when its moment has come; those without one when there is a place."""
+        """Start each client at its moment; clients without a moment wait for a free place."""
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
@@ -250,7 +261,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """End a client that is settled, and start the next of its group."""
+        """End a settled client, and start the next of its group."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():
@@ -268,21 +279,22 @@ class Task:
 
     async def _end_when_settled(self) -> None:
         """End the run early when nothing more is to be expected of any client."""
-        if self.plan.phases.hold or any(each.lasts for each in self.plan.groups):
+        document = self.plan.document
+        if document.phases.hold or any(each.lasts for each in document.clients):
             return
         for client in self._clients:
             await client.settled.wait()
-        await self._sleep_until(self.plan.phases.warm_up)
+        await self._sleep_until(document.phases.warm_up)
         self._stop.set()
 
     async def _drain(self) -> None:
-        """Begin nothing new, and wait for what is under way for as long as the document says."""
+        """Begin no more requests, and wait for requests under way, at most the document's drain."""
         self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # In this turn: none may begin something in the next one.
             client.stopping.set()
         with suppress(TimeoutError):
-            async with deadline(self.context.clock, self.plan.phases.drain):
+            async with deadline(self.context.clock, self.plan.document.phases.drain):
                 await asyncio.gather(*(client.finish() for client in self._clients))
 
     async def _end(self) -> None:
@@ -305,7 +317,6 @@ class Task:
         for row in self.context.rows.requests:
             if row.sent is not None:
                 first.setdefault(row.client, row.sent - row.due)
-        versions = {each.server_version for each in self._clients} - {""}
         return TaskFacts(
             task=self.plan.task,
             clients=len(self._clients),
@@ -314,6 +325,5 @@ class Task:
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),
-            server_version=min(versions, default=""),
             **watched,
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
+import itertools
 import math
 import re
 import signal
@@ -13,19 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
+from loadgen.engine.context import RunTime
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.launcher import known_namespaces
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
 from loadgen.places.server_process import signals_taken
 from loadgen.places.shocks import too_early
 from loadgen.places.task import Task, TaskPlan
-from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
 from loadgen.results.vocabulary import PROCESSOR_SECONDS
-from loadgen.virtual.links.network import Network
-from loadgen.virtual.loop import VirtualClock, VirtualLoop
-from loadgen.virtual.servers import VirtualServers, service_url
-from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
-from loadgen.virtual.stopwatches import stopped_watches
+from loadgen.virtual.links.network import Network, VirtualConnector
+from loadgen.virtual.loop import EPOCH_MS, VirtualClock, VirtualLoop
+from loadgen.virtual.servers import VirtualServers, service_url, undisturbed
 from proto.version import FLOODGATE_VERSION
 from server.errors import ConfigError, StartError
 from server.server_info import INFO_KEYS, server_info
@@ -33,7 +31,6 @@ from server.server_info import INFO_KEYS, server_info
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from limiter.clock import TimerHandle
     from loadgen.documents.model import Document, Shock
     from loadgen.engine.rows import Rows
     from loadgen.engine.totals import Totals
@@ -45,8 +42,10 @@ _SAMPLES_AT_ONE_PACE = 2_000
 _REMEDY = "measure over sockets, with --place processes"
 _OF_PROCESSES = re.compile(r"\b(?:broker|proxy)\.(?:resident|cpu|descriptors)\b")
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
-"""Metrics of processes, which the one that simulates has of its own."""
+"""Metrics of the simulating process, not of a simulated server."""
 _SETTLE_SECONDS = 3.0
+LEAD_SECONDS = 0.5
+"""Seconds from the last connection to the start, as between real tasks."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class VirtualRun:
 
 
 def require_virtual(document: Document) -> None:
-    """Refuse what does not run in virtual time, or would not be measured there.
+    """Refuse a document that does not run in virtual time, or would not be measured there.
 
     Raises:
         UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
@@ -112,7 +111,7 @@ def run_in_virtual_time(
     """Run a document, servers and clients in this process and without sockets.
 
     Args:
-        document: Its servers have the keys of an operator's files already, if there are such.
+        document: Keys of an operator's files are in its servers already.
         run: The run's name.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
         may_go_on: Asked now and then; when it says no, the run is cut.
@@ -124,9 +123,7 @@ def run_in_virtual_time(
     """
     require_virtual(document)
     with (
-        stopped_watches(),
-        servers_silent(),
-        uncollected(),
+        undisturbed(),
         _interruptible(may_go_on) as look,
         asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
@@ -143,50 +140,88 @@ async def _simulated(
 ) -> VirtualRun:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
-    network, moments = Network(loop), VirtualRunTime(loop.time)
+    network, moments = Network(loop), RunTime(loop.time, wall=loop.time)
+    clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
-    names = known_namespaces(document.topics) if topics is None else hashed_namespaces(topics)
-    url = service_url(document.servers)
-    plan = TaskPlan.of(document, names, service_url=url, loopback=False, run=run)
     async with VirtualServers(document.servers, topics, network) as servers:
-        clock, connector = network.clock, VirtualConnector(network)
-        task = Task(plan, agreed, connector=connector, time=moments, clock=clock)
-        told = {name: _facts_of(each) for name, each in servers.running.items()}
-        sampler = _Sampler(servers, clock)
-        sampler.start()
+        plan = TaskPlan(
+            document=document,
+            namespaces=servers.namespaces or known_namespaces(document.topics),
+            service_url=service_url(document.servers),
+            loopback=False,
+            run=run,
+        )
+        restarting: list[asyncio.Task[None]] = []
+
+        def agree(now: float) -> float:
+            """Return the start of the run, soon: there is but one task. Arm the restarts."""
+            t0 = now + LEAD_SECONDS
+            for each in restarts:
+                restart = servers.restart(str(each.restart), t0 + each.at, each.seconds)
+                restarting.append(loop.create_task(restart))
+            return t0
+
+        task = Task(plan, agree, connector=VirtualConnector(network), time=moments, clock=clock)
+        samples = Samples(servers.running)
+        sampling = loop.create_task(_sample(servers, clock, samples))
         totals = task.context.totals
         on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
-        restarts = _Restarts(document.shocks, servers, clock)
-        moments.on_agreed = restarts.begin
         facts, rows = await task.run()
-        await restarts.end()
+        await _all_restarted(restarts, restarting, clock.now() - moments.t0)
         # The servers learn that all clients have left: now their books have to balance.
         await clock_sleep(clock, _SETTLE_SECONDS)
-        sampler.stop()
+        sampling.cancel()
+        _look(servers, clock, samples)
+        samples.seen_at_the_end.update(servers.running)
     for row in rows.requests:
         verify(row)
     # What this process worked is no share of virtual time: no generator can be too slow.
-    facts = facts.model_copy(update={"cpu_seconds": 0.0})
-    return VirtualRun(facts, rows, sampler.samples, moments.t0, told)
+    facts = facts.model_copy(update={"cpu_seconds": 0.0, "t0_epoch_seconds": EPOCH_MS / 1000})
+    return VirtualRun(
+        facts,
+        rows,
+        samples,
+        moments.t0,
+        {name: _facts_of(each) for name, each in servers.running.items()},
+    )
 
 
-@contextmanager
-def servers_silent() -> Iterator[None]:
-    """Log nothing in this process while a block runs; afterwards what was logged before is again.
+async def _all_restarted(
+    restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
+) -> None:
+    """Wait until every server runs again.
 
-    Servers in virtual time log nowhere else, so nobody misses their lines, one for each refusal.
+    Raises:
+        LoadgenError: The run was over before a restart.
     """
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
+    for shock in restarts:
+        if shock.at > ended:
+            for each in restarting:
+                each.cancel()
+            raise LoadgenError(too_early(shock))
+    await asyncio.gather(*restarting)
+
+
+async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
+    """Read the servers' registries four times a second of virtual time, later more seldom."""
+    interval = SAMPLE_SECONDS
+    for count in itertools.count(1):
+        _look(servers, clock, samples)
+        if count % _SAMPLES_AT_ONE_PACE == 0:
+            interval = min(2 * interval, LONGEST_INTERVAL_SECONDS)
+        await clock_sleep(clock, interval)
+
+
+def _look(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
+    for process, service in servers.running.items():
+        told = dict(_told(service.registry))
+        told[PROCESSOR_SECONDS] = servers.processors[process].spent_seconds
+        samples.add(process, clock.now(), told)
 
 
 @contextmanager
 def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C end the loop between two events, so that no task has it for its own error.
+    """Let Ctrl-C end the loop between two events, not inside a task.
 
     asyncio's own handler would cancel one task, and the others would end in virtual time.
     """
@@ -200,101 +235,10 @@ def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]
         return goes_on
 
     def interrupt(number: int, frame: object) -> None:
-        del frame
         interrupts.append(number)
 
     with signals_taken(interrupt, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         yield look
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Look for no garbage while a block runs, and for all of it behind the block.
-
-    A hundred thousand connections that live are long to look at, a sixth of a storm's time; what
-    is left in circles meanwhile is one or two hundredths of the memory.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.collect()
-        if was_enabled:
-            gc.enable()
-
-
-class _Restarts:
-    """Restarts servers, each at its moment of the agreed start.
-
-    Mutable state: those that are waited for, or under way.
-    """
-
-    def __init__(
-        self, shocks: Sequence[Shock], servers: VirtualServers, clock: VirtualClock
-    ) -> None:
-        self._shocks = [each for each in shocks if each.restart]
-        self._servers = servers
-        self._clock = clock
-        self._under_way: list[asyncio.Task[None]] = []
-        self._begun = 0
-
-    def begin(self, t0: float) -> None:
-        """Learn when the run begins, on the servers' clock."""
-        loop = asyncio.get_running_loop()
-        for each in self._shocks:
-            self._under_way.append(loop.create_task(self._restart(each, t0)))
-
-    async def _restart(self, shock: Shock, t0: float) -> None:
-        await clock_sleep(self._clock, t0 + shock.at - self._clock.now())
-        self._begun += 1
-        await self._servers.restart(str(shock.restart), shock.seconds)
-
-    async def end(self) -> None:
-        """Wait until every server is there again.
-
-        Raises:
-            LoadgenError: The run was over before one was restarted.
-        """
-        if self._begun < len(self._shocks):
-            for each in self._under_way:
-                each.cancel()
-            late = max(self._shocks, key=lambda each: each.at)
-            raise LoadgenError(too_early(late))
-        await asyncio.gather(*self._under_way)
-
-
-class _Sampler:
-    """Asks the servers' registries four times a second of virtual time, later more seldom."""
-
-    def __init__(self, servers: VirtualServers, clock: VirtualClock) -> None:
-        self.samples = Samples(servers.running)
-        self._servers = servers
-        self._clock = clock
-        self._timer: TimerHandle | None = None
-        self._interval = SAMPLE_SECONDS
-        self._count = 0
-
-    def start(self) -> None:
-        """Look, and look again."""
-        self._take()
-        self._count += 1
-        if self._count % _SAMPLES_AT_ONE_PACE == 0:
-            self._interval = min(2 * self._interval, LONGEST_INTERVAL_SECONDS)
-        self._timer = self._clock.call_at(self._clock.now() + self._interval, self.start)
-
-    def stop(self) -> None:
-        """Look once more, when all clients have left, and end."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._take()
-        self.samples.seen_at_the_end.update(self._servers.running)
-
-    def _take(self) -> None:
-        for process, service in self._servers.running.items():
-            told = dict(_told(service.registry))
-            told[PROCESSOR_SECONDS] = self._servers.processors[process].spent_seconds
-            self.samples.add(process, self._clock.now(), told)
 
 
 def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library
@@ -308,6 +252,6 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
-    """Return what a server says of its version and settings, as who reads it would find it."""
+    """Return a server's version and settings, as a reader over HTTP would find them."""
     info = server_info(service.config)
     return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

@@ -1,4 +1,4 @@
-"""Which client does what, when: a pure function of a document and its seed.
+"""Clients, phases and start moments of a run: pure functions of a document and its seed.
 
 Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
 """
@@ -8,17 +8,14 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from loadgen.plan.arrivals import Concurrency
-from loadgen.plan.phases import Phases
+from loadgen.plan.fields import Duration, Moment, NamespaceName, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from loadgen.plan.group import Group
 
 MOST_REQUESTS = 2_000_000
@@ -27,6 +24,29 @@ CLIENTS_PER_SOURCE_ADDRESS = 20_000
 """About 28,000 ports are free for one pair of source and destination address (Linux's default
 range), some of them taken by others: every further 20,000 clients get a source of their own."""
 _FIRST_EXTRA_SOURCE = IPv4Address("127.0.0.2")
+_MASK = 2**64 - 1
+
+
+class Phases(Part):
+    """The phases of a run behind connecting, which all finish before the agreed start.
+
+    Attributes:
+        warm_up: What is due meanwhile is not counted in figures.
+        measure: The time that is measured. A run whose clients all end of their own accord, or
+            are back, ends earlier, unless there is a hold.
+        hold: So long everything goes on behind it, whoever is back, and is measured too.
+        drain: Requests under way may end; nothing new begins.
+    """
+
+    warm_up: Moment = 0.0
+    measure: Duration = 120.0
+    hold: Moment = 0.0
+    drain: Moment = 5.0
+
+    @property
+    def end(self) -> float:
+        """The latest moment for the begin of a request."""
+        return self.warm_up + self.measure + self.hold
 
 
 class Namespace(BaseModel):
@@ -42,18 +62,10 @@ class Namespace(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
+    name: NamespaceName
     topics: Annotated[int, Field(ge=0)] | None = None
     hash: Annotated[str, Field(pattern="^[0-9a-f]{8}$")] | None = None
     changes: bool = False
-
-    @field_validator("name")
-    @classmethod
-    def _tenant_and_namespace(cls, name: str) -> str:
-        parts = name.split("/")
-        if len(parts) != 2 or not all(parts):
-            raise ValueError(f"namespace {name!r} is not of the form tenant/namespace")
-        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,51 +92,6 @@ class ClientPlan:
     source_address: str | None = None
 
 
-class TaskShare(BaseModel):
-    """The part of a run that one task has: every ``tasks``-th client, from number ``task``.
-
-    Attributes:
-        groups: All of the run's.
-        loopback: Whether the server is on the loopback, so that many clients need many sources.
-        anew: When all connections of a group are lost, and its name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    groups: tuple[Any, ...]
-    namespaces: tuple[Namespace, ...]
-    phases: Phases = Phases()
-    seed: int = 1
-    task: int = 0
-    tasks: int = 1
-    loopback: bool = True
-    anew: tuple[tuple[float, str], ...] = ()
-
-
-def client_plans(share: TaskShare) -> Iterator[ClientPlan]:
-    """Yield the clients of one task."""
-    groups: Sequence[Group] = share.groups
-    begun = accumulate((group.count for group in groups), initial=0)
-    for (number, group), first in zip(enumerate(groups), begun, strict=False):
-        starts = start_moments(group, share.seed + number)
-        anew = [moment for moment, name in share.anew if name == group.name]
-        chosen = share.namespaces[slice(*(group.namespaces or (None, None)))]
-        for index in range((share.task - first) % share.tasks, group.count, share.tasks):
-            client = first + index
-            # One more mixing step than seeds that only count up would have.
-            seed = random.Random(share.seed * 1_000_003 + client).getrandbits(63)
-            yield ClientPlan(
-                number=client,
-                index=index,
-                group=group,
-                namespace=chosen[group.namespace_of(index, len(chosen))],
-                start=starts[index] if index < len(starts) else None,
-                seed=seed,
-                drops=(*_drops(group, share.phases.end, seed), *anew),
-                source_address=source_address(client) if share.loopback else None,
-            )
-
-
 def start_moments(group: Group, seed: int) -> list[float]:
     """Return when the clients of a group start, in an order that the seed decides.
 
@@ -136,7 +103,8 @@ def start_moments(group: Group, seed: int) -> list[float]:
     return moments
 
 
-def _drops(group: Group, end: float, seed: int) -> tuple[float, ...]:
+def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
+    """Return the moments at which a client drops its connections, up to the end of the run."""
     wanted = group.drop
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
@@ -152,6 +120,28 @@ def _drops(group: Group, end: float, seed: int) -> tuple[float, ...]:
 
 
 def source_address(client: int) -> str | None:
-    """Return the loopback address that a client connects from; None leaves it to the kernel."""
+    """Return a client's own loopback address; None: the kernel's choice."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None
+
+
+class Chance:
+    """Returns numbers from 0 to 1, the same ones for the same seed, in 16 bytes of state.
+
+    Python's own generator has 2,500 bytes, which each of many clients would have.
+
+    Source: SplitMix64, in the public domain.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & _MASK
+
+    def __call__(self) -> float:
+        """Return the next number."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return ((mixed ^ (mixed >> 31)) >> 11) * 2**-53

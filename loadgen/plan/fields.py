@@ -31,21 +31,21 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class Part(BaseModel):
-    """A part of a document: what it does not know is refused, what it has never changes."""
+    """A part of a document: unknown keys are refused, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
-class _Text:
-    """Reads a number with a unit; in the schema for editors it is a number, or such a text.
+class Spoken:
+    """Reads a text as the value that it stands for; the schema for editors allows both.
 
     Args:
-        form: The text, as a regular expression.
-        read: Returns the number.
+        schema: JSON schema of the texts.
+        read: Returns the value of a text, and anything else as it is.
     """
 
-    def __init__(self, form: str, read: Callable[[Any], Any]) -> None:
-        self._form, self._read = form, read
+    def __init__(self, schema: dict[str, Any], read: Callable[[Any], Any]) -> None:
+        self._schema, self._read = schema, read
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
         """Return how a field of this type is read."""
@@ -55,7 +55,7 @@ class _Text:
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Return the schema of a field of this type."""
-        return {"anyOf": [handler(core_schema), {"type": "string", "pattern": self._form}]}
+        return {"anyOf": [handler(core_schema), self._schema]}
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
@@ -65,8 +65,8 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     return value
 
 
-def _unit(form: str, said: str, number: Callable[..., float]) -> _Text:
-    """Return what reads a number with a unit, or refuses a text that is none."""
+def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
+    """Return a reader of numbers with a unit, which refuses other texts."""
     expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
 
     def read(value: Any) -> Any:  # noqa: ANN401
@@ -75,11 +75,11 @@ def _unit(form: str, said: str, number: Callable[..., float]) -> _Text:
             raise ValueError(f"must be {said}")
         return _number(value) if found is None else round(number(*found.groups()), 12)
 
-    return _Text(rf"^\d+(\.\d+)?\s*{form}$", read)
+    return Spoken({"type": "string", "pattern": rf"^\d+(\.\d+)?\s*{form}$"}, read)
 
 
-def _size(said: str, suffix: str = "") -> _Text:
-    """Return what reads a number of bytes, or of bytes a second."""
+def _size(said: str, suffix: str = "") -> Spoken:
+    """Return a reader of sizes in bytes, or of speeds in bytes a second."""
 
     def read(value: Any) -> Any:  # noqa: ANN401
         if not isinstance(value, str):
@@ -90,11 +90,11 @@ def _size(said: str, suffix: str = "") -> _Text:
         except UsageError:
             raise ValueError(f"must be {said}") from None
 
-    return _Text(r"^\d", read)
+    return Spoken({"type": "string", "pattern": r"^\d"}, read)
 
 
 def _expression(pattern: str) -> str:
-    """Return a pattern that a broker's engine has: RE2, or for the rest a backtracking one.
+    """Return a pattern that a broker can evaluate, by RE2 or by a backtracking engine.
 
     Raises:
         ValueError: It is no regular expression.

@@ -19,7 +19,7 @@ _LEAST_BUFFER = 1152
 
 
 def _some(rate: float) -> float:
-    """Refuse a speed of nothing, which may be meant as no limit or as no reading."""
+    """Refuse a speed of 0, which may be meant as no limit or as no reading."""
     if not rate:
         raise ValueError(
             "must be more than 0: leave it out (or say null) to read as fast as it comes; "
@@ -54,14 +54,14 @@ class Reader(Part):
 
 
 def _once_or_rarely(period: float) -> float:
-    """Refuse a period in which nobody could connect again."""
+    """Refuse a period too short for a new connection."""
     if 0 < period < _SHORTEST_PERIOD:
         raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD:g}")
     return period
 
 
 class Drops(Part):
-    """Connections that clients lose of their own accord, and make again when they next request.
+    """Connections that clients drop, and make again at their next request.
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
@@ -92,9 +92,9 @@ class Group(Part):
     """
 
     operations: ClassVar[tuple[str, ...]]
-    """Operations of its requests, as their rows call them; the first is what it is about."""
+    """Operations of the requests, as in their rows; the first is the behaviour's main one."""
     opens: ClassVar[bool] = False
-    """Whether it opens something first: one that never reads does so from then on."""
+    """Whether its clients open a watch, producer or consumer before they stop reading."""
     changes_topics: ClassVar[bool] = False
     """Whether it makes or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True
@@ -111,7 +111,7 @@ class Group(Part):
 
     @property
     def family(self) -> str:
-        """The client library whose schedule it follows; empty for none."""
+        """The client library whose schedule the group follows; empty without a library."""
         return ""
 
     @property
@@ -123,28 +123,28 @@ class Group(Part):
         return 2 if self.opens else 1
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """Return which of its namespaces a client has, by its number in the group."""
+        """Return the number of a client's namespace, by the client's number in the group."""
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return about how many requests a client sends in so many seconds: on its beat, if any."""
+        """Return the estimated number of requests of a client in so many seconds."""
         every = getattr(self, "every", 0.0)
         return max(1.0, seconds / every) if every else 1.0
 
     @property
     def lasts(self) -> bool:
-        """True if its clients go on until the run ends, whatever they have by then."""
+        """True if the clients work until the run ends, back or not."""
         return True
 
     @property
     def countable(self) -> bool:
-        """True if its clients send as many as the schedule says, whatever becomes of them."""
+        """True if the number of requests follows from the schedule alone."""
         return False
 
     async def ready(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Connect a client before the start, and do what would hold the loop in the run."""
+        """Connect a client before the start, and do work that would block the loop in the run."""
         await me.service.ready()
 
     async def client(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Do what one client does, from its start to its end; cancelled when the run ends."""
+        """Run one client from its start to its end; cancelled when the run ends."""
         raise NotImplementedError

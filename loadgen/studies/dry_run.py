@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
+from loadgen.places.launcher import known_namespaces
 from loadgen.places.options import resolved
-from loadgen.places.topics import known_namespaces
 from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
 from loadgen.studies.advise.limits import limits_of
 from loadgen.units import format_bytes, format_count, format_seconds, plural

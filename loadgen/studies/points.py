@@ -111,7 +111,6 @@ class Job:
             name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
             # Runs of other seeds are repeats, which share a label.
             label=values_text({path: one for path, one in self.values.items() if path != SEED}),
-            written=self.document.written,
             place=self.study.place,
             files=self.study.files,
         )

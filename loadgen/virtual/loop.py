@@ -91,7 +91,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, executor: object, func: Callable[..., Any], *args: object
     ) -> asyncio.Future[Any]:
         """Do the work at once: there are no threads here."""
-        del executor
         done = self.create_future()
         try:
             done.set_result(func(*args))
@@ -114,7 +113,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # What asyncio's own machinery asks for.
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        del handle
         self._cancelled += 1
         if self._cancelled > _FEWEST_PURGED and self._cancelled * 2 > len(self._timers):
             self._timers = [
@@ -155,7 +153,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise StandstillError(f"nothing is left to happen after {self._now:g} s of virtual time")
 
     def _write_to_self(self) -> None:
-        """Do nothing: nobody sleeps who could be woken."""
+        """Do nothing: there is no thread to wake."""
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there are no sockets."""

@@ -1,4 +1,4 @@
-"""The processor of one simulated process: what comes in is served one after another.
+"""The processor of one simulated process, which serves one piece of work after another.
 
 Virtual time stands still while Python runs. So each piece of work has a stated time: the code runs
 at the beginning of it, and what it sends leaves at its end.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Processor:
-    """One process's processor. Mutable state: until when it is busy, and who waits.
+    """One process's processor. Mutable state: until when it is busy, and waiting work.
 
     Bound: every connection waits here once at most for each of its directions.
 
@@ -39,7 +39,7 @@ class Processor:
         self._armed = False
 
     def charge(self, seconds: float) -> None:
-        """Let work take its time; what is sent from now on leaves when it is done."""
+        """Let work take its time; bytes sent from now on leave when the work is done."""
         self.busy_until = self.done_at + seconds
         self.spent_seconds += seconds
 
@@ -68,7 +68,7 @@ class Processor:
 
 
 class Threads:
-    """Threads of one simulated process beside its processor, which does other work meanwhile.
+    """Threads of one simulated process, which work beside its processor.
 
     Args:
         processor: Of the process; what threads do is in its ``spent_seconds``.
@@ -90,11 +90,12 @@ class Threads:
         free_at[0] = max(free_at[0], processor.done_at + wait) + seconds
         processor.spent_seconds += seconds
         done: asyncio.Future[None] = loop.create_future()
-        loop.after(free_at[0], processor.serve, _end, done)
+        loop.after(free_at[0], processor.serve, finish, done)
         free_at.sort()
         await done
 
 
-def _end(done: asyncio.Future[None]) -> None:
+def finish(done: asyncio.Future[None]) -> None:
+    """End a wait, unless it was given up."""
     if not done.done():
         done.set_result(None)

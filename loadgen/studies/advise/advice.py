@@ -114,13 +114,12 @@ def run_storm(
         OutOfTimeError: The storm was cut in virtual time.
         KeyboardInterrupt: The user pressed Ctrl-C.
     """
-    text = document_text(question, setting)
-    document = parse_document(text)
+    document = parse_document(document_text(question, setting))
     if options.service_url:  # There its namespaces are, under their own names.
         topics = Topics(of=tuple(each.name for each in question.listed))
         document = document.model_copy(update={"topics": topics})
     try:
-        directory = run(document, replace(options, written=text))
+        directory = run(document, options)
     except CutError:
         raise OutOfTimeError from None
     if read_run(directory).get("interrupted"):

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from loadgen.engine.answer_stream import Listing
-from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
+from loadgen.engine.pacing import NEVER, UNLIMITED, Paced
 from proto.frames import HEAD_BYTES
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from loadgen.engine.answers import AnswerBody
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.pacing import Reader
     from loadgen.virtual.links.pipe import Pipe
-    from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
 
     Buffer = bytes | memoryview
@@ -37,7 +37,7 @@ class ReceivedFrame:
     """A frame: its place in the stream, and its pieces.
 
     Attributes:
-        body: Where a listing's bytes go that stand behind ``offset``; None for other frames.
+        body: Takes a listing's bytes behind ``offset``; None for other frames.
     """
 
     __slots__ = ("begun", "body", "end", "offset", "pieces", "request_id", "start")
@@ -52,7 +52,7 @@ class ReceivedFrame:
 
 
 class ClientEnd(asyncio.Transport):
-    """A client's transport, and the sink of what is sent to it.
+    """A client's transport, and the sink of the bytes for the client.
 
     Args:
         parsed: Commands by their bytes, of all clients: the same bytes are parsed once.
@@ -92,7 +92,7 @@ class ClientEnd(asyncio.Transport):
         return self._gone
 
     def abort(self) -> None:
-        """Close at once: a reset if there is something that was not read."""
+        """Close at once; unread bytes make the close a reset."""
         if not self._gone:
             self._gone = True
             self.arriving()
@@ -109,7 +109,7 @@ class ClientEnd(asyncio.Transport):
         self._read_by(self._own_reader())
 
     def _own_reader(self) -> Reader:
-        """Return what reads as fast as the client does, from now on."""
+        """Return a reader of the client's speed, from now on."""
         budget = self._client.budget
         return UNLIMITED if budget is None else Paced(budget.rate, self._loop._now)
 
@@ -149,14 +149,14 @@ class ClientEnd(asyncio.Transport):
             buffer = memoryview(buffer)[left:]
 
     def arriving(self) -> None:
-        """Read what was visible until now, as far as its speed allows."""
+        """Read the bytes visible until now, as far as the reader's speed allows."""
         incoming = self.incoming
         read = self._reader.read_by(self._loop._now, incoming.read, incoming.visible)
         if read > incoming.read:
             incoming.was_read(read)
 
     def arrived(self) -> None:
-        """Read, hand over what is whole, and wait for the next moment that matters."""
+        """Read, hand over whole frames, and arm the next read."""
         if self._gone:
             # The kernel drops what comes for a socket that was closed.
             return
@@ -175,7 +175,7 @@ class ClientEnd(asyncio.Transport):
             self._over(None)
 
     def _wanted(self) -> int:
-        """Return what must have been read for something to happen; 0 for nothing."""
+        """Return the offset of the next event in the stream; 0 without one."""
         incoming, wanted = self.incoming, 0
         if self._frames:
             first = self._frames[0]
@@ -250,7 +250,7 @@ class ClientEnd(asyncio.Transport):
 
 
 def listing_in(frame: ReceivedFrame) -> tuple[int, int] | None:
-    """Return a listing's request id and where its body begins in the frame; None if it is none."""
+    """Return a listing's request id and its body's offset; None for other frames."""
     head = bytes(frame.pieces[0][: _LENGTH_BYTES + HEAD_BYTES])
     if len(head) < _LENGTH_BYTES + HEAD_BYTES and len(frame.pieces) > 1:
         head = b"".join(frame.pieces[:4])

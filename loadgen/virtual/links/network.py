@@ -6,12 +6,15 @@ import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from limiter.clock import deadline
+from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.virtual.links.client_end import ClientEnd
-from loadgen.virtual.links.kernel import LATENCY_SECONDS, kernel_buffers
-from loadgen.virtual.links.pipe import Pipe
+from loadgen.virtual.links.pipe import LATENCY_SECONDS, Pipe, kernel_buffers
 from loadgen.virtual.links.transport import ServerTransport
 from loadgen.virtual.loop import VirtualClock
+from loadgen.virtual.processor import finish
 from server.connection.listener import Listener
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ class Network:
         loop.dial = self.dial
 
     def listening(self, processor: Processor) -> Listen:
-        """Return what a server listens with."""
+        """Return a server's ``listen`` function."""
 
         async def listen(
             factory: Callable[[], asyncio.BaseProtocol],
@@ -68,7 +71,6 @@ class Network:
             send_buffer_bytes: int = 0,
             tls: ListenerTls | None = None,
         ) -> Listener:
-            del host, tls
             open_door = ExitStack()
             if port_key != "webServicePort":  # nobody asks for metrics by HTTP here
                 self.doors[port] = _Door(processor, factory, send_buffer_bytes)
@@ -80,7 +82,7 @@ class Network:
     # -- connections --------------------------------------------------------------------------
 
     def connect(self, client: LoadConnection, port: int, receive_buffer_bytes: int) -> ClientEnd:
-        """Connect a client, who is told when the connection stands.
+        """Connect a client; ``connection_made`` is called when the connection stands.
 
         Raises:
             OSError: Nobody listens there.
@@ -121,7 +123,7 @@ class Network:
         stands = loop.create_future()
         left_at = own.done_at
         self._reach(left_at, port, accepted)
-        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, _stands, stands)
+        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, finish, stands)
         await stands
         protocol = factory()
         calling.begin(protocol)
@@ -133,7 +135,7 @@ class Network:
         return ServerTransport(self.loop, processor, names)
 
     def _reach(self, left_at: float, port: int, transport: ServerTransport) -> None:
-        """Have a connection accepted that was opened at a moment, if its server is still there."""
+        """Accept a connection that was opened at a moment, if its server still listens."""
         door = self.doors[port]
 
         def accept() -> None:
@@ -146,6 +148,25 @@ class Network:
         self.loop.after(left_at + LATENCY_SECONDS, door.processor.serve, accept)
 
 
-def _stands(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+class VirtualConnector(Connector):
+    """Connects clients over a simulated network."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+
+    async def resolve(self, service_url: str, connections: int = 1) -> None:
+        """Take the server's port from its URL: every server is in this process."""
+        self.service = urlsplit(service_url).netloc
+
+    async def _connect(
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None
+    ) -> None:
+        port = urlsplit(f"//{other or self.service}").port or 0
+        end = self._network.connect(client, port, receive_buffer_bytes)
+        try:
+            async with deadline(self._network.clock, CONNECT_TIMEOUT_SECONDS):
+                await client.handshake
+        except BaseException:
+            end.abort()
+            raise

@@ -24,13 +24,13 @@ HANGUP_SECONDS = 0.1
 
 
 class ServerTransport(asyncio.Transport):
-    """A process's end of a connection, and the sink of what is sent to it.
+    """A process's end of a connection, and the sink of the bytes for the process.
 
     Args:
         names: The peer's address and its own.
 
     Attributes:
-        out: What it sends; set by whoever makes the connection, as ``incoming`` is.
+        out: The pipe to the peer; the network sets ``out`` and ``incoming``.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ServerTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def pause_reading(self) -> None:
-        """Leave what comes in the kernel."""
+        """Leave arriving bytes in the kernel."""
         self._paused = True
 
     def resume_reading(self) -> None:
@@ -119,7 +119,7 @@ class ServerTransport(asyncio.Transport):
     # -- sending ------------------------------------------------------------------------------
 
     def writable(self) -> None:
-        """Go on with what is left, when the process comes to it."""
+        """Send the remaining bytes, when the process comes to the task."""
         self.processor.serve(self._go_on)
 
     def _go_on(self) -> None:
@@ -142,7 +142,7 @@ class ServerTransport(asyncio.Transport):
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:
-        """Do nothing: what is visible is read when the process comes to it."""
+        """Do nothing: visible bytes are read when the processor is free."""
 
     def arrived(self) -> None:
         """Read when the process comes to it."""

@@ -12,7 +12,6 @@ from broker.stores.changes import TopicChanges
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
-from loadgen.plan.phases import Phases
 from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster
 
@@ -30,9 +29,12 @@ async def run(groups: list[dict[str, Any]], *, proxied: bool, **phases: float) -
         added = [name.encode() for name in NAMES]
         await parts.broker.store.apply(namespace, TopicChanges(added=added))
         plan = TaskPlan(
-            groups=groups,
+            document={
+                "name": "x",
+                "clients": groups,
+                "phases": {"measure": 1.5, "drain": 10, **phases},
+            },
             namespaces=[Namespace(name="public/default", topics=50, changes=len(groups) > 1)],
-            phases=Phases.model_validate({"measure": 1.5, "drain": 10, **phases}),
             service_url=(parts.proxy if proxied else parts.broker).service_url,
             admin_url=parts.broker.web_service_url,
         )

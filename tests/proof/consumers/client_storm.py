@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from client import Client
 from loadgen.engine.connecting import raise_open_file_limit
-from loadgen.places.sampling import ServerWatch, Target
+from loadgen.places.sampling import ServerWatch
 from loadgen.places.server_process import running_server
 from tests.proof.consumers.picture import Curves
 from tests.proof.consumers.storm_clients import TOPIC, TOPICS_EACH
@@ -222,8 +222,9 @@ class _Run:
 
     @contextmanager
     def _watched(self, name: str) -> Iterator[None]:
-        targets = [Target(one.module, one.web_url, one.pid) for one in self._servers]
-        with ServerWatch(targets) as watch:
+        urls = {one.module: one.web_url for one in self._servers}
+        pids = {one.module: one.pid for one in self._servers}
+        with ServerWatch(urls, pids) as watch:
             yield
         self.figures[f"servers_{name}"] = Curves(watch, 0.0, {}).figures()
 

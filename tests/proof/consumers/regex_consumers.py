@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.engine.connecting import raise_open_file_limit
-from loadgen.places.sampling import ServerWatch, Target
+from loadgen.places.sampling import ServerWatch
 from loadgen.places.server_process import running_server
 from tests.official.clients import ClientMissingError
 from tests.official.servers import ANY_TARGET
@@ -83,11 +83,12 @@ def _attach_twice(
     result: ProofResult,
 ) -> None:
     broker, proxy = servers
-    targets = [Target(one.module, one.web_url, one.pid) for one in servers]
+    urls = {one.module: one.web_url for one in servers}
+    pids = {one.module: one.pid for one in servers}
     starts: dict[str, Attached] = {}
     begun = time.perf_counter()
     spans: dict[str, tuple[float, float]] = {}
-    with ServerWatch(targets) as watch, Crowd(size, proxy.service_url, options.out) as crowd:
+    with ServerWatch(urls, pids) as watch, Crowd(size, proxy.service_url, options.out) as crowd:
         for name in (COLD, RESTART):
             options.note(f"{name}: {size.consumers:,} consumers attach")
             at = time.perf_counter()

@@ -16,7 +16,7 @@ from loadgen.behaviours.discover import Family
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.model import Document, Topics
 from loadgen.places.options import RunOptions
-from loadgen.plan.phases import Phases
+from loadgen.plan.clients import Phases
 from tests.proof.loads import carried_out
 from tests.proof.overload.recorded_limits import limits
 from tests.proof.process_samples import ProcessSamples

@@ -56,10 +56,7 @@ class ScriptedBroker:
     open: list[ScriptedTransport] = field(default_factory=list)
     made: list[str | None] = field(default_factory=list)
 
-    def allow(self, connections: int) -> None:
-        """Do nothing."""
-
-    async def resolve(self, service_url: str) -> None:
+    async def resolve(self, service_url: str, connections: int = 1) -> None:
         """Do nothing."""
 
     async def connect(

@@ -13,8 +13,8 @@ from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.model import Document, Servers, Shock, Topics
 from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.plan.arrivals import Arrivals
+from loadgen.plan.clients import Phases
 from loadgen.plan.group import Group
-from loadgen.plan.phases import Phases
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "scenarios.md").read_text(encoding="utf-8")
 BEHAVIOURS = get_args(get_args(AnyGroup)[0])

@@ -15,7 +15,6 @@ from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.documents.service_times import PULSAR, ServiceTimes
 from loadgen.errors import UsageError
 from loadgen.places.task import TaskPlan
-from loadgen.plan.clients import client_plans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,9 +69,12 @@ def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> N
             (
                 plan
                 for task in range(tasks)
-                for plan in client_plans(
-                    TaskPlan.of(document, document.topics.expected(), task=task, tasks=tasks)
-                )
+                for plan in TaskPlan(
+                    document=document,
+                    namespaces=document.topics.expected(),
+                    task=task,
+                    tasks=tasks,
+                ).clients()
             ),
             key=lambda plan: plan.number,
         )

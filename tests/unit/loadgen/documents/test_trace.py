@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.documents.trace import read_trace
+from loadgen.documents.reading import read_trace
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:

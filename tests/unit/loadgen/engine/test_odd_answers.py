@@ -11,7 +11,6 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
-from loadgen.plan.phases import Phases
 from proto.frames import encode_command
 
 if TYPE_CHECKING:
@@ -36,9 +35,12 @@ async def rows_of(*answers: bytes, **group: Any) -> list[RequestRow]:
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         plan = TaskPlan(
-            groups=[{"name": "g", "count": 1, "timeout": 9, **group}],
+            document={
+                "name": "x",
+                "clients": [{"name": "g", "count": 1, "timeout": 9, **group}],
+                "phases": {"measure": 0.1, "drain": 5},
+            },
             namespaces=[Namespace(name="public/default")],
-            phases=Phases(measure=0.1, drain=5),
             service_url=f"pulsar://127.0.0.1:{port}",
             admin_url=f"http://127.0.0.1:{port}",
         )

@@ -12,7 +12,6 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
-from loadgen.plan.phases import Phases
 from proto.frames import encode_command
 
 CONNECTED = encode_command(
@@ -48,9 +47,14 @@ async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
     port = listening.getsockname()[1]
     # When
     plan = TaskPlan(
-        groups=[{"name": "deaf", "do": "list", "count": 1, "read": {"never": True}, "timeout": 30}],
+        document={
+            "name": "x",
+            "clients": [
+                {"name": "deaf", "do": "list", "count": 1, "read": {"never": True}, "timeout": 30}
+            ],
+            "phases": {"measure": 20, "drain": 0.1},
+        },
         namespaces=[Namespace(name="public/default")],
-        phases=Phases(measure=20, drain=0.1),
         service_url=f"pulsar://127.0.0.1:{port}",
     )
     async with server:

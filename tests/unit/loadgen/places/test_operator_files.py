@@ -8,6 +8,7 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from limiter.admission.rules import AdmissionPolicy
+from loadgen.documents.server_keys import known_keys
 from loadgen.errors import UsageError
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.operator_files import (
@@ -117,7 +118,7 @@ def test_a_key_that_the_role_does_not_know_is_never_set(role: str, local: dict[s
     # Given keys of both roles, and one of nobody
     server = OwnServer(role, None, own({**BROKER, **PROXY, "floodgateProfil": "pulsar"}))
     settings = server.over({"floodgateProfile": "pulsar"}, local)
-    assert [refusal for key in settings if (refusal := server.known.refusal(key))] == []
+    assert [refusal for key in settings if (refusal := known_keys(server.role).refusal(key))] == []
 
 
 def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.places import sampling
-from loadgen.places.sampling import KernelBooks, Samples, ServerWatch, Target, kept_samples
+from loadgen.places.sampling import KernelBooks, Samples, ServerWatch, kept_samples
 from loadgen.results.tables import SAMPLES
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 5\n"] * 20 + [f"{USED} 0\n"]
     # When the run is over at once
-    with metrics_server(pages) as url, ServerWatch([Target("broker", url)]) as watch:
+    with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
         pass
     # Then
     seen = points(watch, USED)
@@ -113,7 +113,7 @@ def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
 def test_what_a_server_never_gives_back_is_its_last_sample(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 0\n", f"{USED} 7\n"]
-    with metrics_server(pages) as url, ServerWatch([Target("broker", url)]) as watch:
+    with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
         pass
     assert watch.figures("broker") == {"direct.used": 7}
     assert watch.holds_memory("broker")
@@ -122,7 +122,7 @@ def test_what_a_server_never_gives_back_is_its_last_sample(monkeypatch) -> None:
 def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     with metrics_server([f"{USED} 7\n"]) as url:
-        watch = ServerWatch([Target("broker", url)])
+        watch = ServerWatch({"broker": url}, {})
         watch.__enter__()
     # When
     watch.__exit__()
@@ -134,12 +134,12 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
     with (
         metrics_server(["x"]) as url,
         pytest.raises(UsageError, match=r"404: Not Found\): check --admin-url proxy="),
-        ServerWatch([Target("proxy", f"{url}/elsewhere")]),
+        ServerWatch({"proxy": f"{url}/elsewhere"}, {}),
     ):
         pass
     with (
         pytest.raises(UsageError, match=r"\(Connection refused\): check --admin-url proxy="),
-        ServerWatch([Target("proxy", url)]),
+        ServerWatch({"proxy": url}, {}),
     ):
         pass
 
@@ -163,7 +163,7 @@ def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatc
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     page = "process_resident_memory_bytes 5\n"
     # When
-    with metrics_server([page]) as url, ServerWatch([Target("broker", url, 1)]) as watch:
+    with metrics_server([page]) as url, ServerWatch({"broker": url}, {"broker": 1}) as watch:
         assert noticed.wait(10)
     # Then
     seen = points(watch, "process_resident_memory_bytes")
@@ -211,7 +211,7 @@ def test_a_page_costs_a_server_a_twentieth_of_its_time_at_most(
 ) -> None:
     monkeypatch.setattr(ServerWatch, "_scrape", lambda *_: took)
     paused: list[float] = []
-    watch = ServerWatch([Target("broker", "http://127.0.0.1:1")])
+    watch = ServerWatch({"broker": "http://127.0.0.1:1"}, {})
     monkeypatch.setattr(watch._over, "wait", lambda seconds: not paused.append(seconds))
     with watch:
         pass

@@ -48,7 +48,7 @@ def performed(*shocks: Shock, last: str) -> tuple[list[str], list[dict[str, Any]
     """Perform shocks whose moments are past; return what was done, and what happened."""
     subject = Subject(last)
     servers, relay = cast("RunningServers", subject), cast("Relay", subject)
-    with Shocks(shocks, servers, relay, "", ServerWatch([])) as performing:
+    with Shocks(shocks, servers, relay, "", ServerWatch({}, {})) as performing:
         for _ in range(3):  # every task says so, and more than once
             performing.agreed(time.time() - 10.0)
         assert subject.over.wait(10)
@@ -74,7 +74,7 @@ def test_a_restarted_server_stays_away_for_so_long_or_until_the_run_is_over() ->
         cast("RunningServers", subject),
         shock(at=0, restart="broker", **{"for": "1h"}),
     )
-    with Shocks([wanted], servers, None, "", ServerWatch([])) as performing:
+    with Shocks([wanted], servers, None, "", ServerWatch({}, {})) as performing:
         performing.agreed(time.time())
         assert subject.over.wait(10)
         assert not subject.done
@@ -98,7 +98,7 @@ def test_what_lasts_is_ended_with_the_run_at_the_latest(
 
 
 def test_a_run_that_is_over_before_a_shock_is_told() -> None:
-    with Shocks([shock(at="1h", kill="broker")], None, None, "", ServerWatch([])) as performing:
+    with Shocks([shock(at="1h", kill="broker")], None, None, "", ServerWatch({}, {})) as performing:
         performing.agreed(time.time())
     with pytest.raises(LoadgenError, match=r"over before its shock, kill broker \(at 3600 s\)"):
         performing.happened(interrupted=False)
@@ -113,7 +113,9 @@ def test_a_server_that_does_not_come_up_again_ends_the_run() -> None:
 
     broken = Broken("")
     servers = cast("RunningServers", broken)
-    with Shocks([shock(at=0, restart="broker")], servers, None, "", ServerWatch([])) as performing:
+    with Shocks(
+        [shock(at=0, restart="broker")], servers, None, "", ServerWatch({}, {})
+    ) as performing:
         performing.agreed(time.time() - 10.0)
         assert broken.over.wait(10)
     with pytest.raises(LoadgenError, match="broker did not start"):

@@ -15,7 +15,6 @@ from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
-from loadgen.plan.phases import Phases
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker, on_virtual_loop
 
@@ -67,9 +66,12 @@ def run(
         clock = virtual_clock()
         broker = ScriptedBroker(clock, **{"delays": {"list": 1.0}, **script})
         plan = TaskPlan(
-            groups=groups,
+            document={
+                "name": "x",
+                "clients": groups,
+                "phases": {"measure": 100, **(phases or {})},
+            },
             namespaces=[NAMESPACE],
-            phases=Phases.model_validate({"measure": 100, **(phases or {})}),
             service_url=URL,
             task=task,
             tasks=tasks,
@@ -203,9 +205,14 @@ def test_every_request_ends_once_whatever_the_broker_does(
         clock = virtual_clock()
         broker = ScriptedBroker(clock, steps=script, proxied=proxied)
         plan = TaskPlan(
-            groups=[group(do="discover", library=library, attach=2, restart=restart, count=2)],
+            document={
+                "name": "x",
+                "clients": [
+                    group(do="discover", library=library, attach=2, restart=restart, count=2)
+                ],
+                "phases": {"measure": 200, "hold": 1, "drain": 1},
+            },
             namespaces=[NAMESPACE],
-            phases=Phases(measure=200, hold=1, drain=1),
             service_url=URL,
             loopback=False,
         )

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import signal
 import weakref
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from limiter.clock import clock_sleep
 from loadgen.behaviours.list import List
 from loadgen.documents.model import Document
 from loadgen.engine.client import LoadClient
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places import virtual
 from loadgen.places.sampling import SAMPLE_SECONDS
-from loadgen.places.virtual import require_virtual, run_in_virtual_time, uncollected
-from loadgen.virtual.loop import CutError
-from tests.support.clocks.manual_clock import ManualClock
+from loadgen.places.virtual import require_virtual, run_in_virtual_time
+from loadgen.virtual.loop import CutError, VirtualClock, VirtualLoop
+from loadgen.virtual.servers import undisturbed
 
 
 def document(clients: list[dict[str, Any]], **values: Any) -> Document:
@@ -86,14 +87,14 @@ class Circle:
 
 
 def test_no_garbage_is_looked_for_while_a_simulation_runs() -> None:
-    with uncollected():
+    with undisturbed():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
     # Given
-    with uncollected():
+    with undisturbed():
         left = weakref.ref(Circle())
         assert left() is not None
     # Then
@@ -103,7 +104,7 @@ def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
 def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
     gc.disable()
     try:
-        with uncollected():
+        with undisturbed():
             pass
         assert not gc.isenabled()
     finally:
@@ -197,13 +198,19 @@ def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
 
 def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "_SAMPLES_AT_ONE_PACE", 2)
-    clock = ManualClock()
     looks: list[float] = []
-    monkeypatch.setattr(virtual._Sampler, "_take", lambda _: looks.append(clock.now()))
-    servers: Any = SimpleNamespace(running={})
-    virtual._Sampler(servers, clock).start()
-    clock.advance(100 * virtual.LONGEST_INTERVAL_SECONDS)
-    pauses = [after - before for before, after in pairwise(looks)]
+    monkeypatch.setattr(virtual, "_look", lambda _, clock, __: looks.append(clock.now()))
+    nothing: Any = None
+
+    async def sample() -> None:
+        clock = VirtualClock(cast("VirtualLoop", asyncio.get_running_loop()))
+        sampling = asyncio.create_task(virtual._sample(nothing, clock, nothing))
+        await clock_sleep(clock, 100 * virtual.LONGEST_INTERVAL_SECONDS)
+        sampling.cancel()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(sample())
+    pauses = [round(after - before, 3) for before, after in pairwise(looks)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)
 

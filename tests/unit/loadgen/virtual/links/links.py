@@ -9,7 +9,7 @@ from loadgen.virtual.links.pipe import Pipe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.virtual.links.kernel import KernelBuffers
+    from loadgen.virtual.links.pipe import KernelBuffers
     from loadgen.virtual.loop import VirtualLoop
 
 

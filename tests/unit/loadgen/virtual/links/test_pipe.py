@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.virtual.links.kernel import kernel_buffers
+from loadgen.virtual.links.pipe import kernel_buffers
 from loadgen.virtual.loop import VirtualLoop
 from tests.unit.loadgen.virtual.links.links import joined
 
 if TYPE_CHECKING:
-    from loadgen.virtual.links.kernel import KernelBuffers
-    from loadgen.virtual.links.pipe import Pipe
+    from loadgen.virtual.links.pipe import KernelBuffers, Pipe
 
 SIZES = st.integers(1, 300_000)
 STEPS = st.lists(

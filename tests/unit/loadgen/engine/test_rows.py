@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.engine.refusals import masked, refusal_reason
+from loadgen.engine.rows import masked, refusal_reason
 
 TOO_MANY = pb.ServerError.TooManyRequests
 

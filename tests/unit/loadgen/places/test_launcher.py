@@ -8,7 +8,9 @@ import pytest
 
 from loadgen.documents.model import FurtherTopics, Topics
 from loadgen.errors import UsageError
-from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus
+from loadgen.places.launcher import known_namespaces
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
@@ -19,13 +21,16 @@ MADE = Topics(
 )
 
 
+def corpus(topics: Topics, folder: Path) -> Path:
+    here = in_this_process(lambda done: None)
+    return write_corpus(topics.plan(), folder / "made", 1, here).directory
+
+
 def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(
     tmp_path: Path,
 ) -> None:
-    plan = MADE.plan()
-    made = known_namespaces(MADE, made_corpus(plan, tmp_path / "made"))
+    made = known_namespaces(MADE, corpus(MADE, tmp_path))
     assert [each.topics for each in made] == [30, 30, 7]
-    assert made == hashed_namespaces(plan)
     bare = tuple(each.model_copy(update={"hash": None}) for each in made)
     assert known_namespaces(MADE) == bare != made
 
@@ -43,8 +48,8 @@ def test_a_list_of_names_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_corpus_knows_its_hashes(tmp_path: Path) -> None:
-    corpus = made_corpus(Topics(namespaces=1, per_namespace=1).plan(), tmp_path / "made")
-    (known,) = known_namespaces(Topics(corpus=str(corpus)))
+    made = corpus(Topics(namespaces=1, per_namespace=1), tmp_path)
+    (known,) = known_namespaces(Topics(corpus=str(made)))
     assert known.hash is not None
     assert known.hash != topics_hash([])
 

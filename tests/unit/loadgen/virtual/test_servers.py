@@ -4,7 +4,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from loadgen.virtual.stopwatches import CUT_BY_TIME, stopped_watches
+from loadgen.virtual.servers import CUT_BY_TIME, undisturbed
 
 ROOT = Path(__file__).resolve().parents[4]
 MEASURES_ONLY = {
@@ -37,7 +37,7 @@ def test_watches_go_on_behind_the_block() -> None:
     # Given
     module = import_module(CUT_BY_TIME[0])
     # When
-    with stopped_watches():
+    with undisturbed():
         stopped = module.perf_counter()
     # Then
     assert stopped == 0.0 < module.perf_counter()

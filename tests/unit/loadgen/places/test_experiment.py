@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from loadgen.places.experiment import facts_of_page, read_server_facts
 from loadgen.places.sampling import kept_samples
-from loadgen.places.server_facts import facts_of_page, read_server_facts
 from proto.version import FLOODGATE_VERSION
 from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
 

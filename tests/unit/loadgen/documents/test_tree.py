@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.documents.faults import located
-from loadgen.documents.merging import merged, with_setting
-from loadgen.documents.tree import Written, parse_tree
+from loadgen.documents.tree import Written, merged, parse_tree, with_setting
 from loadgen.errors import UsageError
 
 KEYS = st.sampled_from(["a", "b", "c", "name"])

@@ -1,0 +1,50 @@
+"""Runs in Spark, where its packages are not installed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from loadgen import errors
+from loadgen.__main__ import main
+from loadgen.errors import ExitCode, LoadgenError, require_spark
+
+
+def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require_spark()
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    with pytest.raises(LoadgenError, match=r'pyspark: pip install "floodgate\[loadgen\]", or'):
+        require_spark()
+
+
+@pytest.mark.parametrize("missing", ["py4j", "pyspark.sql"])
+def test_a_command_whose_import_of_spark_fails_ends_with_the_sentence(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    def command(*_: object) -> int:
+        raise ModuleNotFoundError("no module", name=missing)
+
+    monkeypatch.setattr("loadgen.__main__.app", lambda **_: command())
+    monkeypatch.setattr(sys, "argv", ["loadgen", "topics"])
+    # When
+    with pytest.raises(SystemExit) as caught:
+        main()
+    # Then
+    assert caught.value.code == ExitCode.INTERNAL
+    assert "Spark needs the package pyspark" in capsys.readouterr().err
+
+
+def test_any_other_import_that_fails_is_an_error_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def command(*_: object) -> int:
+        raise ModuleNotFoundError("no module", name="pysparkle")
+
+    monkeypatch.setattr("loadgen.__main__.app", lambda **_: command())
+    monkeypatch.setattr(sys, "argv", ["loadgen", "topics"])
+    with pytest.raises(ModuleNotFoundError):
+        main()
