@@ -33,6 +33,8 @@ class ServiceTimes(Part):
             a time leave the others idle.
         first_lookup: The first of a namespace beside all that: the ownership of its bundle, which
             a broker has not taken since it started.
+        band: The factor by which all of them may be longer: a cold broker's, or a busy one's.
+            Those of recorded brokers were up to 1.5 times as long.
     """
 
     accept: Moment
@@ -45,10 +47,12 @@ class ServiceTimes(Part):
     match_name: Moment = 0.0
     match_threads: Annotated[int, Field(ge=1, le=1_024)] = 1
     first_lookup: Moment = 0.0
+    band: Annotated[float, Field(ge=1, le=20)] = 1.5
 
     def scaled(self, factor: float) -> ServiceTimes:
         """Return the times of a processor that takes so many times as long."""
-        seconds = {name: factor * each for name, each in self if name != "match_threads"}
+        numbers = ("match_threads", "band")
+        seconds = {name: factor * each for name, each in self if name not in numbers}
         return self.model_copy(update=seconds)
 
 

@@ -63,7 +63,7 @@ class Advice:
         setting: The advised limits; None: no limits help.
         outcome: The outcome of the advised limits in virtual time.
         today: The outcome of the operator's present limits; None: not tried.
-        shaky: Present limits meet the goal as asked, but not with a broker half as slow again.
+        shaky: Present limits meet the goal as asked, but not with a broker at the slow end.
         edge: The smallest limits found to just meet the goal as asked; None: not looked for.
         breaks: Strains on which the advised limits break, with the outcomes.
         bears: Strains on which the advised limits hold.

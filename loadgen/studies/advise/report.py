@@ -192,7 +192,7 @@ def verdict(advice: Advice) -> str:
         told = question.goal.told(advice.today)
         found.append(said("today", limits=_memory(question.today), told=told))
     if advice.shaky:
-        found.append(said("shaky"))
+        found.append(said("shaky", band=advice.question.times.band))
     if setting is None:
         return " ".join([*found, said("nothing-found")])
     told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)

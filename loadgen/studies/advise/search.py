@@ -30,8 +30,6 @@ STEP = 1.5
 _STEPS, _EDGE_STEPS = 16, 6
 GROWTH, MORE_CLIENTS, SLOWER = 1.5, 1.25, 3.0
 """By how much the largest namespace, the clients and a server's times may be off."""
-BAND = 1.5
-"""Recorded brokers were so many times as slow, or fast, as the stated times: cold, busy, warm."""
 _FURTHER = (1.5, 2.0, 3.0, 5.0)
 """Factors of a single strain, to find the end of the advice."""
 
@@ -52,10 +50,11 @@ def strains(question: Question) -> tuple[Strain, ...]:
 
     The first two are the question itself, with a usual and a slower broker.
     """
+    band = question.times.band
     grown = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     return (
         Strain("as asked", question),
-        Strain("a broker half as slow again", slower(question, BAND)),
+        Strain(f"a broker {band:g} times as slow", slower(question, band)),
         Strain("a quarter more clients, the largest namespace half as large again", grown),
         Strain("a broker three times as slow", reseeded(slower(question, SLOWER), 1)),
         Strain("a broker three times as fast", reseeded(slower(question, 1 / SLOWER), 2)),

@@ -36,7 +36,7 @@ _WATCHES = """SELECT service_seconds AS seconds FROM requests
 WHERE operation = 'watch' AND outcome = 'answered' AND namespace = :largest"""
 _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answered,
   coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
-_FEWEST = 3
+_FEWEST, _MOST_BAND = 3, 20.0
 _REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
 """The time of a list in virtual time on a connection of its own, names aside. The rest of the
 measured time is the time of names, so that virtual time takes as long."""
@@ -82,6 +82,13 @@ class Fitted:
     times: Mapping[str, Figure]
     figures: Mapping[str, Figure]
     refused: tuple[str, ...]
+
+    @property
+    def band(self) -> float:
+        """The factor by which a name took longer than its median, at most."""
+        names = (self.times["list_name"], self.times["match_name"])
+        longest = max((each.high / each.value for each in names if each.value), default=1.0)
+        return min(longest, _MOST_BAND)
 
 
 def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fitted:

@@ -51,9 +51,8 @@ class Measured:
     @property
     def kept(self) -> tuple[str, ...]:
         """The times of profile ``pulsar`` among them, which were not measured."""
-        return tuple(
-            each for each in type(self.times).model_fields if each not in self.fitted.times
-        )
+        measured = {*self.fitted.times, "band"}
+        return tuple(each for each in type(self.times).model_fields if each not in measured)
 
     def told(self) -> dict[str, Any]:
         """Return the whole measurement, for the file and for programs."""
@@ -149,7 +148,7 @@ def measured(
         how = replace(options, name=document.name, tasks=tasks)
         runs[document.name] = experiment(document, how)
     found = fitted(runs, sized, fresh=bool(fresh))
-    update = {name: figure.value for name, figure in found.times.items()}
+    update = {name: figure.value for name, figure in found.times.items()} | {"band": found.band}
     by = {
         "server_version": read_run(runs["alone"])["server_version"],
         "at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -95,6 +95,9 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     # and what was seen one at a time lies in the ranges
     assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
+    # so that limits are sought for a broker as slow as that
+    names = found.fitted.times["list_name"], found.fitted.times["match_name"]
+    assert times.band == pytest.approx(max(each.high / each.value for each in names))
 
 
 def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
