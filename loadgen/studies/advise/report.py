@@ -228,7 +228,7 @@ def sure(advice: Advice) -> list[str]:
         for name, each in advice.breaks
     ]
     if advice.edge is not None:
-        found.append(said("edge", edge=advice.edge.of(advice.edge.servers[0])))
+        found.append(said("edge", limits=_memory(advice.edge)))
     if question.jvm is not None:
         limits = advice.setting.broker
         found += left_of("broker", question.jvm, limits.heap_mb, limits.direct_mb)

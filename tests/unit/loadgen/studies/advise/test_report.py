@@ -102,6 +102,15 @@ def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
     assert heads(advice(proxy=False))[0] == "key"
 
 
+def test_the_edge_of_two_servers_is_said_of_each() -> None:
+    given = advice()
+    assert given.edge is not None and given.edge.proxy is not None
+    assert given.edge.proxy != given.edge.broker
+    told = " ".join(sure(given))
+    assert f"proxy: {given.edge.proxy.heap_mb} MB of heap" in told
+    assert f"broker: {given.edge.broker.heap_mb} MB of heap" in told
+
+
 def test_limits_that_are_off_and_those_of_two_servers_are_said_as_they_are() -> None:
     today = Setting(Limits(heap_mb=0, direct_mb=20), Limits(heap_mb=5, direct_mb=-1))
     told = verdict(advise(question(today=today), needs(5, 19)))
