@@ -23,7 +23,7 @@ from loadgen.documents.model import outside
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.context import TaskContext
-from loadgen.engine.progress import ProgressReceiver
+from loadgen.engine.control_server import ControlServer
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.directory import RUN_NAME, run_directory, write_json
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Document
+    from loadgen.engine.control import ControlAddress
     from loadgen.engine.totals import Totals
     from loadgen.places.launcher import RunningServers
     from loadgen.places.options import RunOptions
@@ -200,7 +201,7 @@ def _drive(
         options.on_progress(totals)
         if not missed and options.abort_early and (found := options.abort_early(totals)):
             missed.append(found)
-            receiver.stop()
+            control.stop()
 
     with ExitStack() as stack:
         watch = stack.enter_context(ServerWatch(admin_urls, options.pids))
@@ -210,7 +211,7 @@ def _drive(
             relay = stack.enter_context(Relay(url, document.connections))
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
-            receiver = ProgressReceiver(observe, shocks.agreed)
+            control = ControlServer(options.tasks or 1, observe, shocks.agreed)
             plan = TaskPlan(
                 document=document,
                 namespaces=namespaces,
@@ -218,30 +219,32 @@ def _drive(
                 admin_url=admin_url,
                 tasks=options.tasks or 1,
                 loopback=is_loopback(url),
-                progress_address=receiver.address,
                 directory=str(folder.resolve()),
                 run=options.name,
             )
-            tasks = _run_tasks(plan, options, receiver)
+            tasks = _run_tasks(plan, options, control)
     t0 = tasks[0].t0_epoch_seconds
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
     return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
 
 
-def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) -> list[TaskFacts]:
-    plans = [plan.model_copy(update={"task": task}) for task in range(plan.tasks)]
-    with receiver:
-        if options.place == "processes":
-            return run_in_processes(plans, receiver.stop)
-        # Spark is imported only where it is asked for: it takes a second.
-        from loadgen.places.spark import run_in_spark
-        from loadgen.spark.session import SparkSettings, spark_session
+def _run_tasks(plan: TaskPlan, options: RunOptions, control: ControlServer) -> list[TaskFacts]:
+    def plans(address: ControlAddress) -> list[TaskPlan]:
+        plans = (plan.model_copy(update={"task": task}) for task in range(plan.tasks))
+        return [each.model_copy(update={"control": address}) for each in plans]
 
-        settings = SparkSettings("loadgen run", cores=plan.tasks, master=options.master)
-        session = nullcontext(options.spark) if options.spark else spark_session(settings)
-        with session as spark:
-            return run_in_spark(spark, plans, receiver.stop)
+    if options.place == "processes":
+        with control.listening() as address:
+            return run_in_processes(plans(address), control)
+    # Spark is imported only where it is asked for: it takes a second.
+    from loadgen.places.spark import driver_address, run_in_spark
+    from loadgen.spark.session import SparkSettings, spark_session
+
+    settings = SparkSettings("loadgen run", cores=plan.tasks, master=options.master)
+    session = nullcontext(options.spark) if options.spark else spark_session(settings)
+    with session as spark, control.listening(*driver_address(spark)) as address:
+        return run_in_spark(spark, plans(address), control.stop)
 
 
 async def check_reachable(service_url: str) -> str:

@@ -31,9 +31,9 @@ spark.stage.maxConsecutiveAttempts 1
 spark.speculation false
 # A barrier stage needs all of its slots at once, and Spark refuses it with this on.
 spark.dynamicAllocation.enabled false
-# With too few slots a barrier stage is silent for ten minutes otherwise.
-spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures 1
-# How long it looks for these slots.
+# How often it looks for these slots: executors register a while after the driver has begun.
+spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures 30
+# And how long it waits between two looks. As shipped it looks for ten minutes, silently.
 spark.scheduler.barrier.maxConcurrentTasksCheck.interval 1s
 """)
 """Settings of every session, local or not."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker.stores.changes import TopicChanges
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -38,7 +38,7 @@ async def run(groups: list[dict[str, Any]], *, proxied: bool, **phases: float) -
             service_url=(parts.proxy if proxied else parts.broker).service_url,
             admin_url=parts.broker.web_service_url,
         )
-        return await Task(plan, lambda now: max(now, time.time())).run()
+        return await Task(plan, Alone(lead_seconds=0)).run()
 
 
 def ends(result: TaskResult, operation: str) -> Counter[Outcome | None]:

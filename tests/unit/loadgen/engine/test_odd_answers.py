@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -44,7 +45,7 @@ async def rows_of(*answers: bytes, **group: Any) -> list[RequestRow]:
             service_url=f"pulsar://127.0.0.1:{port}",
             admin_url=f"http://127.0.0.1:{port}",
         )
-        result = await Task(plan, lambda now: now).run()
+        result = await Task(plan, Alone(lead_seconds=0)).run()
     return result.rows.requests
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from client.discovery.families import FAMILIES
 from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
@@ -77,7 +78,9 @@ def run(
             tasks=tasks,
             loopback=False,
         )
-        made = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
+        made = Task(
+            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+        )
         if stop_at is not None:
             clock.call_at(clock.now() + START + stop_at, made.interrupt)
         result = await made.run()
@@ -216,7 +219,9 @@ def test_every_request_ends_once_whatever_the_broker_does(
             service_url=URL,
             loopback=False,
         )
-        task = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
+        task = Task(
+            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+        )
         running = asyncio.get_running_loop().create_task(task.run())
         for verb, seconds in steps:
             if verb == "change":

@@ -104,7 +104,8 @@ def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
 
 def test_the_edge_of_two_servers_is_said_of_each() -> None:
     given = advice()
-    assert given.edge is not None and given.edge.proxy is not None
+    assert given.edge is not None
+    assert given.edge.proxy is not None
     assert given.edge.proxy != given.edge.broker
     told = " ".join(sure(given))
     assert f"proxy: {given.edge.proxy.heap_mb} MB of heap" in told
