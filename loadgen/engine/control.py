@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from limiter.clock import LoopClock, deadline
 from loadgen.engine.totals import Totals
@@ -43,7 +43,7 @@ class ControlAddress(BaseModel):
 
     host: str
     port: int
-    key: str
+    key: str = Field(repr=False)
 
 
 class Start(NamedTuple):

@@ -14,10 +14,11 @@ import time
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from loadgen.access import WebPages
+from loadgen.access import WebPages, carried_access
 from loadgen.behaviours.list import List
 from loadgen.documents.model import outside
 from loadgen.engine.connecting import raise_open_file_limit
@@ -47,11 +48,10 @@ from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadgen.documents.model import Document
-    from loadgen.engine.control import ControlAddress
     from loadgen.engine.totals import Totals
     from loadgen.places.launcher import RunningServers
     from loadgen.places.options import RunOptions
@@ -212,9 +212,10 @@ def _drive(
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
             control = ControlServer(options.tasks or 1, observe, shocks.agreed)
-            plan = TaskPlan(
-                document=document,
-                namespaces=namespaces,
+            share = partial(
+                TaskPlan.share,
+                document,
+                namespaces,
                 service_url=url,
                 admin_url=admin_url,
                 tasks=options.tasks or 1,
@@ -222,29 +223,31 @@ def _drive(
                 directory=str(folder.resolve()),
                 run=options.name,
             )
-            tasks = _run_tasks(plan, options, control)
+            tasks = _run_tasks(share, options, control)
     t0 = tasks[0].t0_epoch_seconds
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
     return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
 
 
-def _run_tasks(plan: TaskPlan, options: RunOptions, control: ControlServer) -> list[TaskFacts]:
-    def plans(address: ControlAddress) -> list[TaskPlan]:
-        plans = (plan.model_copy(update={"task": task}) for task in range(plan.tasks))
-        return [each.model_copy(update={"control": address}) for each in plans]
-
+def _run_tasks(
+    share: Callable[..., TaskPlan], options: RunOptions, control: ControlServer
+) -> list[TaskFacts]:
+    numbers = range(options.tasks or 1)
     if options.place == "processes":
         with control.listening() as address:
-            return run_in_processes(plans(address), control)
+            plans = [share(task=each, control=address) for each in numbers]
+            return run_in_processes(plans, control)
     # Spark is imported only where it is asked for: it takes a second.
     from loadgen.places.spark import driver_address, run_in_spark
     from loadgen.spark.session import SparkSettings, spark_session
 
-    settings = SparkSettings("loadgen run", cores=plan.tasks, master=options.master)
+    settings = SparkSettings("loadgen run", cores=len(numbers), master=options.master)
     session = nullcontext(options.spark) if options.spark else spark_session(settings)
     with session as spark, control.listening(*driver_address(spark)) as address:
-        return run_in_spark(spark, plans(address), control.stop)
+        access = carried_access()
+        plans = [share(task=each, control=address, access=access) for each in numbers]
+        return run_in_spark(spark, plans, control.stop)
 
 
 async def check_reachable(service_url: str) -> str:

@@ -94,6 +94,7 @@ def run_partition(plans: Iterator[str]) -> Iterator[str]:
 def _run_barrier_task(plan_json: str) -> str:
     from pyspark import BarrierTaskContext
 
+    from loadgen.access import access_taken
     from loadgen.places.processes import run_task
     from loadgen.places.task import TaskPlan
 
@@ -101,4 +102,6 @@ def _run_barrier_task(plan_json: str) -> str:
     if context.attemptNumber() > 0:
         raise LoadgenError("Spark started the run a second time; set spark.task.maxFailures=1")
 
-    return run_task(TaskPlan.model_validate_json(plan_json)).model_dump_json()
+    plan = TaskPlan.model_validate_json(plan_json)
+    with access_taken(plan.access):
+        return run_task(plan).model_dump_json()

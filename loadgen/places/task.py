@@ -11,12 +11,12 @@ import gc
 import random
 from collections import defaultdict, deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from limiter.clock import clock_sleep, deadline
-from loadgen.documents.model import Document
+from loadgen.documents.model import Document, Topics
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import TaskContext
 from loadgen.engine.control import REPORT_SECONDS, Control, ControlAddress
@@ -25,10 +25,11 @@ from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.clients import ClientPlan, Namespace, drop_moments, source_address, start_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from loadgen.engine.control import Start
     from loadgen.engine.rows import Rows
+    from loadgen.plan.group import Group
 
 
 _PHASES = ("warm-up", "measure", "hold")
@@ -37,36 +38,65 @@ _PHASES = ("warm-up", "measure", "hold")
 class TaskPlan(BaseModel):
     """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
 
-    They travel as JSON.
+    They travel as JSON, and name no more of the run than the task's clients ask for.
 
     Attributes:
-        namespaces: All of the run's, with what right listings hold.
+        namespaces: Those of its clients, by their place among all of the run's.
+        of_namespaces: How many the run has.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
         control: The address of the driver; None where the task has no driver.
+        access: The credentials themselves, for hosts that have none of the driver's files.
         directory: Where its rows are written.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     document: Document
-    namespaces: tuple[Namespace, ...]
+    namespaces: dict[int, Namespace]
+    of_namespaces: int
     task: int = 0
     tasks: int = 1
     loopback: bool = True
     service_url: str = ""
     admin_url: str = ""
     control: ControlAddress | None = None
+    access: dict[str, str] = Field(default_factory=dict, repr=False)
     directory: str = ""
     run: str = ""
 
+    @classmethod
+    def share(
+        cls,
+        document: Document,
+        namespaces: Sequence[Namespace],
+        **more: Any,  # noqa: ANN401 - other attributes
+    ) -> Self:
+        """Return the plan of one task of a run with these namespaces."""
+        # Those of the document may be a hundred thousand: none are looked up there.
+        document = document.model_copy(update={"topics": Topics(corpus=".")})
+        plan = cls(document=document, namespaces={}, of_namespaces=len(namespaces), **more)
+        own = {place for group in document.clients for _, place in plan._places(group)}
+        return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
+
+    def _places(self, group: Group) -> Iterator[tuple[int, int]]:
+        """Yield the number in its group of each of the task's clients, and its namespace's."""
+        begin, end = group.namespaces or (0, self.of_namespaces)
+        first = self._first_client(group)
+        for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+            yield index, begin + group.namespace_of(index, end - begin)
+
+    def _first_client(self, group: Group) -> int:
+        groups = self.document.clients
+        return sum(each.count for each in groups[: groups.index(group)])
+
     def clients(self) -> Iterator[ClientPlan]:
         """Yield the plans of the task's clients."""
-        document, first = self.document, 0
+        document = self.document
         for number, group in enumerate(document.clients):
             starts = start_moments(group, document.seed + number)
             anew = [each.at for each in document.shocks if each.anew == group.name]
-            chosen = self.namespaces[slice(*(group.namespaces or (None, None)))]
-            for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+            first = self._first_client(group)
+            for index, place in self._places(group):
                 client = first + index
                 # One more mixing step than seeds that only count up would have.
                 seed = random.Random(document.seed * 1_000_003 + client).getrandbits(63)
@@ -74,13 +104,12 @@ class TaskPlan(BaseModel):
                     number=client,
                     index=index,
                     group=group,
-                    namespace=chosen[group.namespace_of(index, len(chosen))],
+                    namespace=self.namespaces[place],
                     start=starts[index] if index < len(starts) else None,
                     seed=seed,
                     drops=(*drop_moments(group, document.phases.end, seed), *anew),
                     source_address=source_address(client) if self.loopback else None,
                 )
-            first += group.count
 
 
 class TaskFacts(BaseModel):

@@ -143,13 +143,9 @@ async def _simulated(
     clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
     async with VirtualServers(document.servers, topics, network) as servers:
-        plan = TaskPlan(
-            document=document,
-            namespaces=servers.namespaces or known_namespaces(document.topics),
-            service_url=service_url(document.servers),
-            loopback=False,
-            run=run,
-        )
+        namespaces = servers.namespaces or known_namespaces(document.topics)
+        url = service_url(document.servers)
+        plan = TaskPlan.share(document, namespaces, service_url=url, loopback=False, run=run)
         restarting: list[asyncio.Task[None]] = []
 
         def begun(t0: float) -> None:
