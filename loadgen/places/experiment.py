@@ -165,7 +165,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
     """Drive clients against running servers, or against servers started for the run."""
-    if options.master is None:
+    if not options.elsewhere:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
         if options.service_url:

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
+
+_STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
+
+
+def by_spark_submit() -> bool:
+    """Say whether spark-submit started this process: then the JVM runs, and knows its master."""
+    return _STARTED_BY_SPARK_SUBMIT in os.environ
+
+
+def is_local(master: str | None) -> bool:
+    """Say whether the tasks of a master, or of none that is named, run on this machine."""
+    return not by_spark_submit() if master is None else master.startswith("local")
 
 
 @dataclass(frozen=True)
