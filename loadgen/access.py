@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from client.admin.credentials import web_tls
 from client.admin.errors import AdminError
@@ -19,7 +22,7 @@ from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from client.admin.pulsar_admin import PulsarAdmin
     from client.authentication.authentication import Authentication
@@ -45,6 +48,25 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
     if params:
         os.environ.pop(PLUGIN_VARIABLE, None)
     os.environ.update(variables)
+
+
+def carried_access() -> dict[str, str]:
+    """Return the credentials themselves, and trusted certificates, for a host without their files.
+
+    Raises:
+        UsageError: They cannot be read.
+    """
+    with _refusing():
+        return Access.named_in(os.environ).contents()
+
+
+@contextmanager
+def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
+    """Use credentials of another host for a block, in files that nobody else reads."""
+    with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
+        variables = Access.from_contents(contents, Path(folder)).variables()
+        with patch.dict(os.environ, variables):
+            yield
 
 
 def own_credentials() -> Authentication | None:

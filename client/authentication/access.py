@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
 
 from client.authentication.basic import AuthenticationBasic
 from client.authentication.tls import AuthenticationTLS
@@ -17,6 +18,7 @@ from client.exceptions import InvalidConfiguration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from client.authentication.authentication import Authentication
 
@@ -90,6 +92,34 @@ class Access:
         }
         return {name: value for name, value in given.items() if value}
 
+    def contents(self) -> dict[str, str]:
+        """Return the secrets themselves, by what they are, to be used where their files are not.
+
+        Raises:
+            ErrorGettingAuthenticationData: There are none where they should be.
+        """
+        named = {"plugin": self.plugin}
+        if self.params and self.kind == "tls":
+            certificate, key = self._certificate()
+            named |= {_CERTIFICATE: _text_of(certificate), _KEY: _text_of(key)}
+        elif self.params:
+            named["secret"] = read_named(self.params)
+        if self.trust_certs_file_path:
+            named["trust"] = _text_of(self.trust_certs_file_path)
+        return named
+
+    @classmethod
+    def from_contents(cls, contents: Mapping[str, str], folder: Path) -> Self:
+        """Return names of the same secrets, which are written to a folder of this process alone."""
+        files = {name: folder / name for name in contents if name != "plugin"}
+        for name, file in files.items():
+            file.touch(0o600)
+            file.write_text(contents[name], encoding="utf-8")
+        params = f"file://{files['secret']}" if "secret" in files else ""
+        if _KEY in files:
+            params = ",".join(f"{name}:{files[name]}" for name in (_CERTIFICATE, _KEY))
+        return cls(contents.get("plugin", ""), params, str(files.get("trust", "")))
+
     def authentication(self) -> Authentication | None:
         """Return the credentials; None for none. A token is read when it is shown.
 
@@ -112,6 +142,10 @@ class Access:
                 f"--auth-params of tls: write {_CERTIFICATE}:/path,{_KEY}:/path"
             )
         return pairs[_CERTIFICATE], pairs[_KEY]
+
+
+def _text_of(file: str) -> str:
+    return read_named(f"file://{quote(file)}")
 
 
 def _basic(found: str) -> AuthenticationBasic:

@@ -14,16 +14,17 @@ import time
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from loadgen.access import WebPages
+from loadgen.access import WebPages, carried_access
 from loadgen.behaviours.list import List
 from loadgen.documents.model import outside
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.context import TaskContext
-from loadgen.engine.progress import ProgressReceiver
+from loadgen.engine.control_server import ControlServer
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.loopback import is_loopback
 from loadgen.places.directory import RUN_NAME, run_directory, write_json
@@ -47,7 +48,7 @@ from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from loadgen.documents.model import Document
@@ -164,7 +165,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
     """Drive clients against running servers, or against servers started for the run."""
-    if options.master is None:
+    if not options.elsewhere:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
         if options.service_url:
@@ -200,7 +201,7 @@ def _drive(
         options.on_progress(totals)
         if not missed and options.abort_early and (found := options.abort_early(totals)):
             missed.append(found)
-            receiver.stop()
+            control.stop()
 
     with ExitStack() as stack:
         watch = stack.enter_context(ServerWatch(admin_urls, options.pids))
@@ -210,38 +211,43 @@ def _drive(
             relay = stack.enter_context(Relay(url, document.connections))
             url = relay.service_url
         with Shocks(document.shocks, own, relay, admin_url, watch) as shocks:
-            receiver = ProgressReceiver(observe, shocks.agreed)
-            plan = TaskPlan(
-                document=document,
-                namespaces=namespaces,
+            control = ControlServer(options.tasks or 1, observe, shocks.agreed)
+            share = partial(
+                TaskPlan.share,
+                document,
+                namespaces,
                 service_url=url,
                 admin_url=admin_url,
                 tasks=options.tasks or 1,
                 loopback=is_loopback(url),
-                progress_address=receiver.address,
                 directory=str(folder.resolve()),
                 run=options.name,
             )
-            tasks = _run_tasks(plan, options, receiver)
+            tasks = _run_tasks(share, options, control)
     t0 = tasks[0].t0_epoch_seconds
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
     return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
 
 
-def _run_tasks(plan: TaskPlan, options: RunOptions, receiver: ProgressReceiver) -> list[TaskFacts]:
-    plans = [plan.model_copy(update={"task": task}) for task in range(plan.tasks)]
-    with receiver:
-        if options.place == "processes":
-            return run_in_processes(plans, receiver.stop)
-        # Spark is imported only where it is asked for: it takes a second.
-        from loadgen.places.spark import run_in_spark
-        from loadgen.spark.session import SparkSettings, spark_session
+def _run_tasks(
+    share: Callable[..., TaskPlan], options: RunOptions, control: ControlServer
+) -> list[TaskFacts]:
+    numbers = range(options.tasks or 1)
+    if options.place == "processes":
+        with control.listening() as address:
+            plans = [share(task=each, control=address) for each in numbers]
+            return run_in_processes(plans, control)
+    # Spark is imported only where it is asked for: it takes a second.
+    from loadgen.places.spark import driver_address, run_in_spark
+    from loadgen.spark.session import SparkSettings, spark_session
 
-        settings = SparkSettings("loadgen run", cores=plan.tasks, master=options.master)
-        session = nullcontext(options.spark) if options.spark else spark_session(settings)
-        with session as spark:
-            return run_in_spark(spark, plans, receiver.stop)
+    settings = SparkSettings("loadgen run", cores=len(numbers), master=options.master)
+    session = nullcontext(options.spark) if options.spark else spark_session(settings)
+    with session as spark, control.listening(*driver_address(spark)) as address:
+        access = carried_access()
+        plans = [share(task=each, control=address, access=access) for each in numbers]
+        return run_in_spark(spark, plans, control.stop)
 
 
 async def check_reachable(service_url: str) -> str:

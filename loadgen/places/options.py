@@ -13,6 +13,7 @@ from loadgen.places.directory import require_directory_name
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.shocks import require_own
 from loadgen.plan.arrivals import Concurrency
+from loadgen.spark.settings import is_local
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class RunOptions:
         default=lambda look: None, repr=False
     )
     say: Callable[[str], None] = field(default=lambda sentence: None, repr=False)
+
+    @property
+    def elsewhere(self) -> bool:
+        """True if tasks run on a cluster, whose hosts have ports and limits of their own."""
+        master = self.spark.sparkContext.master if self.spark else self.master
+        return self.place == "spark" and not is_local(master)
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:

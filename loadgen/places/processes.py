@@ -1,8 +1,7 @@
 """Runs tasks in worker processes: no Spark and no Java, the same schedule.
 
-The driver and each worker talk over a pipe: the worker says what its clock was when all of its
-clients were connected, is told the start, and says its facts once it has written its rows; or,
-instead of either, the error that the user made.
+Over a pipe each worker sends its facts to the driver once it has written its rows; or the error
+that the user made. The rest goes over the control channel.
 """
 
 from __future__ import annotations
@@ -18,34 +17,33 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from loadgen.engine.control import ControlClient
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-LEAD_SECONDS = 0.5
-"""From the last "connected" to the start: time enough for the message to reach every worker."""
+    from loadgen.engine.control_server import ControlServer
+
 _END_SECONDS = 5.0
 
 
-def run_task(plan: TaskPlan, agree: Callable[[float], float]) -> TaskFacts:
+def run_task(plan: TaskPlan) -> TaskFacts:
     """Run one task's clients to their end, and write its rows.
 
-    Args:
-        plan: Its share of the run.
-        agree: See Task.
-
     Raises:
-        LoadgenError: The server's name is unknown, this process may not open enough files, or the
-            rows cannot be written.
+        LoadgenError: The driver or the server's name is unknown, this process may not open enough
+            files, or the rows cannot be written.
     """
+    assert plan.control is not None
+    task = Task(plan, ControlClient(plan.task, plan.control))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        facts, rows = runner.run(Task(plan, agree).run())
+        facts, rows = runner.run(task.run())
     try:
         write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
     except OSError as error:
@@ -53,10 +51,10 @@ def run_task(plan: TaskPlan, agree: Callable[[float], float]) -> TaskFacts:
     return facts
 
 
-def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -> list[TaskFacts]:
+def run_in_processes(plans: Sequence[TaskPlan], control: ControlServer) -> list[TaskFacts]:
     """Run each plan in a process of its own, all with the same start.
 
-    Once it has begun, the first Ctrl-C calls ``end_early``, which asks the tasks to end.
+    Once the start is agreed, the first Ctrl-C asks the tasks to end.
 
     Raises:
         LoadgenError: A worker says why it cannot run its plan, or ended without a word.
@@ -65,14 +63,12 @@ def run_in_processes(plans: Sequence[TaskPlan], end_early: Callable[[], None]) -
 
     def interrupt(number: int, frame: object) -> None:
         signal.signal(number, handled)  # A second one ends everything.
-        end_early()
+        if not control.agreed:
+            raise KeyboardInterrupt
+        control.stop()
 
     with ExitStack() as stack:
         workers = dict(stack.enter_context(_worker(plan)) for plan in plans)
-        t0_epoch_seconds = max(as_they_come(workers)) + LEAD_SECONDS
-        for pipe in workers:
-            with suppress(OSError):  # One that has died meanwhile is heard of below.
-                pipe.send(t0_epoch_seconds)
         with signals_taken(interrupt, signal.SIGINT):
             return as_they_come(workers)
 
@@ -129,18 +125,11 @@ def _work(plan: str, pipe: Connection) -> None:
     """Run a plan in a worker process, and send the result to the driver."""
     os.setsid()  # A signal to the driver's group is the driver's to handle.
     threading.Thread(target=end_with_driver, daemon=True).start()
-
-    def agree(now_epoch_seconds: float) -> float:
-        pipe.send(now_epoch_seconds)
-        t0_epoch_seconds: float = pipe.recv()
-        return t0_epoch_seconds
-
-    try:
-        pipe.send(run_task(TaskPlan.model_validate_json(plan), agree))
-    except LoadgenError as error:
-        pipe.send(error)
-    except EOFError:
-        return  # The driver has gone.
+    with suppress(BrokenPipeError):  # The driver is gone.
+        try:
+            pipe.send(run_task(TaskPlan.model_validate_json(plan)))
+        except LoadgenError as error:
+            pipe.send(error)
 
 
 def end_with_driver() -> None:

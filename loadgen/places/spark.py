@@ -2,9 +2,10 @@
 
 Traps of barrier stages, and what is done about each:
 
-* ``allGather`` comes back up to a second apart in different tasks, so nobody starts on its
-  return: it only carries clock readings, from which all tasks compute the same start.
-* With fewer slots than tasks Spark waits long before it says so: the slots are counted first.
+* Its own ``allGather`` comes back up to a second apart in different tasks: the start is agreed over
+  the control channel.
+* With fewer slots than tasks Spark looks again for ten minutes before it says so: the session's
+  settings give executors half a minute to come.
 * A failed barrier stage is run again as a whole, which would offer the load twice: the session's
   settings allow one attempt (``loadgen.spark.session``), and a second one is refused here.
 * Workers are forked from a process that lives on: everything heavy is imported in the task.
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from loadgen.errors import LoadgenError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.task import TaskFacts
 from loadgen.spark.environment import uninterrupted
 from loadgen.spark.jobs import collect_with_progress
@@ -32,8 +33,25 @@ if TYPE_CHECKING:
 
     from loadgen.places.task import TaskPlan
 
-LEAD_SECONDS = 2.0
-"""Connecting is over before the clocks are compared, so this covers allGather alone."""
+_LARGEST_PORT = 65_535
+CONTROL_PORT = "spark.loadgen.control.port"
+"""Setting of Spark: the port of the driver that tasks report to; without it any that is free."""
+_TOO_FEW_SLOTS = "SPARK-24819"
+"""Spark's own error: executors that are there, or came while it looked, have too few cores."""
+
+
+def driver_address(session: SparkSession) -> tuple[str, int, str]:
+    """Return host and port at which executors reach this process, and the address it listens at.
+
+    Raises:
+        UsageError: The port is none.
+    """
+    with uninterrupted():
+        conf: dict[str, str] = dict(session.sparkContext.getConf().getAll())
+    host, port = conf.get("spark.driver.host", "127.0.0.1"), conf.get(CONTROL_PORT, "0")
+    if not port.isascii() or not port.isdecimal() or int(port) > _LARGEST_PORT:
+        raise UsageError(f"{CONTROL_PORT} {port[:40]!r} is no port: 0 to {_LARGEST_PORT}")
+    return host, int(port), conf.get("spark.driver.bindAddress", host)
 
 
 def run_in_spark(
@@ -47,13 +65,6 @@ def run_in_spark(
         LoadgenError: The session has too few slots, or the stage failed.
     """
     tasks = len(plans)
-    with uninterrupted():
-        slots = session.sparkContext.defaultParallelism
-    if slots < tasks:
-        raise LoadgenError(
-            f"{tasks} tasks have to run at the same moment and Spark has {slots} slots: "
-            "use fewer --tasks or a --master with more cores"
-        )
 
     def rows() -> list[str]:
         texts = [plan.model_dump_json(by_alias=True) for plan in plans]
@@ -64,6 +75,11 @@ def run_in_spark(
     try:
         told = collect_with_progress(session, rows, lambda tasks_done: None, end_early)
     except (PySparkException, Py4JError) as error:
+        if _TOO_FEW_SLOTS in str(error):
+            raise LoadgenError(
+                f"{tasks} tasks have to run at the same moment and Spark has fewer slots: "
+                "use fewer --tasks or a --master with more cores"
+            ) from None
         raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
     return [TaskFacts.model_validate_json(each) for each in told]
 
@@ -78,6 +94,7 @@ def run_partition(plans: Iterator[str]) -> Iterator[str]:
 def _run_barrier_task(plan_json: str) -> str:
     from pyspark import BarrierTaskContext
 
+    from loadgen.access import access_taken
     from loadgen.places.processes import run_task
     from loadgen.places.task import TaskPlan
 
@@ -85,8 +102,6 @@ def _run_barrier_task(plan_json: str) -> str:
     if context.attemptNumber() > 0:
         raise LoadgenError("Spark started the run a second time; set spark.task.maxFailures=1")
 
-    def agree(now_epoch_seconds: float) -> float:
-        readings = context.allGather(repr(now_epoch_seconds))
-        return max(float(reading) for reading in readings) + LEAD_SECONDS
-
-    return run_task(TaskPlan.model_validate_json(plan_json), agree).model_dump_json()
+    plan = TaskPlan.model_validate_json(plan_json)
+    with access_taken(plan.access):
+        return run_task(plan).model_dump_json()

@@ -11,23 +11,25 @@ import gc
 import random
 from collections import defaultdict, deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from limiter.clock import clock_sleep, deadline
-from loadgen.documents.model import Document
+from loadgen.documents.model import Document, Topics
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import TaskContext
-from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
+from loadgen.engine.control import REPORT_SECONDS, Control, ControlAddress
 from loadgen.engine.task_watch import TaskWatch
 from loadgen.plan.arrivals import Concurrency
 from loadgen.plan.clients import ClientPlan, Namespace, drop_moments, source_address, start_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
+    from loadgen.engine.control import Start
     from loadgen.engine.rows import Rows
+    from loadgen.plan.group import Group
 
 
 _PHASES = ("warm-up", "measure", "hold")
@@ -36,36 +38,65 @@ _PHASES = ("warm-up", "measure", "hold")
 class TaskPlan(BaseModel):
     """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
 
-    They travel as JSON.
+    They travel as JSON, and name no more of the run than the task's clients ask for.
 
     Attributes:
-        namespaces: All of the run's, with what right listings hold.
+        namespaces: Those of its clients, by their place among all of the run's.
+        of_namespaces: How many the run has.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
-        progress_address: Where totals are sent once a second, or None.
+        control: The address of the driver; None where the task has no driver.
+        access: The credentials themselves, for hosts that have none of the driver's files.
         directory: Where its rows are written.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     document: Document
-    namespaces: tuple[Namespace, ...]
+    namespaces: dict[int, Namespace]
+    of_namespaces: int
     task: int = 0
     tasks: int = 1
     loopback: bool = True
     service_url: str = ""
     admin_url: str = ""
-    progress_address: tuple[str, int] | None = None
+    control: ControlAddress | None = None
+    access: dict[str, str] = Field(default_factory=dict, repr=False)
     directory: str = ""
     run: str = ""
 
+    @classmethod
+    def share(
+        cls,
+        document: Document,
+        namespaces: Sequence[Namespace],
+        **more: Any,  # noqa: ANN401 - other attributes
+    ) -> Self:
+        """Return the plan of one task of a run with these namespaces."""
+        # Those of the document may be a hundred thousand: none are looked up there.
+        document = document.model_copy(update={"topics": Topics(corpus=".")})
+        plan = cls(document=document, namespaces={}, of_namespaces=len(namespaces), **more)
+        own = {place for group in document.clients for _, place in plan._places(group)}
+        return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
+
+    def _places(self, group: Group) -> Iterator[tuple[int, int]]:
+        """Yield the number in its group of each of the task's clients, and its namespace's."""
+        begin, end = group.namespaces or (0, self.of_namespaces)
+        first = self._first_client(group)
+        for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+            yield index, begin + group.namespace_of(index, end - begin)
+
+    def _first_client(self, group: Group) -> int:
+        groups = self.document.clients
+        return sum(each.count for each in groups[: groups.index(group)])
+
     def clients(self) -> Iterator[ClientPlan]:
         """Yield the plans of the task's clients."""
-        document, first = self.document, 0
+        document = self.document
         for number, group in enumerate(document.clients):
             starts = start_moments(group, document.seed + number)
             anew = [each.at for each in document.shocks if each.anew == group.name]
-            chosen = self.namespaces[slice(*(group.namespaces or (None, None)))]
-            for index in range((self.task - first) % self.tasks, group.count, self.tasks):
+            first = self._first_client(group)
+            for index, place in self._places(group):
                 client = first + index
                 # One more mixing step than seeds that only count up would have.
                 seed = random.Random(document.seed * 1_000_003 + client).getrandbits(63)
@@ -73,13 +104,12 @@ class TaskPlan(BaseModel):
                     number=client,
                     index=index,
                     group=group,
-                    namespace=chosen[group.namespace_of(index, len(chosen))],
+                    namespace=self.namespaces[place],
                     start=starts[index] if index < len(starts) else None,
                     seed=seed,
                     drops=(*drop_moments(group, document.phases.end, seed), *anew),
                     source_address=source_address(client) if self.loopback else None,
                 )
-            first += group.count
 
 
 class TaskFacts(BaseModel):
@@ -91,7 +121,9 @@ class TaskFacts(BaseModel):
         client_start_error_seconds: The worst delay of the first request of any client. Of 500 that
             are due at the same moment the last one waits for the others, and for the processor if
             a server that answers the first ones runs on it.
-        t0_epoch_seconds: The agreed start on the wall clock.
+        t0_epoch_seconds: The agreed start on the driver's wall clock.
+        clock_ahead_seconds: How far the wall clock of the task's host is ahead of the driver's,
+            which is corrected; known within ``clock_doubt_seconds``.
         interrupted: Whether it ended early, so that requests under way have no row.
         requests: Those that ended.
         moments: Moments of the schedule that it waited for.
@@ -106,6 +138,8 @@ class TaskFacts(BaseModel):
     start_error_seconds: float = 0.0
     client_start_error_seconds: float = 0.0
     t0_epoch_seconds: float = 0.0
+    clock_ahead_seconds: float = 0.0
+    clock_doubt_seconds: float = 0.0
     interrupted: bool = False
     moments: int = 0
     lag_p99_seconds: float = 0.0
@@ -129,15 +163,14 @@ class Task:
 
     Args:
         plan: Its share of the run.
-        agree: Called once all clients are connected, in a thread of its own, with the wall clock;
-            returns the start that all tasks agree on, in seconds of the epoch.
+        control: Its end of the channel to the driver.
         ground: Connector, time and clock, where the task does not run over sockets.
     """
 
     def __init__(
         self,
         plan: TaskPlan,
-        agree: Callable[[float], float],
+        control: Control,
         **ground: Any,  # noqa: ANN401 - fields of TaskContext
     ) -> None:
         self.plan = plan
@@ -148,7 +181,7 @@ class Task:
             end=plan.document.phases.end,
             **ground,
         )
-        self._agree = agree
+        self._control = control
         self._clients = [LoadClient(each, self.context) for each in plan.clients()]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
@@ -156,7 +189,6 @@ class Task:
         self._interrupted = False
         self._start_error = 0.0
         self._watch = TaskWatch(self.context.clock, self.context.time)
-        self._progress = ProgressSender(plan.task, plan.progress_address)
 
     async def run(self) -> TaskResult:
         """Connect, agree, let the clients do their part, drain.
@@ -165,11 +197,11 @@ class Task:
             LoadgenError: The server's name is unknown, or this process may not open enough files.
             UsageError: Credentials cannot be read.
         """
+        await self._control.open(self.interrupt)
         reporting = asyncio.get_running_loop().create_task(self._report_progress())
-        self._progress.on_stop(self.interrupt)
         try:
             await self._connect_all()
-            t0 = await self._agree_on_start()
+            start = await self._agree_on_start()
             if not self._interrupted:
                 self._watch.begin()
                 await self._course()
@@ -177,10 +209,10 @@ class Task:
         finally:
             await self._end()
             reporting.cancel()
-            self._progress.close()
+            await self._control.close()
         if self.context.failures:
             raise self.context.failures[0]
-        return TaskResult(self._facts(t0, watched), self.context.rows)
+        return TaskResult(self._facts(start, watched), self.context.rows)
 
     def interrupt(self) -> None:
         """Begin no more requests; a request under way behind the drain has no row."""
@@ -200,16 +232,14 @@ class Task:
         # What they connected for is no event of the run.
         self.context.rows.events.clear()
 
-    async def _agree_on_start(self) -> float:
+    async def _agree_on_start(self) -> Start:
         # Collecting the objects that exist by now would stop the loop at the wrong moment.
         if gc.isenabled():
             gc.collect()
             gc.freeze()
-        t0 = await asyncio.to_thread(self._agree, self.context.time.wall())
-        self.context.time.agree(t0)
-        self._progress.t0_epoch_seconds = t0
-        self._progress.send(self.context.totals)
-        return t0
+        start = await self._control.start(self.context.time.wall)
+        self.context.time.agree(start.own_epoch_seconds)
+        return start
 
     # -- from the start to the end --------------------------------------------------------------
 
@@ -303,16 +333,16 @@ class Task:
         for client in self._clients:
             await client.end()
         await asyncio.gather(*self._running, return_exceptions=True)
-        self._progress.send(self.context.totals)
+        self._control.report(self.context.totals)
         if gc.isenabled():
             gc.unfreeze()
 
     async def _report_progress(self) -> None:
         while True:
-            self._progress.send(self.context.totals)
+            self._control.report(self.context.totals)
             await clock_sleep(self.context.clock, REPORT_SECONDS)
 
-    def _facts(self, t0: float, watched: dict[str, Any]) -> TaskFacts:
+    def _facts(self, start: Start, watched: dict[str, Any]) -> TaskFacts:
         first: dict[int, float] = {}
         for row in self.context.rows.requests:
             if row.sent is not None:
@@ -322,7 +352,9 @@ class Task:
             clients=len(self._clients),
             start_error_seconds=self._start_error,
             client_start_error_seconds=max([0.0, *first.values()]),
-            t0_epoch_seconds=t0,
+            t0_epoch_seconds=start.epoch_seconds,
+            clock_ahead_seconds=start.ahead_seconds,
+            clock_doubt_seconds=start.doubt_seconds,
             interrupted=self._interrupted,
             requests=sum(row.outcome is not None for row in self.context.rows.requests),
             **watched,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
+from loadgen.engine.control import Alone
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.launcher import known_namespaces
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
@@ -44,8 +45,6 @@ _OF_PROCESSES = re.compile(r"\b(?:broker|proxy)\.(?:resident|cpu|descriptors)\b"
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
 """Metrics of the simulating process, not of a simulated server."""
 _SETTLE_SECONDS = 3.0
-LEAD_SECONDS = 0.5
-"""Seconds from the last connection to the start, as between real tasks."""
 
 
 @dataclass(frozen=True)
@@ -144,24 +143,19 @@ async def _simulated(
     clock, restarts = network.clock, [each for each in document.shocks if each.restart]
     topics = document.topics.plan() if document.topics.made else None
     async with VirtualServers(document.servers, topics, network) as servers:
-        plan = TaskPlan(
-            document=document,
-            namespaces=servers.namespaces or known_namespaces(document.topics),
-            service_url=service_url(document.servers),
-            loopback=False,
-            run=run,
-        )
+        namespaces = servers.namespaces or known_namespaces(document.topics)
+        url = service_url(document.servers)
+        plan = TaskPlan.share(document, namespaces, service_url=url, loopback=False, run=run)
         restarting: list[asyncio.Task[None]] = []
 
-        def agree(now: float) -> float:
-            """Return the start of the run, soon: there is but one task. Arm the restarts."""
-            t0 = now + LEAD_SECONDS
+        def begun(t0: float) -> None:
             for each in restarts:
                 restart = servers.restart(str(each.restart), t0 + each.at, each.seconds)
                 restarting.append(loop.create_task(restart))
-            return t0
 
-        task = Task(plan, agree, connector=VirtualConnector(network), time=moments, clock=clock)
+        task = Task(
+            plan, Alone(begun), connector=VirtualConnector(network), time=moments, clock=clock
+        )
         samples = Samples(servers.running)
         sampling = loop.create_task(_sample(servers, clock, samples))
         totals = task.context.totals

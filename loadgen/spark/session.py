@@ -32,7 +32,7 @@ from pyspark.sql import SparkSession
 from loadgen.errors import LoadgenError
 from loadgen.spark.environment import bridge_silenced, interrupts_deferred, uninterrupted
 from loadgen.spark.java import find_java
-from loadgen.spark.settings import EVERYWHERE
+from loadgen.spark.settings import EVERYWHERE, by_spark_submit, is_local
 from server.module_names import python_path
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ _LOG_NAME = "spark.log"
 _CHATTER = re.compile(
     r" WARN |^WARNING: |log4j profile|[lL]og(ging)? ?level|^\s+at |^\s+\.\.\. \d+ more"
 )
-# Set by spark-submit: the JVM runs already and knows its master.
-_STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 class SparkError(LoadgenError):
@@ -72,9 +70,7 @@ class SparkSettings:
     @property
     def local(self) -> bool:
         """True if tasks run on this machine, in a JVM that is started here."""
-        if self.master is None:
-            return _STARTED_BY_SPARK_SUBMIT not in os.environ
-        return self.master.startswith("local")
+        return is_local(self.master)
 
 
 @contextmanager
@@ -150,7 +146,7 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
         variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **python_path()}
     elif own := os.environ.get("PYSPARK_PYTHON"):
         variables["PYSPARK_PYTHON"] = own
-    if _STARTED_BY_SPARK_SUBMIT not in os.environ:
+    if not by_spark_submit():
         variables["JAVA_HOME"] = str(find_java(os.environ, directory))
     return variables
 

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
+
+_STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
+
+
+def by_spark_submit() -> bool:
+    """Say whether spark-submit started this process: then the JVM runs, and knows its master."""
+    return _STARTED_BY_SPARK_SUBMIT in os.environ
+
+
+def is_local(master: str | None) -> bool:
+    """Say whether the tasks of a master, or of none that is named, run on this machine."""
+    return not by_spark_submit() if master is None else master.startswith("local")
 
 
 @dataclass(frozen=True)
@@ -31,9 +44,9 @@ spark.stage.maxConsecutiveAttempts 1
 spark.speculation false
 # A barrier stage needs all of its slots at once, and Spark refuses it with this on.
 spark.dynamicAllocation.enabled false
-# With too few slots a barrier stage is silent for ten minutes otherwise.
-spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures 1
-# How long it looks for these slots.
+# How often it looks for these slots: executors register a while after the driver has begun.
+spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures 30
+# And how long it waits between two looks. As shipped it looks for ten minutes, silently.
 spark.scheduler.barrier.maxConcurrentTasksCheck.interval 1s
 """)
 """Settings of every session, local or not."""

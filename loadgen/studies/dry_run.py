@@ -252,9 +252,10 @@ def _over_sockets(
     on_loopback = own or is_loopback(options.service_url)
     share = min(1.0, CLIENTS_PER_SOURCE_ADDRESS / clients) if on_loopback else 1.0
     ports = math.ceil(share * connections)
-    yield Need("ports of a source address", ports, machine.ports, remedy)
+    has = None if options.elsewhere else machine.ports
+    yield Need("ports of a source address", ports, has, remedy)
     read = sum({group.answer_bytes for group in groups})
-    processes = [("worker", tasks, math.ceil(connections / tasks), read, options.master is None)]
+    processes = [("worker", tasks, math.ceil(connections / tasks), read, not options.elsewhere)]
     if proxy:
         # A tunnel has a connection of its own; other requests share the connections of the proxy.
         of_broker = tunnels + (clients if servers.profile == "pulsar" else _SHARED_CONNECTIONS)

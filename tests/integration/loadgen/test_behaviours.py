@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker.stores.changes import TopicChanges
+from loadgen.documents.model import Document
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -28,17 +29,19 @@ async def run(groups: list[dict[str, Any]], *, proxied: bool, **phases: float) -
         namespace = NamespaceName("public", "default")
         added = [name.encode() for name in NAMES]
         await parts.broker.store.apply(namespace, TopicChanges(added=added))
-        plan = TaskPlan(
-            document={
-                "name": "x",
-                "clients": groups,
-                "phases": {"measure": 1.5, "drain": 10, **phases},
-            },
-            namespaces=[Namespace(name="public/default", topics=50, changes=len(groups) > 1)],
+        plan = TaskPlan.share(
+            Document.model_validate(
+                {
+                    "name": "x",
+                    "clients": groups,
+                    "phases": {"measure": 1.5, "drain": 10, **phases},
+                }
+            ),
+            [Namespace(name="public/default", topics=50, changes=len(groups) > 1)],
             service_url=(parts.proxy if proxied else parts.broker).service_url,
             admin_url=parts.broker.web_service_url,
         )
-        return await Task(plan, lambda now: max(now, time.time())).run()
+        return await Task(plan, Alone(lead_seconds=0)).run()
 
 
 def ends(result: TaskResult, operation: str) -> Counter[Outcome | None]:

@@ -69,9 +69,9 @@ def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> N
             (
                 plan
                 for task in range(tasks)
-                for plan in TaskPlan(
-                    document=document,
-                    namespaces=document.topics.expected(),
+                for plan in TaskPlan.share(
+                    document,
+                    document.topics.expected(),
                     task=task,
                     tasks=tasks,
                 ).clients()

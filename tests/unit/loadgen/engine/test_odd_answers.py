@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.documents.model import Document
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -34,17 +36,19 @@ async def rows_of(*answers: bytes, **group: Any) -> list[RequestRow]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        plan = TaskPlan(
-            document={
-                "name": "x",
-                "clients": [{"name": "g", "count": 1, "timeout": 9, **group}],
-                "phases": {"measure": 0.1, "drain": 5},
-            },
-            namespaces=[Namespace(name="public/default")],
+        plan = TaskPlan.share(
+            Document.model_validate(
+                {
+                    "name": "x",
+                    "clients": [{"name": "g", "count": 1, "timeout": 9, **group}],
+                    "phases": {"measure": 0.1, "drain": 5},
+                }
+            ),
+            [Namespace(name="public/default")],
             service_url=f"pulsar://127.0.0.1:{port}",
             admin_url=f"http://127.0.0.1:{port}",
         )
-        result = await Task(plan, lambda now: now).run()
+        result = await Task(plan, Alone(lead_seconds=0)).run()
     return result.rows.requests
 
 

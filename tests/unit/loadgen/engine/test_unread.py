@@ -9,6 +9,8 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.documents.model import Document
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -46,19 +48,27 @@ async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
     server = await asyncio.start_server(serve, sock=listening)
     port = listening.getsockname()[1]
     # When
-    plan = TaskPlan(
-        document={
-            "name": "x",
-            "clients": [
-                {"name": "deaf", "do": "list", "count": 1, "read": {"never": True}, "timeout": 30}
-            ],
-            "phases": {"measure": 20, "drain": 0.1},
-        },
-        namespaces=[Namespace(name="public/default")],
+    plan = TaskPlan.share(
+        Document.model_validate(
+            {
+                "name": "x",
+                "clients": [
+                    {
+                        "name": "deaf",
+                        "do": "list",
+                        "count": 1,
+                        "read": {"never": True},
+                        "timeout": 30,
+                    }
+                ],
+                "phases": {"measure": 20, "drain": 0.1},
+            }
+        ),
+        [Namespace(name="public/default")],
         service_url=f"pulsar://127.0.0.1:{port}",
     )
     async with server:
-        result = await Task(plan, lambda now: now).run()
+        result = await Task(plan, Alone(lead_seconds=0)).run()
     # Then
     lost = [each for each in result.rows.events if each.what == "connection-lost"]
     assert [each.text for each in lost] == ["closed by the server"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadgen.engine.control_server import ControlServer
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.processes import as_they_come, run_in_processes
 
@@ -66,21 +67,20 @@ def test_answers_stand_in_the_order_of_the_workers() -> None:
     assert found == ["first", "second"]
 
 
-def test_a_worker_that_dies_before_it_is_told_the_start_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Given one that has said that its clients are connected, and is no more
+def test_a_worker_that_dies_before_the_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def worker(plan: str) -> Iterator[tuple[Connection, Ended]]:
         ours, theirs = Pipe()
-        theirs.send(1.0)
         theirs.close()
         yield ours, Ended(plan)
 
     monkeypatch.setattr("loadgen.places.processes._worker", worker)
     # When
     with pytest.raises(LoadgenError, match="worker process 0 ended without a report"):
-        run_in_processes(["worker process 0"], lambda: None)  # type: ignore[list-item]
+        run_in_processes(
+            ["worker process 0"],  # type: ignore[list-item]
+            ControlServer(1, lambda _: None),
+        )
 
 
 DRIVER = """

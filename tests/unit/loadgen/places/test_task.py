@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from client.discovery.families import FAMILIES
 from limiter.clock import clock_sleep
+from loadgen.documents.model import Document
 from loadgen.engine.context import RunTime
+from loadgen.engine.control import Alone
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
+from loadgen.plan.clients import Namespace
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker, on_virtual_loop
 
@@ -65,19 +69,23 @@ def run(
     async def course() -> Run:
         clock = virtual_clock()
         broker = ScriptedBroker(clock, **{"delays": {"list": 1.0}, **script})
-        plan = TaskPlan(
-            document={
-                "name": "x",
-                "clients": groups,
-                "phases": {"measure": 100, **(phases or {})},
-            },
-            namespaces=[NAMESPACE],
+        plan = TaskPlan.share(
+            Document.model_validate(
+                {
+                    "name": "x",
+                    "clients": groups,
+                    "phases": {"measure": 100, **(phases or {})},
+                }
+            ),
+            [NAMESPACE],
             service_url=URL,
             task=task,
             tasks=tasks,
             loopback=False,
         )
-        made = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
+        made = Task(
+            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+        )
         if stop_at is not None:
             clock.call_at(clock.now() + START + stop_at, made.interrupt)
         result = await made.run()
@@ -204,19 +212,23 @@ def test_every_request_ends_once_whatever_the_broker_does(
     async def course() -> Task:
         clock = virtual_clock()
         broker = ScriptedBroker(clock, steps=script, proxied=proxied)
-        plan = TaskPlan(
-            document={
-                "name": "x",
-                "clients": [
-                    group(do="discover", library=library, attach=2, restart=restart, count=2)
-                ],
-                "phases": {"measure": 200, "hold": 1, "drain": 1},
-            },
-            namespaces=[NAMESPACE],
+        plan = TaskPlan.share(
+            Document.model_validate(
+                {
+                    "name": "x",
+                    "clients": [
+                        group(do="discover", library=library, attach=2, restart=restart, count=2)
+                    ],
+                    "phases": {"measure": 200, "hold": 1, "drain": 1},
+                }
+            ),
+            [NAMESPACE],
             service_url=URL,
             loopback=False,
         )
-        task = Task(plan, lambda now: now, connector=broker, time=StartTime(clock.now), clock=clock)
+        task = Task(
+            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+        )
         running = asyncio.get_running_loop().create_task(task.run())
         for verb, seconds in steps:
             if verb == "change":
@@ -238,3 +250,24 @@ def test_every_request_ends_once_whatever_the_broker_does(
     assert sum(task.context.totals.ended.values()) == len(rows)
     ends = [each for each in task.context.rows.events if each.what in ("back", "lost", "refused")]
     assert len(ends) <= 2
+
+
+def test_a_plan_names_the_namespaces_of_its_own_clients_and_no_secret_to_a_reader() -> None:
+    groups = [{"name": "g", "do": "list", "count": 6, "namespaces": [10, 40_000]}]
+    document = Document.model_validate(
+        {"name": "x", "clients": groups, "topics": {"namespaces": 50_000}}
+    )
+    namespaces = [Namespace(name=f"t/n{number}") for number in range(50_000)]
+    secret = {"secret": "a.b.c"}
+    # When
+    plan = TaskPlan.share(document, namespaces, task=1, tasks=3, access=secret)
+    # Then
+    assert {each.name for each in plan.namespaces.values()} == {"t/n11", "t/n14"}
+    text = plan.model_dump_json(by_alias=True)
+    assert len(text) < 20_000
+    assert "a.b.c" not in repr(plan)
+    again = TaskPlan.model_validate_json(text)
+    assert [each.namespace.name for each in again.clients()] == ["t/n11", "t/n14"]
+    with pytest.raises(ValidationError) as refused:
+        TaskPlan.model_validate_json(text.replace('"task":1', '"task":"?"'))
+    assert "a.b.c" not in str(refused.value)

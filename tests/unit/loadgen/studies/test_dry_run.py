@@ -107,6 +107,22 @@ def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
     assert ["descriptors, broker", "179", "unknown"] in needs_table(needs(**where))[1]
 
 
+@pytest.mark.parametrize(
+    ("master", "judged"), [("spark://10.0.0.9:7077", False), ("local[2]", True)]
+)
+def test_hosts_of_a_cluster_are_not_judged_by_the_ports_of_this_one(
+    master: str, judged: bool
+) -> None:
+    tight = Machine(descriptors=100, ports=100, memory_bytes=1 << 40, disk_bytes=1 << 40)
+    found = needs(
+        machine=tight, service_url="pulsar://10.0.0.1:6650", master=master, place="spark", tasks=2
+    )
+    assert [each.partition(":")[0] for each in found.obstacles] == judged * [
+        "ports of a source address",
+        "descriptors, worker (each of 2)",
+    ]
+
+
 def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
     found = needs(machine=Machine(1, 1, 1, 1 << 50), place="virtual")
     assert [each.what.partition(" ")[0] for each in found.needs] == ["bytes", "disk,"]

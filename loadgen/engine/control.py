@@ -1,0 +1,213 @@
+"""The control channel of a run: tasks report to the driver, and hear of the start and of the end.
+
+Each task opens one TCP connection to the driver, wherever it runs, and both send JSON, an object a
+line. The driver knows a task by a secret of the run, which travels with the task's plan. Before the
+start the driver asks each task for its clock, several times: the answer of the shortest round trip
+tells how far that clock is from the driver's, so that all begin at the same moment whatever their
+clocks show. Totals come once a second; results do not depend on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from pydantic import BaseModel, Field, TypeAdapter
+
+from limiter.clock import LoopClock, deadline
+from loadgen.engine.totals import Totals
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPORT_SECONDS = 1.0
+LEAD_SECONDS = 0.5
+"""From the last "ready" to the start: time enough for the message to reach every task."""
+HELLO_SECONDS = 10.0
+TOTALS = TypeAdapter(Totals)
+LARGEST_LINE_BYTES, _MOST_UNSENT_BYTES = 1 << 20, 1 << 16
+
+
+class ControlAddress(BaseModel):
+    """The driver's end of the channel, as a task's plan has it.
+
+    Attributes:
+        key: The secret of the run.
+    """
+
+    host: str
+    port: int
+    key: str = Field(repr=False)
+
+
+class Start(NamedTuple):
+    """The agreed start.
+
+    Attributes:
+        own_epoch_seconds: On the task's own wall clock.
+        epoch_seconds: On the driver's.
+        ahead_seconds: How far the task's clock is ahead of the driver's; ``doubt_seconds``: how
+            exactly that is known.
+    """
+
+    own_epoch_seconds: float
+    epoch_seconds: float
+    ahead_seconds: float = 0.0
+    doubt_seconds: float = 0.0
+
+
+class Control(Protocol):
+    """A task's end of the channel."""
+
+    async def open(self, stop: Callable[[], None]) -> None:
+        """Begin; from then on ``stop`` is called when the run is to end early."""
+        ...
+
+    async def start(self, wall: Callable[[], float]) -> Start:
+        """Say that all clients are connected, and wait until the start is agreed.
+
+        Args:
+            wall: Reads the task's wall clock.
+
+        Raises:
+            LoadgenError: The driver is gone, or refuses the task's clock.
+        """
+        ...
+
+    def report(self, totals: Totals) -> None:
+        """Send totals, or drop them: nobody waits for them."""
+        ...
+
+    async def close(self) -> None:
+        """End the channel."""
+        ...
+
+
+def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
+    """Return a message as the channel carries it."""
+    return json.dumps(told).encode() + b"\n"
+
+
+def proof(key: str, nonce: str, task: int) -> str:
+    """Return what only a task of the run can answer to a driver's nonce."""
+    return hmac.digest(key.encode(), f"{nonce} {task}".encode(), "sha256").hex()
+
+
+class ControlClient:
+    """A task's end of the channel, over TCP. Mutable state: the connection, and what was heard."""
+
+    def __init__(self, task: int, address: ControlAddress) -> None:
+        self._task = task
+        self._address = address
+        self._writer: asyncio.StreamWriter | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._started: asyncio.Future[Start] | None = None
+        self._wall: Callable[[], float] = time.time
+
+    async def open(self, stop: Callable[[], None]) -> None:
+        """Connect to the driver, and show that this is a task of its run.
+
+        Raises:
+            LoadgenError: The driver cannot be reached.
+        """
+        host, port, key = self._address.host, self._address.port, self._address.key
+        self._started = asyncio.get_running_loop().create_future()
+        try:
+            async with deadline(LoopClock(), HELLO_SECONDS):
+                reader, self._writer = await asyncio.open_connection(
+                    host, port, limit=LARGEST_LINE_BYTES
+                )
+                nonce = json.loads(await reader.readline())["nonce"]
+        except (OSError, ValueError, KeyError) as error:
+            raise LoadgenError(
+                f"task {self._task} on {socket.gethostname()} cannot reach the driver at "
+                f"{host}:{port} ({str(error) or 'no answer'}): spark.driver.host names an address "
+                "that executors reach, spark.loadgen.control.port a port that is open for them"
+            ) from None
+        self._writer.write(line(task=self._task, proof=proof(key, nonce, self._task)))
+        self._listening = asyncio.get_running_loop().create_task(self._listen(reader, stop))
+
+    async def _listen(self, reader: asyncio.StreamReader, stop: Callable[[], None]) -> None:
+        assert self._started is not None
+        assert self._writer is not None
+        why = "the driver is gone"
+        with suppress(OSError, ValueError):
+            async for message in reader:
+                told = json.loads(message)
+                if "clock" in told:
+                    self._writer.write(line(clock=told["clock"], now=self._wall()))
+                elif "start" in told:
+                    self._started.set_result(Start(*told["start"]))
+                elif "stop" in told:
+                    stop()
+                elif "refused" in told:
+                    why = told["refused"]
+                    break
+        if not self._started.done():
+            self._started.set_exception(LoadgenError(why))
+
+    async def start(self, wall: Callable[[], float]) -> Start:
+        """See ``Control``."""
+        assert self._started is not None
+        assert self._writer is not None
+        self._wall = wall
+        self._writer.write(line(ready=True))
+        return await self._started
+
+    def report(self, totals: Totals) -> None:
+        """See ``Control``."""
+        writer = self._writer
+        if writer is None or writer.is_closing():
+            return
+        if writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
+            writer.write(line(totals=TOTALS.dump_python(totals, mode="json")))
+
+    async def close(self) -> None:
+        """See ``Control``."""
+        if self._started is not None and self._started.done():
+            self._started.exception()  # Somebody has heard of it.
+        if self._listening is not None:
+            self._listening.cancel()
+        if self._writer is not None:
+            self._writer.close()
+            with suppress(OSError, TimeoutError):
+                async with deadline(LoopClock(), HELLO_SECONDS):
+                    await self._writer.wait_closed()
+
+
+class Alone:
+    """A task's end where there is no driver: it starts by itself, and nobody ends it early.
+
+    Args:
+        on_start: Told the start, in seconds of the epoch.
+        lead_seconds: From the call to the start.
+    """
+
+    def __init__(
+        self,
+        on_start: Callable[[float], None] = lambda t0: None,
+        lead_seconds: float = LEAD_SECONDS,
+    ) -> None:
+        self._on_start = on_start
+        self._lead_seconds = lead_seconds
+
+    async def open(self, stop: Callable[[], None]) -> None:
+        """See ``Control``."""
+
+    async def start(self, wall: Callable[[], float]) -> Start:
+        """See ``Control``."""
+        t0 = wall() + self._lead_seconds
+        self._on_start(t0)
+        return Start(t0, t0)
+
+    def report(self, totals: Totals) -> None:
+        """See ``Control``."""
+
+    async def close(self) -> None:
+        """See ``Control``."""

@@ -1,0 +1,234 @@
+"""The driver's end of the control channel: it greets tasks, sets the start, adds up totals."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import ValidationError
+
+from limiter.clock import LoopClock, deadline
+from loadgen.engine.control import (
+    HELLO_SECONDS,
+    LARGEST_LINE_BYTES,
+    LEAD_SECONDS,
+    TOTALS,
+    ControlAddress,
+    Start,
+    line,
+    proof,
+)
+from loadgen.engine.totals import Totals
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
+"""A clock further from the driver's is wrong; one known less exactly starts too far from others."""
+_READINGS = 8
+_BACKLOG, _MORE_CONNECTIONS = 1_024, 16
+"""Of strangers, beside those of all tasks."""
+
+
+class _Clock(NamedTuple):
+    """A task's clock beside the driver's, by the round trip of a question."""
+
+    round_trip_seconds: float
+    ahead_seconds: float
+
+
+class ControlServer:
+    """The driver's end of the channel: a thread that knows all tasks of one run.
+
+    Bound: a connection for each task, and a few of strangers, who are closed after ten seconds.
+
+    Args:
+        tasks: How many there are.
+        observer: Told the totals of all tasks, from the thread.
+        on_agreed: Told the agreed start once, in seconds of the epoch.
+
+    Attributes:
+        agreed: Whether the start is agreed.
+    """
+
+    def __init__(
+        self,
+        tasks: int,
+        observer: Callable[[Totals], None],
+        on_agreed: Callable[[float], None] = lambda t0_epoch_seconds: None,
+    ) -> None:
+        self.agreed = False
+        self._tasks = tasks
+        self._observer = observer
+        self._on_agreed = on_agreed
+        self._key = secrets.token_hex(32)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._clocks: dict[int, _Clock] = {}
+        self._totals: dict[int, Totals] = {}
+        self._connections = 0
+        self._stopping = False
+
+    @contextmanager
+    def listening(
+        self, host: str = "127.0.0.1", port: int = 0, bind: str = ""
+    ) -> Iterator[ControlAddress]:
+        """Serve tasks for a block; hand out the address for their plans.
+
+        Args:
+            host: The driver's host, as tasks reach it.
+            port: 0: any that is free.
+            bind: The driver's own address; empty: its host.
+
+        Raises:
+            LoadgenError: The address cannot be used.
+        """
+        try:
+            listener = socket.create_server((bind or host, port), backlog=_BACKLOG)
+        except OSError as error:
+            where = f"{bind or host}:{port}"
+            raise LoadgenError(f"tasks cannot report to {where}: {error.strerror}") from None
+        loop = self._loop = asyncio.new_event_loop()
+        serving = loop.create_task(self._serve(listener))
+
+        def serve() -> None:
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(serving)
+            loop.close()
+
+        thread = threading.Thread(target=serve, name="control", daemon=True)
+        thread.start()
+        try:
+            yield ControlAddress(host=host, port=listener.getsockname()[1], key=self._key)
+        finally:
+            loop.call_soon_threadsafe(serving.cancel)
+            thread.join()
+            listener.close()  # Where it was over before it began.
+
+    def stop(self) -> None:
+        """Tell every task to end early, also those that report later."""
+        self._stopping = True
+        with suppress(RuntimeError):  # The run is over, and nobody is there to be told.
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
+
+    async def _serve(self, listener: socket.socket) -> None:
+        serving: set[asyncio.Task[Any]] = set()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            serving.add(task)
+            try:
+                with suppress(OSError, TimeoutError, ValueError, asyncio.CancelledError):
+                    await self._serve_one(reader, writer)
+            finally:
+                serving.discard(task)
+                writer.close()
+
+        server = await asyncio.start_server(serve, sock=listener, limit=LARGEST_LINE_BYTES)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            server.close()
+            for each in serving:
+                each.cancel()
+            await asyncio.gather(*serving, return_exceptions=True)
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to its end: of a task of this run, or of a stranger, who is closed.
+
+        Raises:
+            ValueError: It says something that no task says.
+        """
+        if self._connections >= self._tasks + _MORE_CONNECTIONS:
+            return
+        self._connections += 1
+        try:
+            async with deadline(LoopClock(), HELLO_SECONDS):
+                task = await self._greeted(reader, writer)
+            if task is None or task in self._writers:
+                return
+            self._writers[task] = writer
+            if self._stopping:
+                writer.write(line(stop=True))
+            await self._hear(task, reader, writer)
+        finally:
+            self._connections -= 1
+
+    async def _greeted(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> int | None:
+        """Return the number of the task that proves to be one."""
+        nonce = secrets.token_hex(16)
+        writer.write(line(nonce=nonce))
+        told = json.loads(await reader.readline())
+        if not isinstance(told, dict) or not isinstance(task := told.get("task"), int):
+            return None
+        proved = hmac.compare_digest(proof(self._key, nonce, task), str(told.get("proof")))
+        return task if proved and 0 <= task < self._tasks else None
+
+    async def _hear(
+        self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Take a task's totals, and compare its clock once its clients are connected."""
+        readings: list[_Clock] = []
+        async for message in reader:
+            now, told = time.time(), json.loads(message)
+            if "totals" in told:
+                self._take(task, told["totals"])
+                continue
+            if "clock" in told:
+                trip = now - told["clock"]
+                readings.append(_Clock(trip, told["now"] - told["clock"] - trip / 2))
+            if len(readings) < _READINGS:
+                writer.write(line(clock=time.time()))
+            elif task not in self._clocks:
+                self._clocks[task] = min(readings)
+                self._agree_if_all_are_ready()
+
+    def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet
+        with suppress(ValidationError):  # A task of another version of this program.
+            self._totals[task] = TOTALS.validate_python(told)
+            self._observer(sum(self._totals.values(), Totals()))
+
+    def _agree_if_all_are_ready(self) -> None:
+        if len(self._clocks) < self._tasks:
+            return
+        for task, (trip, ahead) in self._clocks.items():
+            if refused := _refusal(task, trip / 2, ahead):
+                self._tell_all({"refused": refused})
+                return
+        t0 = time.time() + LEAD_SECONDS
+        for task, (trip, ahead) in self._clocks.items():
+            self._writers[task].write(line(start=Start(t0 + ahead, t0, ahead, trip / 2)))
+        self.agreed = True
+        self._on_agreed(t0)
+
+    def _tell_all(self, told: dict[str, Any]) -> None:
+        for writer in self._writers.values():
+            writer.write(line(**told))
+
+
+def _refusal(task: int, doubt_seconds: float, ahead_seconds: float) -> str:
+    """Say why a run with such a clock is not begun; empty: it is."""
+    if abs(ahead_seconds) > MOST_SKEW_SECONDS:
+        way = "ahead of" if ahead_seconds > 0 else "behind"
+        return (
+            f"the clock of task {task}'s host is {abs(ahead_seconds):.0f} s {way} the driver's: "
+            "set it (NTP), and run again"
+        )
+    if doubt_seconds > MOST_DOUBT_SECONDS:
+        return (
+            f"a message to task {task} and back took {2000 * doubt_seconds:.0f} ms at best, so its "
+            "clients cannot begin with those of the others: use hosts that are nearer, or less busy"
+        )
+    return ""

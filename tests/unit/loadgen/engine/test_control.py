@@ -1,0 +1,190 @@
+"""Tasks and driver over the control channel: one start by several clocks, totals, the early end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import time
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.engine.control import ControlAddress, ControlClient, Start
+from loadgen.engine.control_server import MOST_SKEW_SECONDS, ControlServer
+from loadgen.engine.rows import Outcome, RequestRow
+from loadgen.engine.totals import BUCKETS, Totals
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+
+def nobody() -> None:
+    """Hear that the run ends."""
+
+
+def ahead(seconds: float) -> Callable[[], float]:
+    return lambda: time.time() + seconds
+
+
+@asynccontextmanager
+async def tasks(
+    address: ControlAddress, count: int, stop: Callable[[], None] = nobody
+) -> AsyncIterator[list[ControlClient]]:
+    made = [ControlClient(number, address) for number in range(count)]
+    try:
+        for each in made:
+            await each.open(stop)
+        yield made
+    finally:
+        for each in made:
+            await each.close()
+
+
+async def test_tasks_begin_together_by_clocks_that_differ() -> None:
+    # Given a host whose clock is three seconds ahead
+    agreed: queue.Queue[float] = queue.Queue()
+    server = ControlServer(2, lambda _: None, agreed.put)
+    with server.listening() as address:
+        async with tasks(address, 2) as (right, fast):
+            # When
+            starts = await asyncio.gather(right.start(time.time), fast.start(ahead(3.0)))
+    # Then
+    t0 = agreed.get(timeout=60)
+    assert server.agreed
+    assert [each.epoch_seconds for each in starts] == [t0, t0]
+    for start, skew in zip(starts, (0.0, 3.0), strict=True):
+        assert start.ahead_seconds == pytest.approx(skew, abs=start.doubt_seconds + 0.001)
+        assert start.own_epoch_seconds == pytest.approx(t0 + start.ahead_seconds)
+
+
+async def test_a_clock_that_is_wrong_by_minutes_is_refused_to_all() -> None:
+    with ControlServer(2, lambda _: None).listening() as address:
+        async with tasks(address, 2) as (right, wrong):
+            starts = right.start(time.time), wrong.start(ahead(-2 * MOST_SKEW_SECONDS))
+            said = await asyncio.gather(*starts, return_exceptions=True)
+    assert all(isinstance(each, LoadgenError) for each in said)
+    assert {str(each) for each in said} == {
+        "the clock of task 1's host is 120 s behind the driver's: set it (NTP), and run again"
+    }
+
+
+async def test_nobody_starts_before_the_last_task_is_ready() -> None:
+    with ControlServer(2, lambda _: None).listening() as address:
+        async with tasks(address, 2) as (early, late):
+            waiting = asyncio.ensure_future(early.start(time.time))
+            early.report(Totals(connected=1))
+            assert not waiting.done()
+            start = await late.start(time.time)
+            assert (await waiting).epoch_seconds == start.epoch_seconds
+
+
+async def test_totals_of_all_tasks_are_added_up() -> None:
+    seen: queue.Queue[Totals] = queue.Queue()
+    with ControlServer(2, seen.put).listening() as address:
+        async with tasks(address, 2) as (one, other):
+            one.report(Totals(connected=10, started=1))
+            await asyncio.to_thread(seen.get, timeout=60)
+            other.report(Totals(connected=10, started=1))
+            await asyncio.to_thread(seen.get, timeout=60)
+            one.report(Totals(connected=10, started=5))
+            last = await asyncio.to_thread(seen.get, timeout=60)
+    assert (last.connected, last.started) == (20, 6)
+
+
+async def test_totals_of_a_hundred_groups_fit_a_line() -> None:
+    totals = Totals(phase="warm-up")
+    for number in range(100):
+        name = f"group-{number:034}"
+        totals.latencies[name] = [10**7] * BUCKETS
+        totals.ended.update({f"{name} list {each}": 10**9 for each in Outcome})
+        totals.clients.update({f"{name} {what}": 10**6 for what in ("started", "back")})
+    seen: queue.Queue[Totals] = queue.Queue()
+    with ControlServer(1, seen.put).listening() as address:
+        async with tasks(address, 1) as (task,):
+            task.report(totals)
+            assert await asyncio.to_thread(seen.get, timeout=60) == totals
+
+
+async def test_tasks_are_told_to_end_early_now_or_when_they_report_first() -> None:
+    told: asyncio.Queue[None] = asyncio.Queue()
+    server = ControlServer(2, lambda _: None)
+    with server.listening() as address:
+        stop = lambda: told.put_nowait(None)  # noqa: E731
+        one, late = ControlClient(0, address), ControlClient(1, address)
+        await one.open(stop)
+        one.report(Totals())
+        server.stop()
+        await told.get()
+        await late.open(stop)
+        await told.get()
+        await one.close()
+        await late.close()
+
+
+async def test_a_stranger_is_closed_and_changes_nothing() -> None:
+    seen: queue.Queue[Totals] = queue.Queue()
+    with ControlServer(1, seen.put).listening() as address:
+        # Given those who do not know the secret, and who say something else
+        wrong = address.model_copy(update={"key": "guessed"})
+        for hello in (
+            b'{"task": 0}\n',
+            b"GET / HTTP/1.1\r\n",
+            b"[]\n",
+            b"\xff\n",
+            b"9" * 4_000_000,
+        ):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            writer.write(hello)
+            assert json.loads(await reader.readline()).keys() == {"nonce"}
+            with suppress(ConnectionResetError):  # Its line was not read to the end.
+                assert not await reader.read()
+            writer.close()
+        stranger = ControlClient(0, wrong)
+        await stranger.open(nobody)
+        stranger.report(Totals(started=9))
+        with pytest.raises(LoadgenError, match="the driver is gone"):
+            await stranger.start(time.time)
+        await stranger.close()
+        # Then
+        async with tasks(address, 1) as (task,):
+            task.report(Totals(started=1))
+            assert (await asyncio.to_thread(seen.get, timeout=60)).started == 1
+            assert isinstance(await task.start(time.time), Start)
+    assert seen.empty()
+
+
+async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set() -> None:
+    with ControlServer(1, lambda _: None).listening() as address:
+        pass
+    with pytest.raises(LoadgenError, match=r"task 3 on .*spark\.driver\.host"):
+        await ControlClient(3, address).open(nobody)
+
+
+async def test_a_driver_that_is_gone_before_the_start_ends_its_tasks() -> None:
+    with ControlServer(2, lambda _: None).listening() as address:
+        task = ControlClient(0, address)
+        await task.open(nobody)
+        waiting = asyncio.ensure_future(task.start(time.time))
+    with pytest.raises(LoadgenError, match="the driver is gone"):
+        await waiting
+    task.report(Totals())  # nobody hears of it
+    await task.close()
+
+
+def row(operation: str, outcome: Outcome, seconds: float = 0.2) -> RequestRow:
+    return RequestRow(0, "g", "go", operation, "t/n", due=1.0, done=1.0 + seconds, outcome=outcome)
+
+
+def test_totals_add_up() -> None:
+    one, other = Totals(phase="warm-up"), Totals(phase="measure")
+    one.end(row("list", Outcome.ANSWERED))
+    other.end(row("list", Outcome.ANSWERED))
+    other.end(row("watch", Outcome.REFUSED))
+    total = one + other
+    assert sum(total.all_latencies) == max(total.latencies["g"]) == 2
+    assert total.ended == {"g list answered": 2, "g watch refused": 1}
+    assert total.of(Outcome.ANSWERED, Outcome.REFUSED) == 3
+    assert total.phase == "measure"
