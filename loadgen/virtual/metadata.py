@@ -2,26 +2,31 @@
 
 A real Pulsar asks its metadata store for each listing, so that those of many clients are under way
 at once, each with the little heap that a first estimate reserves. Names are read and sorted by a
-thread, once for all who ask for a namespace meanwhile, and matched by others, for each request.
+thread, once for all who ask for a namespace meanwhile. They are matched for each request: those of
+lists by the one thread that grants permits, those of watches by the event loops of connections.
+Behind these stand the answers that have their direct memory, and hold it until they are written.
 """
 
 from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.virtual.processor import Threads
 from proto.names import NamespaceName
 from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.block import Totals
     from broker.topic_lists.listing import TopicListing
     from broker.watches.registry import Watch
+    from loadgen.documents.service_times import ServiceTimes
     from loadgen.virtual.processor import Processor
     from proto.names import TopicName
 
@@ -31,40 +36,59 @@ _EVERYTHING = ".*"
 def take_time(broker: BrokerService, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
     times = processor.times
-    if times.match_name:
-        _let_patterns_cost(broker, processor)
+    if times.match_name or times.watch_name:
+        threads = Threads(processor, times.match_threads)
+        _let_patterns_cost(broker, threads, times)
+        if broker.watches._profile.lists_for_each_request:
+            _let_answers_wait(broker, threads)
     if times.list_wait or times.list_name:
         _let_store_wait(broker, processor)
     if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
 
-def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
+def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTimes) -> None:
     # The one that listings and watches share.
     pattern_filter, watches = broker.watches._context.pattern_filter, broker.watches
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
-    times, each_alone = processor.times, watches._profile.lists_for_each_request
-    threads = Threads(processor, times.match_threads)
+    each_alone = watches._profile.lists_for_each_request
 
-    async def match(pattern: str, names: Totals) -> None:
+    async def match(pattern: str, names: Totals, name: float, *, alone: bool = False) -> None:
         if pattern.rpartition("://")[2] != _EVERYTHING:
-            await threads.work(times.match_name * names.joined_bytes / 100)
+            await threads.work(name * names.joined_bytes / 100, alone=alone)
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
         of_watches = "://" not in pattern
         if not (of_watches and each_alone):
-            await match(pattern, listing.totals)
+            await match(pattern, listing.totals, times.match_name, alone=True)
         return kept
 
     async def set_found(watch: Watch) -> None:
         await find_set(watch)
         # Watches of one pattern share a set here; a real Pulsar matches all names for each of them.
         if each_alone and (found := await store(watch.namespace.namespace)) is not None:
-            await match(watch.pattern, found.persistent.totals)
+            await match(watch.pattern, found.persistent.totals, times.watch_name)
 
     pattern_filter.filter = matched  # type: ignore[method-assign]
     watches._find_set = set_found  # type: ignore[method-assign]
+
+
+def _let_answers_wait(broker: BrokerService, threads: Threads) -> None:
+    # Lists have the same.
+    memory = broker.watches._context.memory
+    granted = memory.direct
+
+    async def direct(*request: Any) -> Callable[[], object]:  # noqa: ANN401 - as ResponseMemory's
+        release = await granted(*request)
+        try:
+            await threads.work(0.0)
+        except BaseException:
+            release()
+            raise
+        return release
+
+    memory.direct = direct  # type: ignore[method-assign, assignment]
 
 
 def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None:

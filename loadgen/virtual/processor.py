@@ -6,8 +6,10 @@ at the beginning of it, and what it sends leaves at its end.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,8 +69,19 @@ class Processor:
             self._loop.after(self.busy_until, self._next)
 
 
+class _Work(NamedTuple):
+    """A piece of work for a thread."""
+
+    number: int
+    seconds: float
+    done: asyncio.Future[None]
+    alone: bool
+
+
 class Threads:
-    """Threads of one simulated process, which work beside its processor.
+    """Threads of one simulated process, which work beside its processor, in the order of requests.
+
+    Mutable state: who works, and waiting work. Bound: as many as the process has requests.
 
     Args:
         processor: Of the process; what threads do is in its ``spent_seconds``.
@@ -77,22 +90,50 @@ class Threads:
 
     def __init__(self, processor: Processor, count: int = 1) -> None:
         self._processor = processor
-        self._free_at = [0.0] * count
+        self._idle = count
+        self._alone_busy = False
+        self._numbers = itertools.count()
+        self._waiting: deque[_Work] = deque()
+        self._waiting_alone: deque[_Work] = deque()
 
-    async def work(self, seconds: float, wait: float = 0.0) -> None:
-        """Have the thread that is free first do some work, and go on when the processor may.
+    async def work(self, seconds: float, wait: float = 0.0, *, alone: bool = False) -> None:
+        """Have a thread do some work, and go on when the processor may.
 
         Args:
             seconds: What the thread needs.
             wait: What passes before, and takes nobody's time.
+            alone: Whether no other such work may be under way meanwhile.
         """
-        processor, loop, free_at = self._processor, self._processor._loop, self._free_at
-        free_at[0] = max(free_at[0], processor.done_at + wait) + seconds
-        processor.spent_seconds += seconds
+        processor, loop = self._processor, self._processor._loop
         done: asyncio.Future[None] = loop.create_future()
-        loop.after(free_at[0], processor.serve, finish, done)
-        free_at.sort()
+        work = _Work(next(self._numbers), seconds, done, alone)
+        loop.after(processor.done_at + wait, self._add, work)
         await done
+
+    def _add(self, work: _Work) -> None:
+        (self._waiting_alone if work.alone else self._waiting).append(work)
+        self._begin()
+
+    def _begin(self) -> None:
+        loop = self._processor._loop
+        while self._idle and (work := self._next()) is not None:
+            self._idle -= 1
+            self._alone_busy |= work.alone
+            self._processor.spent_seconds += work.seconds
+            loop.after(loop._now + work.seconds, self._end, work)
+
+    def _next(self) -> _Work | None:
+        """Take the oldest work that may begin."""
+        queues = [self._waiting] if self._alone_busy else [self._waiting, self._waiting_alone]
+        ready = [each for each in queues if each]
+        return min(ready, key=itemgetter(0)).popleft() if ready else None
+
+    def _end(self, work: _Work) -> None:
+        self._idle += 1
+        if work.alone:
+            self._alone_busy = False
+        self._processor.serve(finish, work.done)
+        self._begin()
 
 
 def finish(done: asyncio.Future[None]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ROUNDS = """SELECT regr_slope(first_byte - sent, topics) AS name,
-  min_by(first_byte - sent, topics) AS small, min(topics) AS least,
+  min_by(first_byte - sent, topics) AS small, min(topics) AS least, max(topics) AS most,
   max_by(done - sent, topics) AS large
 FROM requests WHERE operation = 'list' AND outcome = 'answered'
 GROUP BY client // :sizes HAVING count(*) = :sizes AND min(topics) < max(topics)
@@ -86,7 +86,7 @@ class Fitted:
     @property
     def band(self) -> float:
         """The factor by which a name took longer than its median, at most."""
-        names = (self.times["list_name"], self.times["match_name"])
+        names = [self.times[f"{each}_name"] for each in ("list", "match", "watch")]
         longest = max((each.high / each.value for each in names if each.value), default=1.0)
         return min(longest, _MOST_BAND)
 
@@ -110,6 +110,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     warm = alone[len(alone) // 2 :]
     list_alone = Figure.of([each["name"] for each in warm])
     matched_alone = Figure.of([each["name"] - list_alone.value for each in matched])
+    large = median(each["large"] for each in warm)
     small = median(each["seconds"] / each["requests"] for each in told["small-64"].windows)
 
     def names(probe: str, request: float = _REQUEST) -> list[float]:
@@ -128,9 +129,11 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         ),
         "list_name": listed.over(*others),
         "match_name": Figure.of([each - listed.value for each in matching])
-        .times(PULSAR.match_threads)
         .over(matched_alone)
         .times(per_100_bytes),
+        "watch_name": Figure.of(
+            [(each - large) / warm[0]["most"] for each in told["watch"].watches]
+        ).times(per_100_bytes),
     }
     if fresh:
         times["first_lookup"] = Figure.of([each - later.value for each in first])

@@ -97,7 +97,8 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
     profile: str, seconds: float
 ) -> None:
     # Given: four watches of 10 names, each matched in 100 ms, by two threads
-    times = PULSAR.model_copy(update={"match_name": 0.1, "match_threads": 2})
+    each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2}
+    times = PULSAR.model_copy(update=each)
     group = {"name": "all", "do": "watch", "count": 4}
     document = Document.model_validate(
         {
@@ -132,3 +133,34 @@ def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
     rows = run_in_virtual_time(document).rows.requests
     # Then
     assert max(row.done or 0.0 for row in rows) < 2.1
+
+
+def slow_matches(groups: list[dict[str, object]]) -> dict[str, float]:
+    """Return when the last answer to each group came, of names that are matched in 100 ms each."""
+    each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2, "list_name": 0.0}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": "pulsar", "service_times": dict(PULSAR) | each},
+            "clients": groups,
+            "phases": {"measure": 30},
+        }
+    )
+    rows = run_in_virtual_time(document).rows.requests
+    return {row.group: max(r.done or 0.0 for r in rows if r.group == row.group) for row in rows}
+
+
+def test_patterns_of_lists_are_matched_one_after_another_those_of_watches_side_by_side() -> None:
+    lists = {"name": "lists", "do": "list", "count": 4, "pattern": "x.*"}
+    watches = {"name": "watches", "do": "watch", "count": 4}
+    last = slow_matches([lists]) | slow_matches([watches])
+    assert last == pytest.approx({"lists": 4.0, "watches": 2.0}, rel=0.05)
+
+
+def test_an_answer_leaves_behind_the_matches_of_watches_that_came_before_it() -> None:
+    # Given eight watches, which two event loops match for four seconds, and then a list
+    watches = {"name": "watches", "do": "watch", "count": 8}
+    late = {"name": "late", "do": "list", "count": 1, "after": 1.0}
+    last = slow_matches([watches, late])
+    assert last["late"] == pytest.approx(4.0, rel=0.05)

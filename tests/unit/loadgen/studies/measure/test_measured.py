@@ -86,8 +86,9 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
     assert times.list_name == pytest.approx(NAME_OF_MANY, rel=1e-3)
-    # Names of 50 bytes, by as many threads as virtual time has for them
-    assert times.match_name == pytest.approx(2 * 2 * MATCH_OF_MANY, rel=1e-3)
+    # Names of 50 bytes
+    assert times.match_name == pytest.approx(2 * MATCH_OF_MANY, rel=1e-3)
+    assert times.watch_name == pytest.approx(2 * MATCH_ALONE, rel=1e-3)
     assert times.first_lookup == pytest.approx(FIRST - LOOKUP, rel=1e-3)
     kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
     assert found.kept == kept
@@ -96,7 +97,7 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
     # so that limits are sought for a broker as slow as that
-    names = found.fitted.times["list_name"], found.fitted.times["match_name"]
+    names = [found.fitted.times[f"{each}_name"] for each in ("list", "match", "watch")]
     assert times.band == pytest.approx(max(each.high / each.value for each in names))
 
 
