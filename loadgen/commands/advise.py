@@ -184,6 +184,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         _show_advice(advice, paths)
     if not advice.met:
         why = "a real storm with the advised limits missed the goal; the report has its figures"
+        if not advice.promised:
+            why = "no limits are sure to meet the goal; the report says why, and what would help"
         if advice.setting is None:
             why = "no setting meets the goal; the report says why, and what would help"
         raise LoadgenError(why, ExitCode.THRESHOLDS)

@@ -64,6 +64,7 @@ class Advice:
         outcome: The outcome of the advised limits in virtual time.
         today: The outcome of the operator's present limits; None: not tried.
         shaky: Present limits meet the goal as asked, but not with a broker at the slow end.
+        promised: The advised limits meet the goal with a broker at the slow end, too.
         edge: The smallest limits found to just meet the goal as asked; None: not looked for.
         breaks: Strains on which the advised limits break, with the outcomes.
         bears: Strains on which the advised limits hold.
@@ -80,6 +81,7 @@ class Advice:
     outcome: Outcome | None = None
     today: Outcome | None = None
     shaky: bool = False
+    promised: bool = True
     edge: Setting | None = None
     breaks: tuple[tuple[str, Outcome], ...] = ()
     bears: tuple[str, ...] = ()
@@ -93,8 +95,9 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits meet the goal, and no real storm says otherwise."""
-        return self.setting is not None and all(each.met for each in self.confirmations[-1:])
+        """True if the advised limits are sure to meet the goal, and no real storm missed it."""
+        confirmed = all(each.met for each in self.confirmations[-1:])
+        return self.setting is not None and self.promised and confirmed
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -203,7 +206,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
-        found = replace(found, setting=setting, outcome=outcome, edge=edge)
+        promised = not tries.misses(tried[1].question, setting)
+        found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
         for harder in (*([each] for each in tried[1:]), *directions(question)):
             broken = next((e for e in harder if tries.misses(e.question, setting)), None)
             if broken is None:

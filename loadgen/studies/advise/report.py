@@ -196,9 +196,11 @@ def verdict(advice: Advice) -> str:
     if setting is None:
         return " ".join([*found, said("nothing-found")])
     told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)
-    if setting == question.today:
-        return " ".join([*found, said("kept")])
-    return " ".join([*found, said("found", limits=_memory(setting), told=told)])
+    kept = said("kept") if setting == question.today else ""
+    found.append(kept or said("found", limits=_memory(setting), told=told))
+    if not advice.promised:
+        found.append(said("unsure", band=question.times.band))
+    return " ".join(found)
 
 
 def _memory(setting: Setting) -> str:
@@ -307,6 +309,7 @@ def document_of(advice: Advice) -> dict[str, Any]:
             "largest": {**vars(largest), **sizes},
         },
         "met": advice.met,
+        "promised": advice.promised,
         "findings": [*findings(advice)],
         "verdict": verdict(advice),
         "sure": sure(advice),

@@ -103,6 +103,7 @@ def _advice(cluster: ProvenCluster, out: Path) -> dict[str, Any]:
             "advised": {"limits": advised, "outcome": _told(advice.outcome)},
             "edge": edge,
             "obstacles": advice.obstacles,
+            "promised": advice.promised,
         }
         _write(file, told)
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -158,7 +159,9 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     result.figures[cluster.name] = {**found, "title": cluster.title, "seen": rows}
     told = " | ".join(cluster.goal.told(each) for each in advised) or "; ".join(found["obstacles"])
     held = not any(map(cluster.goal.misses, advised))
-    result.check(f"{cluster.name}: advised", held, f"{_said(found, 'advised')}: {told}")
+    promised = "" if found["promised"] else ", not sure to meet the goal"
+    sentence = f"{_said(found, 'advised')}{promised}: {told}"
+    result.check(f"{cluster.name}: advised", held or not found["promised"], sentence)
     if "edge" in starts:
         _judge_edge(cluster, starts, seen, result)
     predicted = Outcome(**found["today"]["outcome"])

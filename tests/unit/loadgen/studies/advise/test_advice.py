@@ -56,6 +56,17 @@ def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() ->
     assert advice.setting.broker.heap_mb >= 20
 
 
+def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        slow = asked.times.accept > QUESTION.times.accept
+        return needs(*((10_000, 10_000) if slow else (5, 5)))(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert advice.setting is not None
+    assert not advice.met
+    assert "No limits are sure to meet the goal" in verdict(advice)
+
+
 def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
     wide = question(goal=Goal(back_within_seconds=65, accounted_mb=150))
     advice = advise(wide, needs(5, 19))
