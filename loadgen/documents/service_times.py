@@ -33,8 +33,6 @@ class ServiceTimes(Part):
         match_threads: Threads for both, beside all other work.
         first_lookup: The first of a namespace beside all that: the ownership of its bundle, which
             a broker has not taken since it started.
-        cold: The time that its threads take once before their first match: a Java that was just
-            started compiles what it runs. A recorded broker's first storm took up to 8 s longer.
         band: The factor by which all of them may be longer: a cold broker's, or a busy one's.
             A recorded broker's were up to 1.7 times as long in its first storm.
     """
@@ -50,7 +48,6 @@ class ServiceTimes(Part):
     watch_name: Moment = 0.0
     match_threads: Annotated[int, Field(ge=1, le=1_024)] = 1
     first_lookup: Moment = 0.0
-    cold: Moment = 0.0
     band: Annotated[float, Field(ge=1, le=20)] = 2.0
 
     def scaled(self, factor: float) -> ServiceTimes:

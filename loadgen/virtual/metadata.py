@@ -37,7 +37,7 @@ def take_time(broker: BrokerService, processor: Processor) -> None:
     """Let each listing of a broker take its stated times from now on."""
     times = processor.times
     if times.match_name or times.watch_name:
-        threads = Threads(processor, times.match_threads, times.cold)
+        threads = Threads(processor, times.match_threads)
         _let_patterns_cost(broker, threads, times)
         if broker.watches._profile.lists_for_each_request:
             _let_answers_wait(broker, threads)

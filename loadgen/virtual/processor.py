@@ -86,17 +86,15 @@ class Threads:
     Args:
         processor: Of the process; what threads do is in its ``spent_seconds``.
         count: How many work at once.
-        cold: Seconds that each needs before its first work.
     """
 
-    def __init__(self, processor: Processor, count: int = 1, cold: float = 0.0) -> None:
+    def __init__(self, processor: Processor, count: int = 1) -> None:
         self._processor = processor
         self._idle = count
         self._alone_busy = False
         self._numbers = itertools.count()
         self._waiting: deque[_Work] = deque()
         self._waiting_alone: deque[_Work] = deque()
-        self._cold = [cold] * count if cold else []
 
     async def work(self, seconds: float, wait: float = 0.0, *, alone: bool = False) -> None:
         """Have a thread do some work, and go on when the processor may.
@@ -121,9 +119,8 @@ class Threads:
         while self._idle and (work := self._next()) is not None:
             self._idle -= 1
             self._alone_busy |= work.alone
-            seconds = work.seconds + (self._cold.pop() if self._cold else 0.0)
-            self._processor.spent_seconds += seconds
-            loop.after(loop._now + seconds, self._end, work)
+            self._processor.spent_seconds += work.seconds
+            loop.after(loop._now + work.seconds, self._end, work)
 
     def _next(self) -> _Work | None:
         """Take the oldest work that may begin."""

@@ -25,14 +25,7 @@ from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
-from loadgen.studies.advise.search import (
-    ITSELF,
-    STEP,
-    OutOfTimeError,
-    Tries,
-    directions,
-    strains,
-)
+from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
@@ -199,7 +192,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     setting, tried = start(question), strains(question)
     found = replace(found, setting=setting)
     try:
-        holds = all(tries.bears(each, question.today, most) for each in tried[:ITSELF])
+        holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         found = replace(found, shaky=not holds and not tries.misses(question, question.today))
         if _may_be_kept(question) and holds:
             setting = larger_of(setting, question.today, question.goal.accounted_mb)
@@ -207,13 +200,13 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
             pause = question.profile == "floodgate"
             setting = replace(setting, broker=replace(setting.broker, pause=pause))
             found = replace(found, setting=setting)
-        setting = tries.climb(setting, most, tried[: ITSELF + 1])
-        edge = tries.edge(tried[:ITSELF], setting, least_setting(question), most)
+        setting = tries.climb(setting, most, tried[:3])
+        edge = tries.edge(tried[:2], setting, least_setting(question), most)
         # Slow servers are a reason for more memory, but not for any amount.
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
-        promised = not any(tries.misses(each.question, setting) for each in tried[:ITSELF])
+        promised = not tries.misses(tried[1].question, setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
         for harder in (*([each] for each in tried[1:]), *directions(question)):
             broken = next((e for e in harder if tries.misses(e.question, setting)), None)

@@ -30,8 +30,6 @@ STEP = 1.5
 _STEPS, _EDGE_STEPS = 16, 6
 GROWTH, MORE_CLIENTS, SLOWER = 1.5, 1.25, 3.0
 """By how much the largest namespace, the clients and a server's times may be off."""
-COLD_SECONDS, ITSELF = 8.0, 3
-"""A broker's first storm takes so much longer; the strains that are the question itself."""
 _FURTHER = (1.5, 2.0, 3.0, 5.0)
 """Factors of a single strain, to find the end of the advice."""
 
@@ -50,14 +48,13 @@ class Strain(NamedTuple):
 def strains(question: Question) -> tuple[Strain, ...]:
     """Return the strains for limits: the question as asked, then likely reasons to break.
 
-    The first three are the question itself, with a usual, a slow and a cold broker.
+    The first two are the question itself, with a usual and a slower broker.
     """
     band = question.times.band
     grown = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     return (
         Strain("as asked", question),
         Strain(f"a broker {band:g} times as slow", slower(question, band)),
-        Strain("a broker that was just started", cold(question)),
         Strain("a quarter more clients, the largest namespace half as large again", grown),
         Strain("a broker three times as slow", reseeded(slower(question, SLOWER), 1)),
         Strain("a broker three times as fast", reseeded(slower(question, 1 / SLOWER), 2)),
@@ -101,11 +98,6 @@ def larger(question: Question, factor: float) -> Question:
 def slower(question: Question, factor: float) -> Question:
     """Return a question to servers with so many times the service times."""
     return replace(question, times=question.times.scaled(factor))
-
-
-def cold(question: Question) -> Question:
-    """Return a question to a broker whose threads are not warm."""
-    return replace(question, times=question.times.model_copy(update={"cold": COLD_SECONDS}))
 
 
 def reseeded(question: Question, further: int) -> Question:

@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.documents.service_times import FLOODGATE
 from loadgen.virtual.loop import VirtualLoop
-from loadgen.virtual.processor import Processor, Threads
+from loadgen.virtual.processor import Processor
 
 
 def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:
@@ -34,22 +34,3 @@ def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() 
     # Then
     assert [number for number, _ in began] == [0, 1, 2, 3, 4]
     assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])
-
-
-def test_threads_are_cold_once() -> None:
-    ends: list[float] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        threads = Threads(Processor(loop, FLOODGATE), count=2, cold=5.0)
-
-        async def work() -> None:
-            await threads.work(1.0)
-            ends.append(loop.time())
-
-        await asyncio.gather(*(work() for _ in range(4)))
-
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(main())
-    assert ends == pytest.approx([6, 6, 7, 7])

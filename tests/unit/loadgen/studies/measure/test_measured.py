@@ -90,7 +90,7 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert times.match_name == pytest.approx(2 * MATCH_OF_MANY, rel=1e-3)
     assert times.watch_name == pytest.approx(2 * MATCH_ALONE, rel=1e-3)
     assert times.first_lookup == pytest.approx(FIRST - LOOKUP, rel=1e-3)
-    kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads", "cold")
+    kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
     assert found.kept == kept
     assert times.accept == PULSAR.accept
     # and what was seen one at a time lies in the ranges
