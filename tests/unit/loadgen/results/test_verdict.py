@@ -69,6 +69,15 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
         "list.refused == 0% could no longer be met",
         {"requests": [request()], "aborted": "list.refused == 0%", "interrupted": True},
     ),
+    "a run that lost a task": (
+        Level.UNRELIABLE,
+        "The load was not whole: of 2 tasks 1 on",
+        {
+            "requests": [request()],
+            "lost": "of 2 tasks 1 on 10.0.0.2 ended early: it was killed",
+            "tasks": [{**TASK, "interrupted": True}],
+        },
+    ),
     "a server that answers nothing": (
         Level.MISSED,
         "Of 1 request of steady.list none got an answer",
