@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -62,10 +61,24 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use credentials of another host for a block, in files that nobody else reads."""
-    with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
-        variables = Access.from_contents(contents, Path(folder)).variables()
-        with patch.dict(os.environ, variables):
+    """Use credentials of another host for a block, in files that nobody else reads.
+
+    A task that is killed leaves none of them behind, where the system has files in memory.
+    """
+    with ExitStack() as stack:
+
+        def kept(text: str) -> str:
+            if hasattr(os, "memfd_create"):
+                file = stack.enter_context(os.fdopen(os.memfd_create("access"), "w"))
+                path = f"/proc/self/fd/{file.fileno()}"
+            else:
+                file = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+                path = file.name
+            file.write(text)
+            file.flush()
+            return path
+
+        with patch.dict(os.environ, Access.from_contents(contents, kept).variables()):
             yield
 
 

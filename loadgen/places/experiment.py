@@ -114,15 +114,14 @@ def _told(
     samples: Samples,
     server_version: str,
     shocks: Sequence[Mapping[str, Any]],
-    aborted: str | None = None,
-    lost: str = "",
+    **early: str | None,
 ) -> dict[str, Any]:
     """Return the contents of run.json besides document and machine.
 
     Raises:
         KeyboardInterrupt: It was interrupted before any request had ended.
     """
-    interrupted = not aborted and not lost and any(each.interrupted for each in tasks)
+    interrupted = not any(early.values()) and any(each.interrupted for each in tasks)
     if interrupted and not any(each.requests for each in tasks):
         raise KeyboardInterrupt
     return {
@@ -134,8 +133,7 @@ def _told(
         "server_version": server_version,
         "shocks": [*shocks],
         "interrupted": interrupted,
-        "aborted": aborted,
-        "lost": lost,
+        **early,
     }
 
 
@@ -230,7 +228,7 @@ def _drive(
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
     aborted = missed[0] if missed else None
-    return _told(tasks, servers, watch, server_version, happened, aborted, lost)
+    return _told(tasks, servers, watch, server_version, happened, aborted=aborted, lost=lost)
 
 
 def _run_tasks(

@@ -183,7 +183,7 @@ def _running_session(
 
 
 def _leave_ctrl_c_to_python(gateway: Any) -> None:  # noqa: ANN401
-    """Let spark-submit's JVM, whom a terminal tells of a Ctrl-C as well, run on: it is asked to end."""
+    """Let spark-submit's JVM live through a Ctrl-C, which a terminal sends to it as well."""
     signals = gateway.jvm.sun.misc
     signals.Signal.handle(signals.Signal("INT"), signals.SignalHandler.SIG_IGN)
 
