@@ -150,7 +150,7 @@ class ControlServer:
                 host = writer.get_extra_info("peername")[0]
                 lost.setdefault(host, []).append(str(task))
         words = " and ".join(f"{', '.join(each)} on {host}" for host, each in lost.items())
-        return [*self._facts.values()], f"of {self._tasks} tasks {words} ended early: {error}"
+        return [*self._facts.values()], f"lost are tasks {words}, of {self._tasks}: {error}"
 
     async def _serve(self, listener: socket.socket) -> None:
         serving: set[asyncio.Task[Any]] = set()

@@ -7,6 +7,7 @@ with the rows, the servers' clock and the same topics and storm on one host.
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from tests.proof.result import ProofResult
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 def prove(options: ProofOptions) -> ProofResult:
     """Play it all, and judge what is left."""
     result = ProofResult()
-    options.out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
     planted = Planted(options.out.resolve() / "planted")
     options.note("six hosts, a master and three workers")
     with running_stage(options.out, planted) as stage:

@@ -69,7 +69,7 @@ class Ended:
 
 @dataclass
 class Stage:
-    """The hosts, and what runs on them. Mutable state: the workers, which a proof kills.
+    """The hosts, and what runs on them.
 
     Attributes:
         skewed: Whether the clock of one host is ahead.
@@ -83,7 +83,6 @@ class Stage:
     java: Path
     broker: ServerProcess | None = None
     proxy: ServerProcess | None = None
-    workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def master_url(self) -> str:
@@ -91,9 +90,9 @@ class Stage:
         return f"spark://{self.hosts['master'].address}:{_MASTER_PORT}"
 
     def start_spark(self) -> None:
-        """Start master and workers, and the server of the pages of what has ended."""
-        host, folder = self.hosts["master"], self.out / "events"
-        folder.mkdir()
+        """Start master and workers."""
+        host = self.hosts["master"]
+        (self.out / "events").mkdir()
         web = ("--webui-port", str(_WEB_PORT))
         self._daemon(host, "master.Master", "--port", str(_MASTER_PORT), *web)
         for name in WORKERS:
@@ -104,7 +103,7 @@ class Stage:
         """Start a worker, also after everything on its host was killed."""
         host, folder = self.hosts[name], str((self.out / name).resolve())
         words = ["--cores", str(CORES), "--memory", "3g", "--webui-port", "0", "--work-dir", folder]
-        self.workers[name] = self._daemon(host, "worker.Worker", *words, self.master_url)
+        self._daemon(host, "worker.Worker", *words, self.master_url)
 
     def await_workers(self, count: int) -> None:
         """Wait until the master knows so many workers, all of them without an application."""
@@ -205,6 +204,9 @@ class Stage:
             # Hosts share this machine's files, so that nothing has to be packed.
             "spark.pyspark.python": sys.executable,
             "spark.pyspark.driver.python": sys.executable,
+            # A load of few tasks begins on all hosts, too.
+            "spark.cores.max": str(CORES * len(WORKERS)),
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.compress": "false",
             "spark.eventLog.rolling.enabled": "false",

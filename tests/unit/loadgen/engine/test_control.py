@@ -106,7 +106,7 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
             facts, lost = await rest
     # Then
     assert facts == [{"task": 0}]
-    assert lost == "of 2 tasks 1 on 127.0.0.1 ended early: killed"
+    assert lost == "lost are tasks 1 on 127.0.0.1, of 2: killed"
 
 
 async def test_totals_of_all_tasks_are_added_up() -> None:

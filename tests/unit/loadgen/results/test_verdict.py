@@ -71,10 +71,10 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     ),
     "a run that lost a task": (
         Level.UNRELIABLE,
-        "The load was not whole: of 2 tasks 1 on",
+        "The load was not whole: lost are tasks 1 on",
         {
             "requests": [request()],
-            "lost": "of 2 tasks 1 on 10.0.0.2 ended early: it was killed",
+            "lost": "lost are tasks 1 on 10.0.0.2, of 2: it was killed",
             "tasks": [{**TASK, "interrupted": True}],
         },
     ),
