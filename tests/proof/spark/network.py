@@ -1,4 +1,4 @@
-"""Hosts of one machine: network namespaces on a bridge, each with its address, name and clock.
+"""Hosts of one machine: network namespaces on a bridge, each with an address and a name.
 
 They share files and processes' numbers. Everything is made within a user namespace, so that nothing
 of it needs rights, or is left behind.
@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,6 @@ _BRIDGE = (
 _HOST = """\
 hostname "$1" && mount --bind "$2" /etc/hosts && ip link set lo up && echo ready && exec sleep 86400
 """
-_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
-_FAKETIME = "faketime/libfaketime.so.1"
-
-
-def faketime() -> Path | None:
-    """Return the library that moves the clock of a process; None where it is not installed."""
-    found = (path for folder in _LIBRARIES for path in Path(folder).glob(f"**/{_FAKETIME}"))
-    return next(found, None)
 
 
 @dataclass(frozen=True)
@@ -46,19 +38,17 @@ class Host:
 
     Attributes:
         pid: A process that does nothing, in the host's namespaces.
-        clock: Variables of all its processes.
     """
 
     name: str
     address: str
     pid: int
-    clock: Mapping[str, str] = field(default_factory=dict)
 
     def command(
         self, words: Sequence[str], environment: Mapping[str, str], folder: Path
     ) -> list[str]:
         """Return the command line that runs a program on this host with these variables alone."""
-        variables = [f"{name}={value}" for name, value in {**environment, **self.clock}.items()]
+        variables = [f"{name}={value}" for name, value in environment.items()]
         # Whoever starts the proof may have taken Ctrl-C from it.
         within = ["env", "--default-signal=INT", "-i", "-C", str(folder), *variables]
         return [*_entering(self.pid, ("user", *_NAMESPACES)), *within, *words]
@@ -75,15 +65,12 @@ class Host:
 
 
 @contextmanager
-def network(
-    names: Sequence[str], out: Path, clocks: Mapping[str, Mapping[str, str]]
-) -> Iterator[dict[str, Host]]:
+def network(names: Sequence[str], out: Path) -> Iterator[dict[str, Host]]:
     """Run hosts for a block.
 
     Args:
         names: Their names.
         out: Where the file of their names and addresses goes.
-        clocks: Variables that move the clock of a host, by its name.
 
     Raises:
         ProofError: This machine has no user namespaces, or no ``ip``.
@@ -101,7 +88,7 @@ def network(
         for name, address in addresses.items():
             words = ["unshare", *unshared, "sh", "-c", _HOST, "sh", name, str(known.resolve())]
             pid = _started([*_entering(switch, ("user", *_NAMESPACES)), *words], running)
-            hosts[name] = Host(name, address, pid, clocks.get(name, {}))
+            hosts[name] = Host(name, address, pid)
             plug = f"to-{name}"
             _run(switch, f"ip link add {plug} type veth peer name eth0 netns {pid}")
             _run(switch, f"ip link set {plug} master switch up")

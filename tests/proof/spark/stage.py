@@ -1,8 +1,8 @@
 """A cluster of Spark and servers on hosts of their own: what `hosts` plays on.
 
 A master, three workers, broker and proxy, and a driver, a host each. The kernel of the driver's
-host has too few ports and too short queues for the clients, the clock of one worker is ahead, and
-no host of Spark has the token that the servers ask for.
+host has too few ports and too short queues for the clients, the clock of one worker's tasks is
+ahead, and no host of Spark has the token that the servers ask for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from loadgen.spark.settings import EVERYWHERE, ON_A_CLUSTER, Setting, as_propert
 from tests.proof.result import ProofError
 from tests.proof.secrets.stage import PROVIDER
 from tests.proof.spark.cluster import SPARK_HOME
-from tests.proof.spark.network import Host, faketime, network, run_on, wait_until
+from tests.proof.spark.fast_clock import written_python
+from tests.proof.spark.network import Host, network, run_on, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 FAST, DOOMED = WORKERS[0], WORKERS[2]
-"""The host whose clock is ahead, and the one that is killed."""
-AHEAD_SECONDS = 3.0
+"""The host whose tasks have a clock that is ahead, and the one that is killed."""
 CORES = 4
 PORTS, BACKLOG = 400, 16
 """All that the driver's host has for connections."""
@@ -69,17 +69,12 @@ class Ended:
 
 @dataclass
 class Stage:
-    """The hosts, and what runs on them.
-
-    Attributes:
-        skewed: Whether the clock of one host is ahead.
-    """
+    """The hosts, and what runs on them."""
 
     out: Path
     planted: Planted
     hosts: dict[str, Host]
     stack: ExitStack
-    skewed: bool
     java: Path
     broker: ServerProcess | None = None
     proxy: ServerProcess | None = None
@@ -202,7 +197,7 @@ class Stage:
     def _written_settings(self) -> Path:
         own = {
             # Hosts share this machine's files, so that nothing has to be packed.
-            "spark.pyspark.python": sys.executable,
+            "spark.pyspark.python": str(written_python(self.out.resolve() / "python", FAST)),
             "spark.pyspark.driver.python": sys.executable,
             # A load of few tasks begins on all hosts, too.
             "spark.cores.max": str(CORES * len(WORKERS)),
@@ -318,19 +313,13 @@ def _spark_variables(host: Host, out: Path, java: Path) -> dict[str, str]:
 @contextmanager
 def running_stage(out: Path, planted: Planted) -> Iterator[Stage]:
     """Make the hosts and start Spark on them, for a block."""
-    library = faketime()
-    clock = {} if library is None else {
-        "LD_PRELOAD": str(library),
-        "FAKETIME": f"+{AHEAD_SECONDS:g}",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }  # fmt: skip
     names = ("driver", "servers", "master", *WORKERS)
-    with network(names, out, {FAST: clock}) as hosts, ExitStack() as stack:
+    with network(names, out) as hosts, ExitStack() as stack:
         ports = f"net/ipv4/ip_local_port_range=40000 {40_000 + PORTS - 1}"
         for setting in (ports, f"net/core/somaxconn={BACKLOG}"):
             run_on(hosts["driver"], "sysctl", "-qw", setting)
         for name in ("master", *WORKERS):
             run_on(hosts[name], "mount", "-t", "tmpfs", "none", str(planted.folder))
-        stage = Stage(out, planted, hosts, stack, library is not None, find_java(os.environ, out))
+        stage = Stage(out, planted, hosts, stack, find_java(os.environ, out))
         stage.start_spark()
         yield stage

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from benchmarks.processes import ROOT
 from loadgen.topics.corpus import open_corpus
 from tests.proof.result import ProofError
+from tests.proof.spark.fast_clock import AHEAD_SECONDS, faketime
 from tests.proof.spark.play import require
-from tests.proof.spark.stage import AHEAD_SECONDS, BACKLOG, FAST, PORTS, WORKERS
+from tests.proof.spark.stage import BACKLOG, FAST, PORTS, WORKERS
 from tests.proof.spark.standalone import SCHEDULE, rows_of
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _judge_clocks(play: Play, name: str, heard: list[tuple[float, str]]) -> None
     ahead = [each["clock_ahead_seconds"] for each in tasks]
     fast = [each for each in ahead if abs(each) > AHEAD_SECONDS / 2]
     others = [abs(each) for each in ahead if each not in fast]
-    expected = play.tasks // len(WORKERS) if play.stage.skewed else 0
+    expected = play.tasks // len(WORKERS) if faketime() else 0
     play.result.check(
         "the clock that is ahead",
         len(fast) == expected
@@ -137,7 +138,7 @@ def _judge_clocks(play: Play, name: str, heard: list[tuple[float, str]]) -> None
         (
             f"{len(fast)} tasks of {FAST} report {min(fast, default=0):.4f} to "
             f"{max(fast, default=0):.4f} s ahead, the others at most {max(others):.4f} s"
-            if play.stage.skewed
+            if faketime()
             else "libfaketime is not installed (apt-get install faketime), so no clock is ahead"
         )
         + f"; known within {max(each['clock_doubt_seconds'] for each in tasks) * 1e3:.2f} ms",
