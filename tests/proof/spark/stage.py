@@ -118,6 +118,7 @@ class Stage:
         host = self.hosts["servers"]
         both = {
             "webServicePort": "8080",
+            "bindAddress": host.address,
             "advertisedAddress": host.address,
             "authenticationEnabled": "true",
             "authenticationProviders": f"{PROVIDER}Token",
