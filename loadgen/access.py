@@ -9,7 +9,7 @@ import os
 import tempfile
 import urllib.request
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from unittest.mock import patch
 
 from client.admin.credentials import web_tls
@@ -68,12 +68,14 @@ def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
     with ExitStack() as stack:
 
         def kept(text: str) -> str:
+            file: IO[str]
             if hasattr(os, "memfd_create"):
-                file = stack.enter_context(os.fdopen(os.memfd_create("access"), "w"))
+                file = os.fdopen(os.memfd_create("access"), "w")
                 path = f"/proc/self/fd/{file.fileno()}"
             else:
-                file = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+                file = tempfile.NamedTemporaryFile("w")  # noqa: SIM115 - the stack closes it
                 path = file.name
+            stack.enter_context(file)
             file.write(text)
             file.flush()
             return path
