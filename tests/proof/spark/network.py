@@ -38,11 +38,13 @@ class Host:
 
     Attributes:
         pid: A process that does nothing, in the host's namespaces.
+        network: The network namespace, which all processes of the host have.
     """
 
     name: str
     address: str
     pid: int
+    network: str
 
     def command(
         self, words: Sequence[str], environment: Mapping[str, str], folder: Path
@@ -55,11 +57,10 @@ class Host:
 
     def kill(self) -> None:
         """Kill everything that runs on it, as if its power failed; it can be used again."""
-        network = os.readlink(f"/proc/{self.pid}/ns/net")
         for _ in range(2):  # A process may have started another one meanwhile.
             for folder in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):
-                    is_here = os.readlink(folder / "ns" / "net") == network
+                    is_here = os.readlink(folder / "ns" / "net") == self.network
                     if is_here and int(folder.name) != self.pid:
                         os.kill(int(folder.name), signal.SIGKILL)
 
@@ -88,7 +89,7 @@ def network(names: Sequence[str], out: Path) -> Iterator[dict[str, Host]]:
         for name, address in addresses.items():
             words = ["unshare", *unshared, "sh", "-c", _HOST, "sh", name, str(known.resolve())]
             pid = _started([*_entering(switch, ("user", *_NAMESPACES)), *words], running)
-            hosts[name] = Host(name, address, pid)
+            hosts[name] = Host(name, address, pid, os.readlink(f"/proc/{pid}/ns/net"))
             plug = f"to-{name}"
             _run(switch, f"ip link add {plug} type veth peer name eth0 netns {pid}")
             _run(switch, f"ip link set {plug} master switch up")
