@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import tempfile
 import urllib.request
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING
 from unittest.mock import patch
 
 from client.admin.credentials import web_tls
@@ -62,10 +61,26 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use credentials of another host for a block, in files that nobody else reads."""
-    with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
-        variables = Access.from_contents(contents, Path(folder)).variables()
-        with patch.dict(os.environ, variables):
+    """Use credentials of another host for a block, in files that nobody else reads.
+
+    A task that is killed leaves none of them behind, where the system has files in memory.
+    """
+    with ExitStack() as stack:
+
+        def kept(text: str) -> str:
+            file: IO[str]
+            if hasattr(os, "memfd_create"):
+                file = os.fdopen(os.memfd_create("access"), "w")
+                path = f"/proc/self/fd/{file.fileno()}"
+            else:
+                file = tempfile.NamedTemporaryFile("w")  # noqa: SIM115 - the stack closes it
+                path = file.name
+            stack.enter_context(file)
+            file.write(text)
+            file.flush()
+            return path
+
+        with patch.dict(os.environ, Access.from_contents(contents, kept).variables()):
             yield
 
 

@@ -17,8 +17,7 @@ from client.authentication.token import AuthenticationToken, read_named
 from client.exceptions import InvalidConfiguration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from client.authentication.authentication import Authentication
 
@@ -109,12 +108,14 @@ class Access:
         return named
 
     @classmethod
-    def from_contents(cls, contents: Mapping[str, str], folder: Path) -> Self:
-        """Return names of the same secrets, which are written to a folder of this process alone."""
-        files = {name: folder / name for name in contents if name != "plugin"}
-        for name, file in files.items():
-            file.touch(0o600)
-            file.write_text(contents[name], encoding="utf-8")
+    def from_contents(cls, contents: Mapping[str, str], kept: Callable[[str], str]) -> Self:
+        """Return names of the same secrets.
+
+        Args:
+            contents: Secrets that came from another host.
+            kept: Keeps a text; returns the file that it can be read from.
+        """
+        files = {name: kept(text) for name, text in contents.items() if name != "plugin"}
         params = f"file://{files['secret']}" if "secret" in files else ""
         if _KEY in files:
             params = ",".join(f"{name}:{files[name]}" for name in (_CERTIFICATE, _KEY))

@@ -4,7 +4,8 @@ Each task opens one TCP connection to the driver, wherever it runs, and both sen
 line. The driver knows a task by a secret of the run, which travels with the task's plan. Before the
 start the driver asks each task for its clock, several times: the answer of the shortest round trip
 tells how far that clock is from the driver's, so that all begin at the same moment whatever their
-clocks show. Totals come once a second; results do not depend on them.
+clocks show. Totals come once a second; results do not depend on them. At its end a task tells its
+facts here, too: where the driver hears of none, the task is lost.
 """
 
 from __future__ import annotations
@@ -82,10 +83,6 @@ class Control(Protocol):
 
     def report(self, totals: Totals) -> None:
         """Send totals, or drop them: nobody waits for them."""
-        ...
-
-    async def close(self) -> None:
-        """End the channel."""
         ...
 
 
@@ -168,8 +165,13 @@ class ControlClient:
         if writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
             writer.write(line(totals=TOTALS.dump_python(totals, mode="json")))
 
+    def end(self, facts: dict[str, Any]) -> None:
+        """Tell what the task has to say of itself, once its rows are written."""
+        assert self._writer is not None
+        self._writer.write(line(facts=facts))
+
     async def close(self) -> None:
-        """See ``Control``."""
+        """End the channel."""
         if self._started is not None and self._started.done():
             self._started.exception()  # Somebody has heard of it.
         if self._listening is not None:
@@ -207,7 +209,4 @@ class Alone:
         return Start(t0, t0)
 
     def report(self, totals: Totals) -> None:
-        """See ``Control``."""
-
-    async def close(self) -> None:
         """See ``Control``."""

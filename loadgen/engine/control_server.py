@@ -1,4 +1,8 @@
-"""The driver's end of the control channel: it greets tasks, sets the start, adds up totals."""
+"""The driver's end of the control channel: it greets tasks, sets the start, adds up totals.
+
+Where a task is lost after the start the others end early, as what they offer is no longer the
+document's load. No task is let in twice, so a load is never offered again.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
 """A clock further from the driver's is wrong; one known less exactly starts too far from others."""
+LAST_SECONDS = 60.0
+"""Where a task is lost, the others have so long for their drain and their rows."""
 _READINGS = 8
 _BACKLOG, _MORE_CONNECTIONS = 1_024, 16
 """Of strangers, beside those of all tasks."""
@@ -74,6 +80,8 @@ class ControlServer:
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._clocks: dict[int, _Clock] = {}
         self._totals: dict[int, Totals] = {}
+        self._facts: dict[int, Any] = {}
+        self._ended = [threading.Event() for _ in range(tasks)]
         self._connections = 0
         self._stopping = False
 
@@ -120,6 +128,30 @@ class ControlServer:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
 
+    def rest(self, error: LoadgenError) -> tuple[list[Any], str]:
+        """Return the facts of the tasks that are left, at their end, and which ones are lost.
+
+        Args:
+            error: Why the run failed.
+
+        Raises:
+            LoadgenError: That error: no load was offered yet, or no task is left.
+        """
+        give_up = time.monotonic() + LAST_SECONDS
+        if self.agreed:
+            self.stop()
+            for each in self._ended:
+                each.wait(max(0.0, give_up - time.monotonic()))
+        if not self._facts:
+            raise error
+        lost: dict[str, list[str]] = {}
+        for task, writer in self._writers.items():
+            if task not in self._facts:
+                host = writer.get_extra_info("peername")[0]
+                lost.setdefault(host, []).append(str(task))
+        words = " and ".join(f"{', '.join(each)} on {host}" for host, each in lost.items())
+        return [*self._facts.values()], f"lost are tasks {words}, of {self._tasks}: {error}"
+
     async def _serve(self, listener: socket.socket) -> None:
         serving: set[asyncio.Task[Any]] = set()
 
@@ -155,12 +187,18 @@ class ControlServer:
         try:
             async with deadline(LoopClock(), HELLO_SECONDS):
                 task = await self._greeted(reader, writer)
-            if task is None or task in self._writers:
+            if task is None:
+                return
+            if task in self._writers:
+                writer.write(line(refused=f"task {task} was there before: a load is offered once"))
                 return
             self._writers[task] = writer
             if self._stopping:
                 writer.write(line(stop=True))
-            await self._hear(task, reader, writer)
+            try:
+                await self._hear(task, reader, writer)
+            finally:
+                self._ended[task].set()
         finally:
             self._connections -= 1
 
@@ -185,6 +223,9 @@ class ControlServer:
             now, told = time.time(), json.loads(message)
             if "totals" in told:
                 self._take(task, told["totals"])
+                continue
+            if "facts" in told:
+                self._facts[task] = told["facts"]
                 continue
             if "clock" in told:
                 trip = now - told["clock"]

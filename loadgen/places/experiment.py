@@ -114,14 +114,14 @@ def _told(
     samples: Samples,
     server_version: str,
     shocks: Sequence[Mapping[str, Any]],
-    aborted: str | None = None,
+    **early: str | None,
 ) -> dict[str, Any]:
     """Return the contents of run.json besides document and machine.
 
     Raises:
         KeyboardInterrupt: It was interrupted before any request had ended.
     """
-    interrupted = aborted is None and any(each.interrupted for each in tasks)
+    interrupted = not any(early.values()) and any(each.interrupted for each in tasks)
     if interrupted and not any(each.requests for each in tasks):
         raise KeyboardInterrupt
     return {
@@ -133,7 +133,7 @@ def _told(
         "server_version": server_version,
         "shocks": [*shocks],
         "interrupted": interrupted,
-        "aborted": aborted,
+        **early,
     }
 
 
@@ -223,16 +223,17 @@ def _drive(
                 directory=str(folder.resolve()),
                 run=options.name,
             )
-            tasks = _run_tasks(share, options, control)
+            tasks, lost = _run_tasks(share, options, control)
     t0 = tasks[0].t0_epoch_seconds
     watch.write(str(folder), options.name, t0 - (time.time() - time.perf_counter()), t0)
     happened = shocks.happened(interrupted=any(each.interrupted for each in tasks))
-    return _told(tasks, servers, watch, server_version, happened, missed[0] if missed else None)
+    aborted = missed[0] if missed else None
+    return _told(tasks, servers, watch, server_version, happened, aborted=aborted, lost=lost)
 
 
 def _run_tasks(
     share: Callable[..., TaskPlan], options: RunOptions, control: ControlServer
-) -> list[TaskFacts]:
+) -> tuple[list[TaskFacts], str]:
     numbers = range(options.tasks or 1)
     if options.place == "processes":
         with control.listening() as address:
@@ -242,12 +243,12 @@ def _run_tasks(
     from loadgen.places.spark import driver_address, run_in_spark
     from loadgen.spark.session import SparkSettings, spark_session
 
-    settings = SparkSettings("loadgen run", cores=len(numbers), master=options.master)
+    settings = SparkSettings("loadgen run", len(numbers), once=True, master=options.master)
     session = nullcontext(options.spark) if options.spark else spark_session(settings)
     with session as spark, control.listening(*driver_address(spark)) as address:
         access = carried_access()
         plans = [share(task=each, control=address, access=access) for each in numbers]
-        return run_in_spark(spark, plans, control.stop)
+        return run_in_spark(spark, plans, control)
 
 
 async def check_reachable(service_url: str) -> str:

@@ -40,21 +40,34 @@ def run_task(plan: TaskPlan) -> TaskFacts:
         LoadgenError: The driver or the server's name is unknown, this process may not open enough
             files, or the rows cannot be written.
     """
-    assert plan.control is not None
-    task = Task(plan, ControlClient(plan.task, plan.control))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        facts, rows = runner.run(task.run())
+        return runner.run(_run_task(plan))
+
+
+async def _run_task(plan: TaskPlan) -> TaskFacts:
+    assert plan.control is not None
+    control = ControlClient(plan.task, plan.control)
     try:
-        write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
-    except OSError as error:
-        raise LoadgenError(f"the run cannot be written to {plan.directory}: {error}") from error
+        facts, rows = await Task(plan, control).run()
+        try:
+            write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
+        except OSError as error:
+            raise LoadgenError(f"the run cannot be written to {plan.directory}: {error}") from error
+        control.end(facts.model_dump(mode="json"))
+    finally:
+        await control.close()
     return facts
 
 
-def run_in_processes(plans: Sequence[TaskPlan], control: ControlServer) -> list[TaskFacts]:
+def run_in_processes(
+    plans: Sequence[TaskPlan], control: ControlServer
+) -> tuple[list[TaskFacts], str]:
     """Run each plan in a process of its own, all with the same start.
 
     Once the start is agreed, the first Ctrl-C asks the tasks to end.
+
+    Returns:
+        The facts of tasks, and which tasks are lost, if any.
 
     Raises:
         LoadgenError: A worker says why it cannot run its plan, or ended without a word.
@@ -70,7 +83,11 @@ def run_in_processes(plans: Sequence[TaskPlan], control: ControlServer) -> list[
     with ExitStack() as stack:
         workers = dict(stack.enter_context(_worker(plan)) for plan in plans)
         with signals_taken(interrupt, signal.SIGINT):
-            return as_they_come(workers)
+            try:
+                return as_they_come(workers), ""
+            except LoadgenError as error:
+                facts, lost = control.rest(error)
+    return [TaskFacts.model_validate(each) for each in facts], lost
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:

@@ -6,8 +6,10 @@ Traps of barrier stages, and what is done about each:
   the control channel.
 * With fewer slots than tasks Spark looks again for ten minutes before it says so: the session's
   settings give executors half a minute to come.
-* A failed barrier stage is run again as a whole, which would offer the load twice: the session's
-  settings allow one attempt (``loadgen.spark.session``), and a second one is refused here.
+* A failed barrier stage is run again as a whole, which would offer the load twice: the settings of
+  a load's session allow one attempt, and in any session the control channel lets no task in twice.
+* Where one task is lost Spark ends the others: it leaves them time (``loadgen.spark.settings``) in
+  which they write their rows and tell the driver their facts.
 * Workers are forked from a process that lives on: everything heavy is imported in the task.
 
 Tasks write their rows themselves; an RDD carries plans and facts, some kilobytes.
@@ -15,6 +17,7 @@ Tasks write their rows themselves; an RDD carries plans and facts, some kilobyte
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -27,10 +30,11 @@ from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import error_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from loadgen.engine.control_server import ControlServer
     from loadgen.places.task import TaskPlan
 
 _LARGEST_PORT = 65_535
@@ -55,11 +59,14 @@ def driver_address(session: SparkSession) -> tuple[str, int, str]:
 
 
 def run_in_spark(
-    session: SparkSession, plans: Sequence[TaskPlan], end_early: Callable[[], None]
-) -> list[TaskFacts]:
+    session: SparkSession, plans: Sequence[TaskPlan], control: ControlServer
+) -> tuple[list[TaskFacts], str]:
     """Run each plan as one task of a barrier stage.
 
-    The first Ctrl-C calls ``end_early``, which asks the tasks to end.
+    The first Ctrl-C asks the tasks to end.
+
+    Returns:
+        The facts of tasks, and which tasks are lost, if any.
 
     Raises:
         LoadgenError: The session has too few slots, or the stage failed.
@@ -73,34 +80,37 @@ def run_in_spark(
         return told
 
     try:
-        told = collect_with_progress(session, rows, lambda tasks_done: None, end_early)
+        told = collect_with_progress(session, rows, lambda tasks_done: None, control.stop)
     except (PySparkException, Py4JError) as error:
         if _TOO_FEW_SLOTS in str(error):
             raise LoadgenError(
                 f"{tasks} tasks have to run at the same moment and Spark has fewer slots: "
                 "use fewer --tasks or a --master with more cores"
             ) from None
-        raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
-    return [TaskFacts.model_validate_json(each) for each in told]
+        failed = LoadgenError(f"the run failed in Spark: {_reason(str(error))}")
+        failed.__cause__ = error
+        facts, lost = control.rest(failed)
+        return [TaskFacts.model_validate(each) for each in facts], lost
+    return [TaskFacts.model_validate_json(each) for each in told], ""
+
+
+def _reason(text: str) -> str:
+    """Return why a stage failed; of an executor that is gone, without what became of its stage."""
+    gone = re.search(r"ExecutorLostFailure \(executor \S+ .*", text)
+    return gone[0] if gone else error_reason(text)
 
 
 def run_partition(plans: Iterator[str]) -> Iterator[str]:
     """Run the one plan of a partition in a Spark task and yield its facts."""
     # Drained before anything else: Spark feeds it from a thread of its own.
     for plan in list(plans):
-        yield _run_barrier_task(plan)
+        yield _run_task(plan)
 
 
-def _run_barrier_task(plan_json: str) -> str:
-    from pyspark import BarrierTaskContext
-
+def _run_task(plan_json: str) -> str:
     from loadgen.access import access_taken
     from loadgen.places.processes import run_task
     from loadgen.places.task import TaskPlan
-
-    context = BarrierTaskContext.get()
-    if context.attemptNumber() > 0:
-        raise LoadgenError("Spark started the run a second time; set spark.task.maxFailures=1")
 
     plan = TaskPlan.model_validate_json(plan_json)
     with access_taken(plan.access):

@@ -209,7 +209,6 @@ class Task:
         finally:
             await self._end()
             reporting.cancel()
-            await self._control.close()
         if self.context.failures:
             raise self.context.failures[0]
         return TaskResult(self._facts(start, watched), self.context.rows)

@@ -80,16 +80,16 @@ def read_run(directory: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def _require_parts(directory: Path, tasks: int) -> None:
+def _require_parts(directory: Path, tasks: Sequence[int]) -> None:
     """Refuse a run that has lost the rows of a task: each task writes a part of both tables.
 
     Further parts are the driver's, of shocks.
     """
     for table in ("requests", "events"):
-        parts = sum(part_of(directory, table, task).exists() for task in range(tasks))
-        if parts < tasks:
+        parts = sum(part_of(directory, table, task).exists() for task in tasks)
+        if parts < len(tasks):
             raise RunDirectoryError(
-                f"{directory / table} has the rows of {parts} of {tasks} tasks: the run is no "
+                f"{directory / table} has the rows of {parts} of {len(tasks)} tasks: the run is no "
                 "longer whole; copy it again, or run the scenario again"
             )
 
@@ -113,7 +113,8 @@ class Results:
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         for directory, run in zip(directories, runs, strict=True):
-            _require_parts(directory, len(run.get("tasks", ())))
+            # Of a run that lost tasks it names the others alone.
+            _require_parts(directory, [each["task"] for each in run.get("tasks", ())])
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
         self.spill = self._spill.name
         self.connection = duckdb.connect(

@@ -218,6 +218,9 @@ def _whole(results: Results) -> Iterator[Finding]:
     if aborted:
         yield Finding(Level.MISSED, "end", f"{aborted} could no longer be met: it was ended early.")
         return
+    if lost := run.get("lost"):
+        yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
+        return
     ended = run.get("interrupted") or any(task.get("interrupted") for task in run.get("tasks", ()))
     begun = results.value("SELECT count(DISTINCT client) FROM requests") if ended else 0
     yield _finding(

@@ -32,7 +32,7 @@ from pyspark.sql import SparkSession
 from loadgen.errors import LoadgenError
 from loadgen.spark.environment import bridge_silenced, interrupts_deferred, uninterrupted
 from loadgen.spark.java import find_java
-from loadgen.spark.settings import EVERYWHERE, by_spark_submit, is_local
+from loadgen.spark.settings import EVERYWHERE, ONCE, by_spark_submit, is_local
 from server.module_names import python_path
 
 if TYPE_CHECKING:
@@ -58,12 +58,14 @@ class SparkSettings:
     Attributes:
         name: Shown by Spark as the application's name.
         cores: Task slots of a local session.
+        once: Whether nothing that failed may be done again, as it is a load.
         master: The user's own master; ``None`` means a local session (or spark-submit's master).
         conf: Further settings, which win over those made here.
     """
 
     name: str
     cores: int = os.cpu_count() or 1
+    once: bool = False
     master: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
 
@@ -121,7 +123,7 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         "spark.sql.shuffle.partitions": str(settings.cores),
-        **{each.key: each.value for each in EVERYWHERE},
+        **{each.key: each.value for each in (*EVERYWHERE, *(ONCE if settings.once else ()))},
     }
     if settings.master is not None:
         conf["spark.master"] = settings.master
@@ -163,6 +165,8 @@ def _running_session(
         with _killed_by_ctrl_c():
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
             ends.callback(_stop_gateway, gateway)
+            if gateway.proc is None:
+                _leave_ctrl_c_to_python(gateway)
             context = SparkContext(conf=conf, gateway=gateway)
         try:
             with uninterrupted():
@@ -176,6 +180,12 @@ def _running_session(
         finally:
             with interrupts_deferred():
                 context.stop()
+
+
+def _leave_ctrl_c_to_python(gateway: Any) -> None:  # noqa: ANN401
+    """Let spark-submit's JVM live through a Ctrl-C, which a terminal sends to it as well."""
+    signals = gateway.jvm.sun.misc
+    signals.Signal.handle(signals.Signal("INT"), signals.SignalHandler.SIG_IGN)
 
 
 @contextmanager

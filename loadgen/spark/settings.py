@@ -6,6 +6,8 @@ import os
 import sys
 from dataclasses import dataclass
 
+from loadgen.engine.control_server import LAST_SECONDS
+
 _STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
@@ -35,11 +37,15 @@ def _settings(text: str) -> tuple[Setting, ...]:
     return tuple(Setting(key, value, reason[2:]) for reason, (key, _, value) in pairs)
 
 
-EVERYWHERE = _settings("""\
+ONCE = _settings("""\
 # A failed task must not offer its load a second time.
 spark.task.maxFailures 1
 # Nor must a failed stage.
 spark.stage.maxConsecutiveAttempts 1
+""")
+"""Settings of a session that drives clients; what makes topics may be done again."""
+
+EVERYWHERE = _settings(f"""\
 # A copy of a slow task would be more load.
 spark.speculation false
 # A barrier stage needs all of its slots at once, and Spark refuses it with this on.
@@ -48,6 +54,8 @@ spark.dynamicAllocation.enabled false
 spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures 30
 # And how long it waits between two looks. As shipped it looks for ten minutes, silently.
 spark.scheduler.barrier.maxConcurrentTasksCheck.interval 1s
+# Where one task is lost Spark ends the others: they have so long to write their rows.
+spark.python.task.killTimeout {LAST_SECONDS:.0f}s
 """)
 """Settings of every session, local or not."""
 

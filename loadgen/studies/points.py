@@ -188,7 +188,7 @@ def kept(document: Document, options: RunOptions) -> Path | None:
     except RunDirectoryError:
         return None
     same = told.get("document") == document.model_dump(mode="json", by_alias=True)
-    whole = not told.get("interrupted") and not told.get("aborted")
+    whole = not any(told.get(each) for each in ("interrupted", "aborted", "lost"))
     return directory if same and whole and told.get("place") == options.place else None
 
 

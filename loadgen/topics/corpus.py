@@ -164,6 +164,8 @@ def replacing(out: Path) -> Iterator[Path]:
     try:
         directory.mkdir(parents=True)
         yield directory
+        for left in directory.glob(".part-*"):  # By a task that was killed, and done again.
+            left.unlink()
         if out.exists():
             shutil.rmtree(out)
         directory.rename(out)

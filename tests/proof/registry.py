@@ -55,6 +55,10 @@ PROOFS = {
         "A cluster of Spark makes the same topics and the same storm as this machine alone",
         "tests.proof.spark.standalone",
     ),
+    "spark_hosts": Proof(
+        "Spark on hosts of their own starts together, ends in order, and loses no more than a host",
+        "tests.proof.spark.hosts",
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),

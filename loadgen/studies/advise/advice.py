@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import parse_document
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
@@ -115,6 +115,7 @@ def run_storm(
 
     Raises:
         OutOfTimeError: The storm was cut in virtual time.
+        LoadgenError: A part of the load was lost.
         KeyboardInterrupt: The user pressed Ctrl-C.
     """
     document = parse_document(document_text(question, setting))
@@ -125,8 +126,11 @@ def run_storm(
         directory = run(document, options)
     except CutError:
         raise OutOfTimeError from None
-    if read_run(directory).get("interrupted"):
+    told = read_run(directory)
+    if told.get("interrupted"):
         raise KeyboardInterrupt
+    if lost := told.get("lost"):
+        raise LoadgenError(f"a storm was not whole: {lost}")
     return outcome_of(question.goal, directory)
 
 

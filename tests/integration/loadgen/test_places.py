@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections import Counter
+from multiprocessing import active_children
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -13,10 +14,12 @@ import pytest
 
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
-from loadgen.errors import LoadgenError
+from loadgen.errors import ExitCode, LoadgenError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
+from loadgen.results.results import Results
 from loadgen.results.tables import EVENTS, REQUESTS, SAMPLES
+from loadgen.results.verdict import verdict_of
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
@@ -135,6 +138,27 @@ def test_an_expectation_that_is_missed_for_good_ends_a_run(tmp_path: Path) -> No
         endless = document(topics={"of": list(names)}, clients=CLIENTS[:1], phases={"hold": "1h"})
         told = json.loads((experiment(endless, options) / "run.json").read_text())
     assert (told["aborted"], told["interrupted"]) == ("too many", False)
+
+
+def test_a_run_whose_worker_dies_keeps_what_the_other_has(tmp_path: Path) -> None:
+    def kill(totals: Totals) -> None:
+        if totals.of(Outcome.ANSWERED):
+            for worker in active_children():
+                if worker.name == "worker process 1":
+                    worker.kill()
+
+    names = {"public/default": topic_names("public/default", 10, 100)}
+    with running(StandInBroker(names)) as url:
+        options = RunOptions(tmp_path, service_url=url, on_progress=kill)
+        endless = document(topics={"of": list(names)}, clients=CLIENTS[:1], phases={"hold": "1h"})
+        directory = experiment(endless, options)
+    told = json.loads((directory / "run.json").read_text())
+    assert [each["task"] for each in told["tasks"]] == [0]
+    why = "worker process 1 ended without a report: exit code -9"
+    assert told["lost"] == f"lost are tasks 1 on 127.0.0.1, of 2: {why}"
+    assert {row["task"] for row in rows(directory, "requests")} <= {0}
+    with Results.open(directory) as results:
+        assert verdict_of(results).exit_code == ExitCode.GENERATOR_LIMITED
 
 
 def test_a_server_that_is_not_there_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:

@@ -140,9 +140,11 @@ def _judge(
     for one in said:
         plain = one["status"] not in (0, None) and "Traceback" not in "".join(one["said"])
         left = [*one["left"], *one["processes_left"]]
+        # Of a load that has begun the rows of the other worker are kept.
+        run = [one["run"]] if one["asks"] else []
         result.check(
             one["point"],
-            plain and not left and one["seconds"] < WORKER_SOON_SECONDS,
+            plain and left == run and one["seconds"] < WORKER_SOON_SECONDS,
             f"{one['point']} is killed: the load ends with {one['status']} {one['seconds']:.1f} s "
             f"later, leaves {', '.join(left) or 'nothing'} behind, and says: {one['said'][-200:]}",
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CLIENTS = 20
 TASKS = 2
+RUN = "killed"
 SAYS_SECONDS = 120.0
 """A load has ended by then, whatever was killed."""
 WORKER_SOON_SECONDS = 15.0
@@ -65,7 +66,17 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
     ]
     words += ["--set", "clients.all.every=1s", "--set", f"phases.measure={LOOKUP_SECONDS}"]
     with subprocess.Popen(
-        [sys.executable, "-m", "loadgen", "run", *words, "--out", str(runs.resolve())],
+        [
+            sys.executable,
+            "-m",
+            "loadgen",
+            "run",
+            *words,
+            "--out",
+            str(runs.resolve()),
+            "--name",
+            RUN,
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -86,6 +97,8 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
             load.kill()
     return {
         "point": point.name,
+        "asks": point.asks,
+        "run": RUN,
         "status": load.returncode,
         "seconds": time.monotonic() - begun,
         "said": " ".join(line for line in said.splitlines() if line.strip()),

@@ -42,7 +42,7 @@ ARRIVAL_SECONDS = 5.0
 CLIENTS, QUICK_CLIENTS = 400, 60
 COMMAND_SECONDS = 300.0
 _FAMILIES = ("polite", "java-watch", "java-poll", "cpp", "go")
-_SCHEDULE = """SELECT client, r.group AS group, family, namespace, min(due) AS due FROM requests r
+SCHEDULE = """SELECT client, r.group AS group, family, namespace, min(due) AS due FROM requests r
   WHERE operation = 'list' GROUP BY client, r.group, family, namespace ORDER BY client"""
 _JOINED = """SELECT a.run, a.second, a.answered, b.resident FROM (
     SELECT run, floor(done) AS second, count(*) AS answered FROM requests
@@ -196,7 +196,7 @@ def _compare_topics(corpora: dict[str, Path], result: ProofResult) -> None:
 
 
 def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
-    schedules = {name: _rows(path, _SCHEDULE) for name, path in runs.items()}
+    schedules = {name: rows_of(path, SCHEDULE) for name, path in runs.items()}
     first = next(iter(schedules))
     different = [name for name, each in schedules.items() if each != schedules[first]]
     result.check(
@@ -223,7 +223,8 @@ def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
     )
 
 
-def _rows(directory: Path, text: str) -> list[dict[str, Any]]:
+def rows_of(directory: Path, text: str) -> list[dict[str, Any]]:
+    """Ask a run."""
     with Results.open(directory) as results:
         return results.sql(text)
 
@@ -238,7 +239,7 @@ def _ask_runs(runs: Sequence[Path], result: ProofResult) -> None:
             found[path.name] = row["p99"]
         register_in_spark(session, runs)
         joined = spark_rows(session, _JOINED)
-    told = {path.name: _rows(path, QUERIES["all"].sql)[0]["p99"] for path in runs}
+    told = {path.name: rows_of(path, QUERIES["all"].sql)[0]["p99"] for path in runs}
     result.check("SQL", found == told, f"Spark SQL finds the p99 of all {len(told)} reports")
     both = {row["run"] for row in joined if row["answered"] and row["resident"]}
     result.check(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.authentication.token import AuthenticationToken
-from loadgen.access import WebPages, name_access, own_credentials
+from loadgen.access import WebPages, access_taken, name_access, own_credentials
 from loadgen.engine.frames import auth_frame, connect_frame
 from loadgen.errors import UsageError
 from tests.support.peers.stand_in_admin import Given, stand_in_admin
@@ -69,3 +70,18 @@ async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it
     # Then
     assert page == "page"
     assert [each.asked[0].authorization for each in (server, other)] == ["Bearer a.b.c", ""]
+
+
+def test_a_task_has_the_credentials_of_another_host_and_leaves_none_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Given
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    # When
+    with access_taken({"plugin": "", "secret": "header.claims.signature"}):
+        shown = own_credentials()
+        assert shown is not None
+        # Then, each time that it is asked for
+        assert [shown.auth_data() for _ in range(2)] == [b"header.claims.signature"] * 2
+        assert not any(tmp_path.iterdir()) or not hasattr(os, "memfd_create")
+    assert own_credentials() is None

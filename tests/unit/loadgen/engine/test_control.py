@@ -81,6 +81,34 @@ async def test_nobody_starts_before_the_last_task_is_ready() -> None:
             assert (await waiting).epoch_seconds == start.epoch_seconds
 
 
+async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> None:
+    # Given a load of two tasks
+    failed = LoadgenError("killed")
+    told = asyncio.Event()
+    server = ControlServer(2, lambda _: None)
+    with server.listening() as address:
+        async with tasks(address, 2, told.set) as (left, gone):
+            with pytest.raises(LoadgenError, match="killed"):
+                server.rest(failed)  # There is no load yet.
+            told.clear()
+            await asyncio.gather(left.start(time.time), gone.start(time.time))
+            # When one of them is gone, and comes again
+            await gone.close()
+            rest = asyncio.create_task(asyncio.to_thread(server.rest, failed))
+            await told.wait()
+            again = ControlClient(1, address)
+            await again.open(nobody)
+            with pytest.raises(LoadgenError, match="task 1 was there before"):
+                await again.start(time.time)
+            await again.close()
+            left.end({"task": 0})
+            await left.close()
+            facts, lost = await rest
+    # Then
+    assert facts == [{"task": 0}]
+    assert lost == "lost are tasks 1 on 127.0.0.1, of 2: killed"
+
+
 async def test_totals_of_all_tasks_are_added_up() -> None:
     seen: queue.Queue[Totals] = queue.Queue()
     with ControlServer(2, seen.put).listening() as address:

@@ -69,6 +69,15 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
         "list.refused == 0% could no longer be met",
         {"requests": [request()], "aborted": "list.refused == 0%", "interrupted": True},
     ),
+    "a run that lost a task": (
+        Level.UNRELIABLE,
+        "The load was not whole: lost are tasks 1 on",
+        {
+            "requests": [request()],
+            "lost": "lost are tasks 1 on 10.0.0.2, of 2: it was killed",
+            "tasks": [{**TASK, "interrupted": True}],
+        },
+    ),
     "a server that answers nothing": (
         Level.MISSED,
         "Of 1 request of steady.list none got an answer",

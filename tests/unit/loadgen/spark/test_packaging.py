@@ -70,4 +70,4 @@ def test_the_settings_that_people_read_are_those_of_sessions(tmp_path: Path) -> 
     assert {each.key: each.value for each in EVERYWHERE}.items() <= conf.items()
     assert [line for line in lines[::2] if not line.startswith("# ")] == []
     assert "spark.archives a.tar.gz#environment" in lines
-    assert "spark.task.maxFailures 1" in lines
+    assert "spark.speculation false" in lines

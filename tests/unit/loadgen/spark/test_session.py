@@ -79,6 +79,11 @@ def test_the_users_master_and_settings_win() -> None:
     assert "spark.driver.host" not in conf
 
 
+def test_loads_are_tried_once_and_all_else_as_often_as_spark_likes() -> None:
+    conf = [session_conf(SparkSettings("x", once=once), Path("d")) for once in (True, False)]
+    assert [each.get("spark.task.maxFailures") for each in conf] == ["1", None]
+
+
 def test_under_spark_submit_the_master_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")

@@ -18,7 +18,7 @@ from loadgen.topics.plan import TopicPlan, TopicShape
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 PLAN = TopicPlan(1000, 7, seed=7)
@@ -26,6 +26,19 @@ PLAN = TopicPlan(1000, 7, seed=7)
 
 def write(out: Path, parts: int = 3, plan: TopicPlan = PLAN) -> Corpus:
     return write_corpus(plan, out, parts, in_this_process(lambda done: None))
+
+
+def test_what_a_killed_task_left_is_no_part_of_a_corpus(tmp_path: Path) -> None:
+    here = in_this_process(lambda done: None)
+
+    def again(work: Callable[[int], list[Any]], parts: int) -> Iterable[Any]:
+        (unfinished,) = tmp_path.glob(".topics.*")
+        (unfinished / ".part-00001.parquet.4711").write_bytes(b"half a file")
+        return here(work, parts)
+
+    corpus = write_corpus(PLAN, tmp_path / "topics", 3, again)
+    found = {each.name for each in corpus.directory.iterdir()}
+    assert found == {MANIFEST_NAME, *(each.name for each in corpus.files)}
 
 
 def test_the_manifest_says_what_the_files_hold(tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""Hosts of one machine: network namespaces on a bridge, each with an address and a name.
+
+They share files and processes' numbers. Everything is made within a user namespace, so that nothing
+of it needs rights, or is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_NETWORK = "10.77.0"
+_READY_SECONDS = 20.0
+_NAMESPACES = ("net", "mount", "uts")
+_BRIDGE = (
+    "ip link add switch type bridge && ip link set switch up && echo ready && exec sleep 86400"
+)
+_HOST = """\
+hostname "$1" && mount --bind "$2" /etc/hosts && ip link set lo up && echo ready && exec sleep 86400
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that runs.
+
+    Attributes:
+        pid: A process that does nothing, in the host's namespaces.
+        network: The network namespace, which all processes of the host have.
+    """
+
+    name: str
+    address: str
+    pid: int
+    network: str
+
+    def command(
+        self, words: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> list[str]:
+        """Return the command line that runs a program on this host with these variables alone."""
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        # Whoever starts the proof may have taken Ctrl-C from it.
+        within = ["env", "--default-signal=INT", "-i", "-C", str(folder), *variables]
+        return [*_entering(self.pid, ("user", *_NAMESPACES)), *within, *words]
+
+    def kill(self) -> None:
+        """Kill everything that runs on it, as if its power failed; it can be used again."""
+        for _ in range(2):  # A process may have started another one meanwhile.
+            for folder in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    is_here = os.readlink(folder / "ns" / "net") == self.network
+                    if is_here and int(folder.name) != self.pid:
+                        os.kill(int(folder.name), signal.SIGKILL)
+
+
+@contextmanager
+def network(names: Sequence[str], out: Path) -> Iterator[dict[str, Host]]:
+    """Run hosts for a block.
+
+    Args:
+        names: Their names.
+        out: Where the file of their names and addresses goes.
+
+    Raises:
+        ProofError: This machine has no user namespaces, or no ``ip``.
+    """
+    addresses = {name: f"{_NETWORK}.{number}" for number, name in enumerate(names, start=10)}
+    known = out / "hosts"
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
+    known.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    running: list[subprocess.Popen[str]] = []
+    hosts: dict[str, Host] = {}
+    try:
+        unshared = [f"--{each}" for each in _NAMESPACES]
+        alone = ["unshare", "--user", "--map-root-user", *unshared, "sh", "-c", _BRIDGE]
+        switch = _started(alone, running)
+        for name, address in addresses.items():
+            words = ["unshare", *unshared, "sh", "-c", _HOST, "sh", name, str(known.resolve())]
+            pid = _started([*_entering(switch, ("user", *_NAMESPACES)), *words], running)
+            hosts[name] = Host(name, address, pid, os.readlink(f"/proc/{pid}/ns/net"))
+            plug = f"to-{name}"
+            _run(switch, f"ip link add {plug} type veth peer name eth0 netns {pid}")
+            _run(switch, f"ip link set {plug} master switch up")
+            _run(pid, f"ip addr add {address}/24 dev eth0 && ip link set eth0 up")
+        yield hosts
+    finally:
+        for host in hosts.values():
+            host.kill()
+        for process in running:
+            process.kill()
+            process.communicate()
+
+
+def _entering(pid: int, namespaces: Sequence[str]) -> list[str]:
+    """Return the words before a command that is to run in a process's namespaces."""
+    options = [f"--{each}" for each in namespaces]
+    return ["nsenter", "--target", str(pid), "--preserve-credentials", *options]
+
+
+def _started(command: Sequence[str], running: list[subprocess.Popen[str]]) -> int:
+    """Start what holds namespaces; return its process id once they are there."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    running.append(process)
+    assert process.stdout is not None
+    if (said := process.stdout.readline()) != "ready\n":
+        raise ProofError(f"this machine cannot have hosts of its own: {said.strip()}")
+    return process.pid
+
+
+def _run(pid: int, script: str) -> None:
+    words = [*_entering(pid, ("user", *_NAMESPACES)), "sh", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ProofError(f"{script}: {done.stderr.strip()}")
+
+
+def run_on(host: Host, *words: str) -> None:
+    """Run a short command on a host.
+
+    Raises:
+        ProofError: It failed.
+    """
+    _run(host.pid, shlex.join(words))
+
+
+def wait_until(what: str, holds: Callable[[], object], seconds: float = _READY_SECONDS) -> None:
+    """Wait until a function says something true.
+
+    Raises:
+        ProofError: It does not.
+    """
+    give_up = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > give_up:
+            raise ProofError(f"after {seconds:.0f} s still not: {what}")
+        time.sleep(0.2)

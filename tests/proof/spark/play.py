@@ -1,0 +1,76 @@
+"""What the parts of `hosts` share: the stage, the sizes, runs by name, and the result so far."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from loadgen.results.results import Results
+from tests.proof.result import ProofError
+from tests.proof.spark.stage import WORKERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.proof.result import ProofOptions, ProofResult
+    from tests.proof.spark.stage import Ended, Stage, Submitted
+
+CLIENTS, TASKS = 3_000, 12
+QUICK_CLIENTS, QUICK_TASKS = 120, 3
+
+
+class Play:
+    """A stage with what was played on it. Mutable state: the checks and figures so far."""
+
+    def __init__(self, stage: Stage, options: ProofOptions, result: ProofResult) -> None:
+        self.stage, self.options, self.result = stage, options, result
+        self.out = options.out.resolve()
+        self.clients = QUICK_CLIENTS if options.quick else CLIENTS
+        self.tasks = QUICK_TASKS if options.quick else TASKS
+        self.corpus = self.out / "topics"
+
+    def written(self, name: str, text: str) -> Path:
+        """Write a scenario."""
+        path = self.out / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def words(self, name: str, document: Path, tasks: int) -> list[str]:
+        """Return the arguments of a run."""
+        words = ["run", str(document), *self.stage.target(), "--tasks", str(tasks)]
+        return [*words, "--out", str(self.out / "runs"), "--name", name]
+
+    def run(self, name: str, document: Path, *more: str) -> Submitted:
+        """Start a run on the cluster, once that is free."""
+        self.stage.await_workers(len(WORKERS))
+        words = [*self.words(name, document, self.tasks), "--place", "spark", *more]
+        return self.stage.submit(name, *words)
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """Return a run's own figures.
+
+        Raises:
+            ProofError: There is no such run.
+        """
+        file = self.out / "runs" / name / "run.json"
+        if not file.exists():
+            raise ProofError(f"no {file}: {(self.out / f'{name}.txt').read_text()[-600:]}")
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return found
+
+    def rows(self, directory: Path) -> dict[str, Any]:
+        """Return how many requests of how many tasks were answered in a run, and until when."""
+        text = """SELECT count(*) AS requests, count(DISTINCT task) AS tasks, max(done) AS seconds
+          FROM requests WHERE outcome = 'answered'"""
+        with Results.open(directory) as results:
+            return results.sql(text)[0]
+
+
+def require(ended: Ended, *codes: int) -> None:
+    """Refuse the end of a command that has another exit code.
+
+    Raises:
+        ProofError: It has.
+    """
+    if ended.code not in (codes or (0,)):
+        raise ProofError(f"loadgen ended with {ended.code}: {ended.said[-800:]}")
