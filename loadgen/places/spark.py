@@ -92,6 +92,9 @@ def run_partition(plans: Iterator[str]) -> Iterator[str]:
 
 
 def _run_barrier_task(plan_json: str) -> str:
+    import os
+    from unittest.mock import patch
+
     from pyspark import BarrierTaskContext
 
     from loadgen.access import access_taken
@@ -103,5 +106,5 @@ def _run_barrier_task(plan_json: str) -> str:
         raise LoadgenError("Spark started the run a second time; set spark.task.maxFailures=1")
 
     plan = TaskPlan.model_validate_json(plan_json)
-    with access_taken(plan.access):
+    with access_taken(plan.access), patch.dict(os.environ, plan.store):
         return run_task(plan).model_dump_json()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
@@ -15,10 +16,10 @@ import duckdb
 from loadgen.errors import UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, part_of, parts_of
+from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
@@ -101,7 +102,9 @@ class Results:
         directory: The directory of the run, or of the first run.
         run: Its ``run.json``.
         columns: The columns of the last answer.
-        spill: The folder for data that does not fit into DuckDB's memory.
+        spill: The folder for data that does not fit into DuckDB's memory, and for copies of runs
+            that are in a store.
+        folders: The directories, or their copies.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -112,10 +115,15 @@ class Results:
             raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-        for directory, run in zip(directories, runs, strict=True):
-            _require_parts(directory, len(run.get("tasks", ())))
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
         self.spill = self._spill.name
+        # Every figure is a question: rows that are far away come once.
+        self.folders = [
+            copied_here(each, Path(self.spill, str(number)))
+            for number, each in enumerate(directories)
+        ]
+        for directory, run in zip(self.folders, runs, strict=True):
+            _require_parts(directory, len(run.get("tasks", ())))
         self.connection = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
@@ -126,7 +134,7 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            if files := [str(path) for each in directories for path in parts_of(each, name)]:
+            if files := [str(path) for each in self.folders for path in parts_of(each, name)]:
                 try:
                     self.connection.read_parquet(files).create_view(name)
                 except duckdb.Error as error:

@@ -9,13 +9,16 @@ import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Protocol, TypeVar
+from unittest.mock import patch
 
 from loadgen.errors import LoadgenError
+from loadgen.stored import store_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -68,6 +71,14 @@ def _leave_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _with_variables(
+    variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
+) -> list[ResultT]:
+    """Do a part on a host that has to be told how to reach a store."""
+    with patch.dict(os.environ, variables):
+        return work(part)
+
+
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
     """Return the executor that does every part in a task of its own.
 
@@ -78,9 +89,11 @@ def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Exec
     from loadgen.spark.jobs import collect_with_progress
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
+        carried = partial(_with_variables, store_variables(), work)
+
         def rows() -> list[ResultT]:
             tasks = session.sparkContext.parallelize(range(parts), parts)
-            done: list[ResultT] = tasks.flatMap(work).collect()
+            done: list[ResultT] = tasks.flatMap(carried).collect()
             return done
 
         return collect_with_progress(session, rows, on_part_done)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.errors import UsageError
+from loadgen.stored import readable
 from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
 from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
 
@@ -153,7 +154,7 @@ def opened(file: Path) -> pq.ParquetFile:
         UsageError: It is none.
     """
     try:
-        return pq.ParquetFile(file)
+        return pq.ParquetFile(readable(file))
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
 
@@ -188,7 +189,7 @@ def _name_in(line: bytes) -> bytes | None:
 
 
 def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(piece.file) as parquet:
+    with pq.ParquetFile(readable(piece.file)) as parquet:
         columns = [name for name in _READ if name in parquet.schema_arrow.names]
         for batch in parquet.iter_batches(_BATCH_ROWS, [piece.start], columns):
             read = dict(zip(columns, batch.columns, strict=True))

@@ -14,7 +14,8 @@ from client.admin.errors import AdminRefusedError
 from client.admin.rest import NOT_SERVED
 from client.admin.url import shown_url
 from loadgen.access import admin_of
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.stored import StoredPath
 from loadgen.topics.calls import CALL_SECONDS, Retries, admin_errors, side_by_side
 from loadgen.topics.corpus import open_corpus, parquet_rows
 from loadgen.topics.lists import is_parquet
@@ -110,8 +111,17 @@ class _Imported(BaseModel):
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """Return the files that a source has, as a server finds them."""
+    """Return the files that a source has, as a server finds them.
+
+    Raises:
+        UsageError: It cannot find them.
+    """
     path = path.resolve()
+    if isinstance(path, StoredPath):
+        raise UsageError(
+            f"{path}: a broker imports files that its own machine has: copy the folder there, or "
+            "create the topics one by one with --rest"
+        )
     return open_corpus(path).files if path.is_dir() else (path,)
 
 
