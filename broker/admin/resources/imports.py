@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from broker.imports.importer import ImportFailedError, import_topics
 from broker.stores.changes import StoreError
+from proto.parquet_folders import parquet_files
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _inside(allowed: Path | None, path: Path) -> Path:
     try:
         resolved = path.resolve()
         # A link in the folder may lead out of it, and would be read like any file.
-        read = [resolved, *(file.resolve() for file in resolved.glob("*.parquet"))]
+        read = [resolved, *(file.resolve() for file in parquet_files(resolved))]
     except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
         raise RestError(412, f"{str(path)!r} is not a file name") from None
     root = allowed.resolve()
