@@ -55,6 +55,10 @@ PROOFS = {
         "A cluster of Spark makes the same topics and the same storm as this machine alone",
         "tests.proof.spark.standalone",
     ),
+    "object_store": Proof(
+        "Topics and runs in an object store are those of a folder, whole or not at all",
+        "tests.proof.spark.object_store",
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),
