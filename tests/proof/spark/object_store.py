@@ -29,6 +29,7 @@ from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from loadgen.stored import placed
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.data_source import register
+from loadgen.topics.manifest import MANIFEST_NAME
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 
@@ -60,16 +61,15 @@ clients:
   - {name: all, do: list, count: 60, period: 4s, arrive: {kind: poisson, rate: 12}}
 phases: {measure: 8s, drain: 4s}
 """
-_ROWS = "SELECT client, due FROM requests WHERE operation = 'list' ORDER BY ALL"
+_FIRST = "SELECT client, min(due) AS due FROM requests GROUP BY client ORDER BY client"
 _SLOWEST = "SELECT namespace, max(response_seconds) AS slowest FROM requests GROUP BY namespace"
 
 
 def prove(options: ProofOptions) -> ProofResult:
     """Make topics and runs in a store, as in a folder, and read them back."""
     result = ProofResult()
-    if subprocess.run(
-        [PYTHON, "-c", "import moto.server"], check=False, capture_output=True
-    ).returncode:
+    asked = [PYTHON, "-c", "import moto.server"]
+    if subprocess.run(asked, check=False, capture_output=True).returncode:
         sentence = f"skipped: {PYTHON} has no S3 server (pip install 'moto[server]')"
         result.check("skipped", True, sentence)
         return result
@@ -185,14 +185,11 @@ def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
     options.note("killing a job that makes topics")
     place = _place("processes")
     many = ["topics", "--topics", KILLED_TOPICS, "--namespaces", NAMESPACES, "--out", place]
-    _killed(
-        many,
-        lambda: (
-            0 < len([*place.glob("part-*")]) < NAMESPACES
-            and not (place / "_manifest.json").is_file()
-        ),
-        signal.SIGKILL,
-    )
+
+    def begun() -> bool:
+        return not (place / MANIFEST_NAME).is_file() and any(place.glob("part-*"))
+
+    _killed(many, begun, signal.SIGKILL)
     left, said = len([*place.iterdir()]), _refusal(lambda: open_corpus(place))
     _loadgen([*words, place])
     result.check(
@@ -233,18 +230,13 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
         _killed(words, _passed(RUNNING_SECONDS), signal.SIGKILL)
         said = _refusal(lambda: Results.open(begun))
         code = _killed(words, _passed(RUNNING_SECONDS), signal.SIGINT)
-    told = {
-        name: _asked_of(place / name, _ROWS)
-        for name, place in (("folder", runs), ("processes", store), ("spark", store))
-    }
+    made = (runs / "folder", store / "processes", store / "spark")
+    told = [_asked_of(directory, _FIRST) for directory in made]
     wrong = _asked_of(store / "spark", "SELECT count(*) AS n FROM requests WHERE outcome = 'wrong'")
-    firsts = {
-        name: {row["client"]: row["due"] for row in reversed(rows)} for name, rows in told.items()
-    }
     result.check(
         "runs",
-        firsts["folder"] == firsts["processes"] == firsts["spark"] and wrong == [{"n": 0}],
-        f"{len(firsts['folder'])} clients begin at the same moments in a folder and in the store, by "
+        told[0] == told[1] == told[2] and wrong == [{"n": 0}],
+        f"{len(told[0])} clients begin at the same moments in a folder and in the store, by "
         "processes and by Spark; no answer is wrong",
     )
     interrupted = _asked_of(begun, "SELECT count(*) AS n FROM requests")[0]["n"]
@@ -297,8 +289,8 @@ def _prove_spark(options: ProofOptions, result: ProofResult) -> None:
     result.check(
         "Spark, by s3a",
         (topics, found) == (TOPICS, told),
-        f"Hadoop's s3a reads {topics:,} topics, and the slowest answers of {len(found)} namespaces as "
-        "DuckDB finds them",
+        f"Hadoop's s3a reads {topics:,} topics, and the slowest answers of {len(found)} namespaces "
+        "as DuckDB finds them",
     )
 
 
