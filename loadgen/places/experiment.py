@@ -200,6 +200,8 @@ def _drive(
 
     def observe(totals: Totals) -> None:
         options.on_progress(totals)
+        if options.interrupted():
+            control.stop()
         if not missed and options.abort_early and (found := options.abort_early(totals)):
             missed.append(found)
             control.stop()
