@@ -12,6 +12,7 @@ import pytest
 from pyarrow import fs
 
 from loadgen import stored
+from loadgen.commands.explained import explained
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
 from loadgen.errors import LoadgenError, UsageError
@@ -90,6 +91,27 @@ def test_an_address_is_a_place_in_a_store_and_a_folder_is_a_folder(text: str, fo
 def test_an_address_of_something_else_is_refused() -> None:
     with pytest.raises(UsageError, match="ftp://host/x is no place that loadgen knows: name a"):
         placed(Path("ftp://host/x"))
+
+
+def test_options_of_every_command_may_be_addresses() -> None:
+    seen: list[object] = []
+
+    def command(out: Path, runs: list[Path], name: str) -> None:
+        seen.extend([out, *runs, name])
+
+    places = [Path("s3a://b/x"), Path("gs://b/x"), Path("out")]
+    explained(command)(out=places[0], runs=places[1:], name="s3a://b/x")
+    assert list(map(str, seen)) == ["s3a://b/x", "gs://b/x", "out", "s3a://b/x"]
+
+
+def test_what_says_who_asks_a_store_and_where_it_is_travels_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in stored.store_variables():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_PAGER", "less")
+    assert stored.store_variables() == {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
 
 
 def test_a_place_travels_to_tasks() -> None:
