@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.errors import UsageError
-from loadgen.stored import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +53,11 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _placed(value: Any) -> Any:  # noqa: ANN401
+    """Return paths in a value as what they mean; other values as they are."""
     if isinstance(value, list):
         return [_placed(each) for each in value]
-    return placed(value) if isinstance(value, Path) else value
+    if not isinstance(value, Path):
+        return value
+    from loadgen.stored import placed  # It imports Arrow, for which nobody's --help waits.
+
+    return placed(value)

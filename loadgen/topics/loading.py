@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from client.admin.errors import AdminRefusedError
+from client.admin.errors import AdminError, AdminRefusedError
 from client.admin.rest import NOT_SERVED
 from client.admin.url import shown_url
 from loadgen.access import admin_of
@@ -37,6 +38,8 @@ IMPORT_SECONDS = 86_400.0
 """An import takes as long as it takes; a day bounds a server that has died."""
 IMPORTS_AT_ONCE = 2
 """A broker reads one file in a thread while it takes the other one in."""
+LOOK_SECONDS = 1.0
+"""Between two looks at how far imports are."""
 _NOT_FOUND = (404, 405)
 _EXISTS = 409
 
@@ -83,7 +86,8 @@ async def load_by_import(
     total = _Imported(topics=0, namespaces=0)
     with LoadState(path, where, "import", resume=resume) as state:
         resumed = state.done
-        todo = islice(enumerate(_files(path)), resumed, None)
+        files = _files(path)
+        todo = islice(enumerate(files), resumed, None)
 
         async def import_files() -> None:
             for number, file in todo:
@@ -95,9 +99,20 @@ async def load_by_import(
                 state.item_done(number)
                 on_topics(total.topics)
 
+        async def look_at_imports() -> None:
+            with suppress(AdminError):  # An older broker does not tell.
+                while True:
+                    await asyncio.sleep(LOOK_SECONDS)
+                    found = await admin.floodgate.imports()
+                    on_topics(total.topics + sum(found.get(str(file), 0) for file in files))
+
         with admin_errors(f"The import of {path}", where):
             async with admin_of(admin_url, IMPORT_SECONDS) as admin:
-                await side_by_side(IMPORTS_AT_ONCE, import_files)
+                looking = asyncio.create_task(look_at_imports())
+                try:
+                    await side_by_side(IMPORTS_AT_ONCE, import_files)
+                finally:
+                    looking.cancel()
     seconds, skipped = time.perf_counter() - started, total.skipped
     return Loaded(total.topics, total.namespaces, seconds, skipped=skipped, resumed=resumed)
 
