@@ -1,6 +1,7 @@
 """Opens run directories as tables for SQL: DuckDB over Parquet files.
 
-No row is copied: a run opens at once, whatever its size, and questions need bounded memory.
+No row is copied: a run opens at once, whatever its size, and questions need bounded memory. The
+files of a run that is in a store are copied to this machine first.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ All run the same function for each part, so all write the same rows.
 from __future__ import annotations
 
 import os
-import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -16,6 +15,7 @@ from unittest.mock import patch
 
 from loadgen.errors import LoadgenError
 from loadgen.stored import store_variables
+from loadgen.workers import follow_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -50,7 +50,7 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         workers = min(parts, processes or os.cpu_count() or 1)
         # Spawned: a fork would copy this process's threads' locks as they are.
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=follow_driver)
         try:
             futures = [pool.submit(work, part) for part in range(parts)]
             for done, future in enumerate(as_completed(futures), start=1):
@@ -66,11 +66,6 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
     return execute
 
 
-def _leave_ctrl_c() -> None:
-    """Leave Ctrl-C, which a terminal sends to all, to the process that waits for these."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _with_variables(
     variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
 ) -> list[ResultT]:
@@ -82,7 +77,7 @@ def _with_variables(
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
     """Return the executor that does every part in a task of its own.
 
-    The directory must be one that all executors and this process share; local Spark's is.
+    The directory must be one that all executors and this process share: a store, or local Spark's.
     Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
     want pandas for the same (pyspark 4.3).
     """
