@@ -1,9 +1,9 @@
-"""Paths in an object store or Hadoop's file system, used as if they were of this machine.
+"""Paths in object stores and in Hadoop's file systems, with the methods of :class:`pathlib.Path`.
 
-What reads and writes files here has the methods of :class:`pathlib.Path`; what needs a file of this
-machine, such as a server's import, is refused. Such a store has no renaming and no folders: an
-object is there when all of it is, and what marks a corpus or a run as whole is its manifest or its
-``run.json``, which is written last.
+Code that reads and writes through these methods works in a store unchanged. Code that needs a local
+file, such as a server's import, gets a sentence for the user. A store cannot rename: an object
+appears when all of its bytes are written, and the manifest of a corpus and the ``run.json`` of a
+run, written last, mark the folder as whole.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _VARIABLES = (
 
 
 def placed(path: Path) -> Path:
-    """Return what a path means: one in a store if it begins as an address does.
+    """Return a path in a store for an address, ``s3a://bucket/x``, and other paths unchanged.
 
     Raises:
-        UsageError: It is the address of something else.
+        UsageError: The address has an unknown scheme.
     """
     found = _SCHEME.fullmatch(path.parts[0]) if len(path.parts) > 1 else None
     if found is None:
@@ -60,12 +60,12 @@ def placed(path: Path) -> Path:
 
 
 def store_variables() -> dict[str, str]:
-    """Return the variables of this process that say where a store is, and who asks it."""
+    """Return the variables of the environment with a store's address and credentials."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 class StoredPath(PosixPath):
-    """A path in a store, ``s3a://bucket/folder/file``."""
+    """A path in a store, such as ``s3a://bucket/folder/file``."""
 
     def __str__(self) -> str:
         return super().__str__().replace(":/", "://", 1)
@@ -75,18 +75,18 @@ class StoredPath(PosixPath):
 
     @property
     def at(self) -> tuple[fs.FileSystem, str]:
-        """The file system, and the path as that one knows it."""
+        """The file system, and the path within the file system."""
         scheme, place, *names = self.parts
         system, root = _file_system(scheme.rstrip(":"), place)
         return system, "/".join([root.rstrip("/"), *names])
 
     @contextmanager
     def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Hand out ``at`` for a block that asks the file system.
+        """Hand out ``at`` for a block of calls to the file system.
 
         Raises:
-            FileNotFoundError: There is nothing.
-            LoadgenError: The store cannot be used.
+            FileNotFoundError: The path does not exist.
+            LoadgenError: The store refused a call, or did not answer.
         """
         try:
             yield self.at
@@ -96,10 +96,10 @@ class StoredPath(PosixPath):
             said = str(error).splitlines()[0]
             raise LoadgenError(f"{self} cannot be used: {said}") from None
 
-    # -- what there is --------------------------------------------------------------------------
+    # -- listings -------------------------------------------------------------------------------
 
     def _info(self) -> fs.FileInfo:
-        # A listing has told it already.
+        # A path from a listing has its size and kind from there: no further call.
         if (known := vars(self).get("listed")) is not None:
             return known
         with self.asked() as (system, path):
@@ -109,7 +109,7 @@ class StoredPath(PosixPath):
         """Return kind, size and time of change.
 
         Raises:
-            FileNotFoundError: There is nothing.
+            FileNotFoundError: The path does not exist.
         """
         del follow_symlinks
         info = self._info()
@@ -120,19 +120,19 @@ class StoredPath(PosixPath):
         return os.stat_result((mode, 0, 0, 0, 0, 0, info.size or 0, 0, changed, 0))
 
     def exists(self, **_: object) -> bool:
-        """Say whether there is a file, or a folder with one."""
+        """Return True for a file, and for a folder with files."""
         return self._info().type is not fs.FileType.NotFound
 
     def is_dir(self, **_: object) -> bool:
-        """Say whether it is a folder."""
+        """Return True for a folder."""
         return self._info().type is fs.FileType.Directory
 
     def is_file(self, **_: object) -> bool:
-        """Say whether it is a file."""
+        """Return True for a file."""
         return self._info().type is fs.FileType.File
 
     def iterdir(self) -> Iterator[Self]:
-        """Yield what is in the folder."""
+        """Yield the files and folders of this folder."""
         return self._listing(recursive=False)
 
     def _listing(self, *, recursive: bool) -> Iterator[Self]:
@@ -144,24 +144,24 @@ class StoredPath(PosixPath):
             yield child
 
     def glob(self, pattern: str, **_: object) -> Iterator[Self]:
-        """Yield what has a name of this form."""
+        """Yield the files and folders of this folder with a name of a form, ``*.parquet``."""
         return (each for each in self.iterdir() if fnmatch(each.name, pattern))
 
     def rglob(self, pattern: str, **_: object) -> Iterator[Self]:
-        """Yield what has a name of this form, in folders below, too."""
+        """Yield the same of this folder and of all folders below."""
         return (each for each in self._listing(recursive=True) if fnmatch(each.name, pattern))
 
     def resolve(self, strict: bool = False) -> Self:
-        """Return this path, which is whole."""
+        """Return this path: every path in a store is absolute."""
         del strict
         return self
 
     # -- reading and writing --------------------------------------------------------------------
 
     def open(self, mode: str = "r", *_: object, **text: Any) -> IO[Any]:  # type: ignore[override] # noqa: ANN401
-        """Open the file, to read bytes or text."""
+        """Open the file for reading bytes or text."""
         if set(mode) - set("rbt"):
-            return super().open(mode)  # which refuses it
+            return super().open(mode)  # raises: writing goes through the methods below
         opened = io.BufferedReader(self.input())  # type: ignore[arg-type]
         return opened if "b" in mode else io.TextIOWrapper(opened, **text)
 
@@ -185,7 +185,7 @@ class StoredPath(PosixPath):
         return self.write_bytes(data.encode(encoding or "utf-8"))
 
     def mkdir(self, *_: object, **__: object) -> None:
-        """Do nothing: a folder is there with its first file."""
+        """Do nothing: the first file makes its folders."""
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
@@ -194,7 +194,7 @@ class StoredPath(PosixPath):
                 system.delete_file(path)
 
     def clear(self, first: str = "") -> None:
-        """Delete what is in the folder: first the file that marks it as whole."""
+        """Delete all files of the folder: first ``first``, the mark of a whole folder."""
         if first:
             (self / first).unlink(missing_ok=True)
         with self.asked() as (system, path):
@@ -219,13 +219,13 @@ def _file_system(scheme: str, place: str) -> tuple[fs.FileSystem, str]:
 
 
 def readable(path: Path) -> Path | pa.NativeFile:
-    """Return what Arrow opens a file by."""
+    """Return a source for Arrow's readers: the path of a local file, or an open file of a store."""
     return path.input() if isinstance(path, StoredPath) else path
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file to write: it is there when the block has written all of it."""
+    """Open a file for writing, which appears at its path when the block has ended."""
     if isinstance(path, StoredPath):
         with path.asked() as (system, target), system.open_output_stream(target) as stream:
             yield stream
@@ -238,7 +238,7 @@ def written_whole(path: Path) -> Iterator[pa.NativeFile]:
 
 @contextmanager
 def emptied(folder: StoredPath, mark: str) -> Iterator[StoredPath]:
-    """Empty a folder for a block, which writes the file ``mark`` last; and again if it fails."""
+    """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails."""
     folder.clear(mark)
     try:
         yield folder
@@ -250,7 +250,7 @@ def emptied(folder: StoredPath, mark: str) -> Iterator[StoredPath]:
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Hand out a folder of this machine; its files go to their place in a store at the end."""
+    """Hand out a local folder; its files are copied to ``path`` at the end, if that is in a store."""
     if not isinstance(path, StoredPath):
         yield path
         return
@@ -263,7 +263,7 @@ def folder_here(path: Path) -> Iterator[Path]:
 
 
 def copied_here(path: Path, folder: Path) -> Path:
-    """Return a folder as it is, or a copy within ``folder`` if it is in a store."""
+    """Return a local folder unchanged; copy a folder of a store to ``folder``, and return that."""
     if not isinstance(path, StoredPath):
         return path
     folder.mkdir()

@@ -1,7 +1,7 @@
-"""Folders of Parquet files, also as Spark's ``partitionBy`` writes them.
+"""Folders of Parquet files, plain ones and those of Spark's ``partitionBy``.
 
-There ``namespace=mine%2Fown/part-0.parquet`` says the value of a column for all rows of the file,
-which does not have the column itself.
+``partitionBy`` leaves a column out of the files, and puts its value into the name of a folder:
+``namespace=mine%2Fown/part-0.parquet``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, and of those within it that say a column's value."""
+    """Return the Parquet files of a folder, and of its folders named ``column=value``."""
     found = sorted(folder.rglob("*.parquet"))
     return [file for file in found if all("=" in name for name in _folders(folder, file))]
 
 
 def values_said(folder: Path, file: Path) -> dict[str, str | None]:
-    """Return the columns whose values the folders of a file say, as texts."""
+    """Return columns and their values, as texts, from the names of a file's folders."""
     pairs = (name.partition("=") for name in _folders(folder, file))
     return {unquote(name): None if text == _NULL else unquote(text) for name, _, text in pairs}
 
