@@ -250,7 +250,7 @@ def emptied(folder: StoredPath, mark: str) -> Iterator[StoredPath]:
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Hand out a local folder; its files are copied to ``path`` at the end, if that is in a store."""
+    """Hand out a local folder, whose files go to ``path`` at the end if that is in a store."""
     if not isinstance(path, StoredPath):
         yield path
         return
