@@ -25,7 +25,7 @@ from pyarrow import fs
 from loadgen.errors import LoadgenError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from _typeshed import ReadableBuffer
 
@@ -131,11 +131,11 @@ class StoredPath(PosixPath):
         """Return True for a file."""
         return self._info().type is fs.FileType.File
 
-    def iterdir(self) -> Iterator[Self]:
+    def iterdir(self) -> Generator[Self, None, None]:
         """Yield the files and folders of this folder."""
         return self._listing(recursive=False)
 
-    def _listing(self, *, recursive: bool) -> Iterator[Self]:
+    def _listing(self, *, recursive: bool) -> Generator[Self, None, None]:
         with self.asked() as (system, path):
             found = system.get_file_info(fs.FileSelector(path, True, recursive))
         for each in found:
@@ -143,11 +143,11 @@ class StoredPath(PosixPath):
             vars(child)["listed"] = each
             yield child
 
-    def glob(self, pattern: str, **_: object) -> Iterator[Self]:
+    def glob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
         """Yield the files and folders of this folder with a name of a form, ``*.parquet``."""
         return (each for each in self.iterdir() if fnmatch(each.name, pattern))
 
-    def rglob(self, pattern: str, **_: object) -> Iterator[Self]:
+    def rglob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
         """Yield the same of this folder and of all folders below."""
         return (each for each in self._listing(recursive=True) if fnmatch(each.name, pattern))
 
@@ -162,7 +162,7 @@ class StoredPath(PosixPath):
         """Open the file for reading bytes or text."""
         if set(mode) - set("rbt"):
             return super().open(mode)  # raises: writing goes through the methods below
-        opened = io.BufferedReader(self.input())  # type: ignore[arg-type]
+        opened = io.BufferedReader(self.input())
         return opened if "b" in mode else io.TextIOWrapper(opened, **text)
 
     def input(self) -> pa.NativeFile:

@@ -34,6 +34,7 @@ from loadgen.topics.rows import TOPIC_SCHEMA, namespace_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from loadgen.topics.executors import Executor
@@ -169,12 +170,14 @@ def replacing(out: Path) -> Iterator[Path]:
         LoadgenError: It cannot be written.
     """
     stored = isinstance(out, StoredPath)
-    found = out.iterdir() if out.is_dir() else [out] if out.exists() else ()
+    found: Iterable[Path] = out.iterdir() if out.is_dir() else [out] if out.exists() else ()
     others = any(not (stored and _LEFT.fullmatch(each.name)) for each in found)
     if others and not manifest_path(out).is_file():
         told = f"{out} exists and is not a topic corpus, so it is not replaced"
         raise UsageError(f"{told}; give another --out or remove it.")
-    taken = emptied(out, MANIFEST_NAME) if isinstance(out, StoredPath) else _beside(out)
+    taken: AbstractContextManager[Path] = (
+        emptied(out, MANIFEST_NAME) if isinstance(out, StoredPath) else _beside(out)
+    )
     try:
         with taken as directory:
             yield directory
