@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, part_of, parts_of
 from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
@@ -96,6 +96,21 @@ def _require_parts(directory: Path, tasks: int) -> None:
             )
 
 
+def _whole_folders(
+    directories: Sequence[Path], runs: Sequence[dict[str, Any]], copies: Path
+) -> Iterator[Path]:
+    """Yield the folders with the rows of runs, of runs in a store their copies.
+
+    Raises:
+        RunDirectoryError: A run has lost the rows of a task.
+    """
+    for number, (directory, run) in enumerate(zip(directories, runs, strict=True)):
+        # Every figure is a question: rows of a store come to this machine once.
+        folder = copied_here(directory, copies / str(number))
+        _require_parts(folder, len(run.get("tasks", ())))
+        yield folder
+
+
 class Results:
     """The tables of a run, or of several runs, opened.
 
@@ -118,13 +133,11 @@ class Results:
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
         self.spill = self._spill.name
-        # Every figure is a question: rows that are far away come once.
-        self.folders = [
-            copied_here(each, Path(self.spill, str(number)))
-            for number, each in enumerate(directories)
-        ]
-        for directory, run in zip(self.folders, runs, strict=True):
-            _require_parts(directory, len(run.get("tasks", ())))
+        try:
+            self.folders = [*_whole_folders(directories, runs, Path(self.spill))]
+        except LoadgenError:
+            self._spill.cleanup()
+            raise
         self.connection = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
