@@ -162,6 +162,9 @@ class Results:
         as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
         self.connection.execute(as_json, [[*map(json.dumps, runs)]])
         self.connection.execute(_TOLD)
+        self._view_measured()
+
+    def _view_measured(self) -> None:
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
         measured = MEASURED
         if len(told) == 1:  # Constants: of 20 million rows a question takes a third of the time.
