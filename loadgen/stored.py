@@ -193,10 +193,14 @@ class StoredPath(PosixPath):
             with self.asked() as (system, path):
                 system.delete_file(path)
 
-    def clear(self, first: str = "") -> None:
+    def remove(self) -> None:
+        """Delete the folder with all of its files."""
+        with self.asked() as (system, path):
+            system.delete_dir(path)
+
+    def clear(self, first: str) -> None:
         """Delete all files of the folder: first ``first``, the mark of a whole folder."""
-        if first:
-            (self / first).unlink(missing_ok=True)
+        (self / first).unlink(missing_ok=True)
         with self.asked() as (system, path):
             system.delete_dir_contents(path, missing_dir_ok=True)
 

@@ -76,7 +76,7 @@ def write_listed_corpus(
         require_topics(path, invalid, skip_invalid=skip_invalid)
         written = list(executors[1](partial(write_bucket, scratch, directory), buckets))
         if isinstance(scratch, StoredPath):
-            scratch.clear()
+            scratch.remove()
         else:
             shutil.rmtree(scratch)
         duplicates = sum(twice for _, twice in written)
