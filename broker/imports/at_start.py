@@ -50,6 +50,7 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
             path,
         )
         return
+    logger.info("imports %s; all of it is checked first", path)
     result = await import_topics(store, path, skip_invalid=imports.skip_invalid, state=state)
     for line in result.report.splitlines():
         logger.warning("--skip-invalid: %s", line.strip())

@@ -1,4 +1,4 @@
-"""Files of topics, read batch by batch: the Spark job's Parquet, or text with a name a line."""
+"""Files of topics, read batch by batch: Parquet, or text with a name a line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from broker.imports.rows import TopicRows
 from broker.stores.property_rows import PROPERTIES_TYPE
+from proto.parquet_folders import parquet_files, values_said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ def files_of(path: Path) -> list[Path]:
             raise ImportFailedError(f"{path} does not exist")
         if not path.is_dir():
             return [path]
-        files = sorted(path.glob("*.parquet"))
+        files = parquet_files(path)
     except OSError as error:
         raise unreadable(path, error) from None
     if not files:
@@ -78,7 +79,7 @@ def read_rows(path: Path) -> Iterator[TopicRows]:
     """
     files = files_of(path)
     if path.is_dir() or _begins_with(path, _PARQUET_MAGIC):
-        return _parquet_rows(files)
+        return _parquet_rows(path, files)
     return _text_rows(path)
 
 
@@ -100,12 +101,15 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
+    """A row group, and the range of its namespaces; ``said`` is that which its folder says."""
+
     file: Path
     index: int
     first_row: int
     rows: int
     lowest: str | None
     highest: str | None
+    said: str | None
 
     def may_hold(self, namespace: str) -> bool:
         """Return True if rows of a namespace may be in this row group."""
@@ -114,14 +118,15 @@ class _RowGroup:
         return self.lowest <= namespace <= self.highest
 
 
-def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
-    groups = [group for file in files for group in _row_groups(file)]
+def _parquet_rows(path: Path, files: Sequence[Path]) -> Iterator[TopicRows]:
+    groups = [group for file in files for group in _row_groups(path, file)]
     lowest = _lowest_from(groups)
     reader: pq.ParquetFile | None = None
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
-            reader = _opened(group.file)
-        place, first = f"{group.file.name}, row" if len(files) > 1 else "row", group.first_row
+            reader = _opened(group.file, group.said)
+        name = group.file.relative_to(path)
+        place, first = f"{name}, row" if len(files) > 1 else "row", group.first_row
         for table in _tables(reader, group):
             numbers = np.arange(first, first + len(table))
             first += len(table)
@@ -144,24 +149,30 @@ def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
     return lowest[::-1]
 
 
-def _opened(file: Path) -> pq.ParquetFile:
+def _opened(file: Path, said: str | None) -> pq.ParquetFile:
     try:
         reader = pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
-    _check_columns(file, reader.schema_arrow)
+    schema = reader.schema_arrow
+    if said is not None:
+        schema = schema.append(pa.field("namespace", pa.string()))
+    _check_columns(file, schema)
     return reader
 
 
-def _row_groups(file: Path) -> Iterator[_RowGroup]:
-    reader = _opened(file)
+def _row_groups(path: Path, file: Path) -> Iterator[_RowGroup]:
+    said = values_said(path, file).get("namespace")
+    reader = _opened(file, said)
     # Row groups hold leaves: a column before may have several.
     leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
-    column, first_row = leaves.index("namespace"), 1
+    first_row = 1
     for index in range(reader.num_row_groups):
         metadata = reader.metadata.row_group(index)
-        lowest, highest = _range(metadata.column(column).statistics)
-        yield _RowGroup(file, index, first_row, metadata.num_rows, lowest, highest)
+        lowest = highest = said
+        if said is None:
+            lowest, highest = _range(metadata.column(leaves.index("namespace")).statistics)
+        yield _RowGroup(file, index, first_row, metadata.num_rows, lowest, highest, said)
         first_row += metadata.num_rows
 
 
@@ -203,7 +214,10 @@ def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
         for batch in reader.iter_batches(
             ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
         ):
-            yield pa.table({name: batch[name].cast(kind) for name, kind in kinds.items()})
+            columns = {name: batch[name].cast(kind) for name, kind in kinds.items()}
+            if group.said is not None:
+                columns["namespace"] = pa.repeat(pa.scalar(group.said), len(batch))
+            yield pa.table(columns)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{group.file} cannot be read: {error}") from None
 

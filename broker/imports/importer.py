@@ -11,6 +11,7 @@ checked and sorted in a thread, so that requests are served meanwhile.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from broker.imports.staging import Lot
     from broker.stores.changes import NamespaceChanges
     from broker.stores.store import MetadataStore
+
+
+logger = logging.getLogger(__name__)
+
+_TOLD_TOPICS = 1_000_000
+"""An import tells the log each time that it has so many more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,8 @@ async def import_topics(
         # A namespace comes once, and its name is not kept: 100,000 would be freed in one turn.
         namespaces += len(lot)
         for count in [len(changes.added) for _, changes in lot]:
+            if (topics + count) // _TOLD_TOPICS > topics // _TOLD_TOPICS:
+                logger.info("imported %d topics of %s so far", topics + count, path)
             topics += count
             progress(topics)
         # The next one is made without this one in memory.

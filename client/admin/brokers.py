@@ -83,6 +83,10 @@ class Floodgate:
         body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
 
+    async def imports(self) -> dict[str, Any]:
+        """Return the imports under way: of each path the topics that are in."""
+        return await self._rest.mapping(f"{_FLOODGATE}/import")
+
     async def reset(self) -> None:
         """Make the broker as it was when it was new: everything in it is deleted."""
         await self._rest.text("POST", f"{_FLOODGATE}/reset")

@@ -29,6 +29,7 @@ from loadgen.places.options import RunOptions
 from loadgen.report.page import comparison_page, write_page
 from loadgen.results.comparing import markdown_of
 from loadgen.results.results import Results
+from loadgen.stored import placed
 from loadgen.studies.repeats import beside as beside_pulsar
 from loadgen.studies.repeats import compared, run_sides
 from loadgen.studies.repeats import profiles as both_profiles
@@ -89,7 +90,8 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     """
     pages = ""
     if not beside and not profiles:
-        comparison = compared([Path(each) for each in run_directories], baseline, force=force)
+        places = [placed(Path(each)) for each in run_directories]
+        comparison = compared(places, baseline, force=force)
     elif len(run_directories) != 1:
         raise UsageError("--beside and --profiles run one document: name that alone")
     else:

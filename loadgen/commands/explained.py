@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,7 +32,7 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
         for name, value in given.items():
             if type(value) is int and value < 1 and name != "seed":
                 raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1")
-        return function(**given)
+        return function(**{name: _placed(value) for name, value in given.items()})
 
     parameters = []
     for each in inspect.signature(function, eval_str=True).parameters.values():
@@ -49,3 +50,14 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
     signed.__signature__ = inspect.Signature(parameters)
     command.__doc__ = text
     return command
+
+
+def _placed(value: Any) -> Any:  # noqa: ANN401
+    """Return paths in a value as what they mean; other values as they are."""
+    if isinstance(value, list):
+        return [_placed(each) for each in value]
+    if not isinstance(value, Path):
+        return value
+    from loadgen.stored import placed  # It imports Arrow, for which nobody's --help waits.
+
+    return placed(value)

@@ -28,6 +28,7 @@ from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.results.verdict import verdict_of
+from loadgen.stored import placed
 
 _JOINT_NAME = "report.html"
 _FILE_ROWS = 10_000_000
@@ -152,5 +153,5 @@ def sql(
             'name run directories, then the question, such as by-group or "SELECT * FROM runs"'
         )
     most = _FILE_ROWS if csv or as_json else MOST_ROWS
-    answer = run_sql([Path(each) for each in directories], text, most)
+    answer = run_sql([placed(Path(each)) for each in directories], text, most)
     sys.stdout.write(json_of(answer) if as_json else as_csv(answer) if csv else as_text(answer))

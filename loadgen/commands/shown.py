@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+import time
 from contextlib import contextmanager
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 COLUMNS = 100
 """Width of tables in a file or a pipe."""
 _MOST_SAID = 3
+_LINE_SECONDS = 10.0
 _FIGURE = re.compile(r"[-+\d]|never$|$")
 _BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
 
@@ -73,16 +75,33 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 def counting(
     text: str, total: int | None, *, hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show progress on a terminal, as told by calls of the function handed out.
+    """Show progress, as told by calls of the function handed out; nothing of it if hidden.
 
-    Elsewhere, and if hidden, the function does nothing.
+    Elsewhere than on a terminal it is a line now and then, of what takes long.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
     disabled = hidden or not screen.is_terminal
-    with Progress(*columns, TimeElapsedColumn(), console=screen, disable=disabled) as progress:
+    if disabled:
+        yield _lines(text, total) if not hidden else lambda done: None
+        return
+    with Progress(*columns, TimeElapsedColumn(), console=screen) as progress:
         task = progress.add_task(text, total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+def _lines(text: str, total: int | None) -> Callable[[int], None]:
+    """Return a function that says how much is done, but not oftener than ``_LINE_SECONDS``."""
+    said = time.monotonic()
+
+    def on_done(done: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _LINE_SECONDS:
+            said = time.monotonic()
+            of = f" of {total:,}" if total is not None else ""
+            say(f"{text}: {done:,}{of}", as_json="--json" in sys.argv)
+
+    return on_done
 
 
 def write_text(path: Path, text: str) -> None:

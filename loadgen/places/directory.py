@@ -1,7 +1,8 @@
 """The directory of a run: what may be in it, and how a new run takes an older one's place.
 
 A run is written to a folder within its directory, and moved out of it when all of it is there: a
-run that fails leaves an older one of that name as it is.
+run that fails leaves an older one of that name as it is. A store cannot rename: a run there is
+written in its place, where an older one is deleted first, and is one with its ``run.json``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.tables import TABLES
+from loadgen.stored import StoredPath, emptied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,7 +63,7 @@ def run_directory(directory: Path) -> Iterator[Path]:
         directory.mkdir(parents=True, exist_ok=True)
         found = {each.name for each in directory.iterdir() if not each.name.endswith(_LOG)}
         others = found - _OF_A_RUN
-        if not others:
+        if not (others or isinstance(directory, StoredPath)):
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
     except OSError as error:
@@ -73,6 +75,10 @@ def run_directory(directory: Path) -> Iterator[Path]:
             f"{directory} holds {min(others)}, which no run has written: choose another --name or "
             "--out"
         )
+    if isinstance(directory, StoredPath):
+        with emptied(directory, RUN_NAME):
+            yield directory
+        return
     try:
         yield unfinished
     except BaseException as error:

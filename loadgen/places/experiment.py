@@ -44,6 +44,7 @@ from loadgen.places.shocks import Shocks, shock_events
 from loadgen.places.task import TaskPlan
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.tables import write_rows
+from loadgen.stored import folder_here, store_variables
 from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
@@ -171,7 +172,7 @@ def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict
         if options.service_url:
             own, namespaces = None, known_namespaces(document.topics)
         else:
-            logs = options.out / options.name
+            logs = stack.enter_context(folder_here(options.out / options.name))
             started = running_servers(document, logs, options.files, options.say)
             own = stack.enter_context(started)
             namespaces = own.namespaces
@@ -199,6 +200,8 @@ def _drive(
 
     def observe(totals: Totals) -> None:
         options.on_progress(totals)
+        if options.interrupted():
+            control.stop()
         if not missed and options.abort_early and (found := options.abort_early(totals)):
             missed.append(found)
             control.stop()
@@ -246,8 +249,8 @@ def _run_tasks(
     settings = SparkSettings("loadgen run", len(numbers), once=True, master=options.master)
     session = nullcontext(options.spark) if options.spark else spark_session(settings)
     with session as spark, control.listening(*driver_address(spark)) as address:
-        access = carried_access()
-        plans = [share(task=each, control=address, access=access) for each in numbers]
+        carried = {"access": carried_access(), "store": store_variables()}
+        plans = [share(task=each, control=address, **carried) for each in numbers]
         return run_in_spark(spark, plans, control)
 
 

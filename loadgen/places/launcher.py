@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.documents.server_keys import FOLDER
+from loadgen.errors import UsageError
 from loadgen.places.operator_files import OwnServer, local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, restartable_server
 from loadgen.plan.clients import Namespace
+from loadgen.stored import StoredPath, placed
 from loadgen.topics.corpus import write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.manifest import expected_namespaces, manifest_path
@@ -103,13 +105,28 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
         UsageError: A folder or list of topics cannot be used.
     """
     if corpus is None and topics.corpus is not None:
-        corpus = Path(topics.corpus)
+        corpus = placed(Path(topics.corpus))
     if corpus is None:
         return topics.expected()
     if manifest_path(corpus).is_file():
         return expected_namespaces(corpus)
     sizes = read_own_topics(corpus).namespaces
     return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
+
+
+def _corpus_here(topics: Topics) -> Path | None:
+    """Return where the topics are that servers of this machine import; None: there are none yet.
+
+    Raises:
+        UsageError: They are in a store.
+    """
+    corpus = None if topics.corpus is None else placed(Path(topics.corpus))
+    if isinstance(corpus, StoredPath):
+        raise UsageError(
+            f"topics.corpus {corpus}: servers that are started here import files of this machine: "
+            "copy the folder here, or name servers that have its topics with --service-url"
+        )
+    return corpus
 
 
 @contextmanager
@@ -139,7 +156,7 @@ def running_servers(
         # Beside the logs, where there is room for a run: /tmp may be a part of the memory.
         temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=logs.parent)
         folder = Path(stack.enter_context(temporary))
-        corpus = None if topics.corpus is None else Path(topics.corpus)
+        corpus = _corpus_here(topics)
         if topics.made:
             plan = topics.plan()
             say(f"making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}")

@@ -11,17 +11,18 @@ import os
 import signal
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from loadgen.engine.control import ControlClient
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import LoadgenError
 from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
+from loadgen.workers import end_with_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -147,11 +148,3 @@ def _work(plan: str, pipe: Connection) -> None:
             pipe.send(run_task(TaskPlan.model_validate_json(plan)))
         except LoadgenError as error:
             pipe.send(error)
-
-
-def end_with_driver() -> None:
-    """Wait, in a worker process, until the driver has died; then end, and report to nobody."""
-    driver = parent_process()
-    assert driver is not None
-    driver.join()
-    os._exit(ExitCode.INTERRUPTED)

@@ -47,6 +47,7 @@ class TaskPlan(BaseModel):
         control: The address of the driver; None where the task has no driver.
         access: The credentials themselves, for hosts that have none of the driver's files.
         directory: Where its rows are written.
+        store: The variables by which it writes to a store there, for hosts that do not have them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -62,6 +63,7 @@ class TaskPlan(BaseModel):
     control: ControlAddress | None = None
     access: dict[str, str] = Field(default_factory=dict, repr=False)
     directory: str = ""
+    store: dict[str, str] = Field(default_factory=dict, repr=False)
     run: str = ""
 
     @classmethod

@@ -63,7 +63,7 @@ def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Ro
         remedy = f"ask one of {', '.join(near or QUERIES)}, or SQL in quotes"
         raise UsageError(f"there is no question {text[:60]!r}: {remedy}")
     with Results.open(*directories) as results:
-        folders = [str((each / table).resolve()) for each in directories for table in TABLES]
+        folders = [str((each / table).resolve()) for each in results.folders for table in TABLES]
         results.connection.execute("SET allowed_directories = $1", [[*folders, results.spill]])
         results.connection.execute("SET enable_external_access = false")
         results.connection.execute("SET lock_configuration = true")

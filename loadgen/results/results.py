@@ -1,6 +1,7 @@
 """Opens run directories as tables for SQL: DuckDB over Parquet files.
 
-No row is copied: a run opens at once, whatever its size, and questions need bounded memory.
+No row is copied: a run opens at once, whatever its size, and questions need bounded memory. The
+files of a run that is in a store are copied to this machine first.
 """
 
 from __future__ import annotations
@@ -8,17 +9,18 @@ from __future__ import annotations
 import json
 import tempfile
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import TABLES, part_of, parts_of
+from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
 RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
@@ -94,6 +96,22 @@ def _require_parts(directory: Path, tasks: Sequence[int]) -> None:
             )
 
 
+def _whole_folders(
+    directories: Sequence[Path], runs: Sequence[dict[str, Any]], copies: Path
+) -> Iterator[Path]:
+    """Yield the folders with the rows of runs, of runs in a store their copies.
+
+    Raises:
+        RunDirectoryError: A run has lost the rows of a task.
+    """
+    for number, (directory, run) in enumerate(zip(directories, runs, strict=True)):
+        # Every figure is a question: rows of a store come to this machine once.
+        folder = copied_here(directory, copies / str(number))
+        # Of a run that lost tasks it names the others alone.
+        _require_parts(folder, [each["task"] for each in run.get("tasks", ())])
+        yield folder
+
+
 class Results:
     """The tables of a run, or of several runs, opened.
 
@@ -101,7 +119,9 @@ class Results:
         directory: The directory of the run, or of the first run.
         run: Its ``run.json``.
         columns: The columns of the last answer.
-        spill: The folder for data that does not fit into DuckDB's memory.
+        spill: The folder for data that does not fit into DuckDB's memory, and for copies of runs
+            that are in a store.
+        folders: The directories, or their copies.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -112,11 +132,13 @@ class Results:
             raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-        for directory, run in zip(directories, runs, strict=True):
-            # Of a run that lost tasks it names the others alone.
-            _require_parts(directory, [each["task"] for each in run.get("tasks", ())])
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
         self.spill = self._spill.name
+        try:
+            self.folders = [*_whole_folders(directories, runs, Path(self.spill))]
+        except LoadgenError:
+            self._spill.cleanup()
+            raise
         self.connection = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
@@ -127,7 +149,7 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            if files := [str(path) for each in directories for path in parts_of(each, name)]:
+            if files := [str(path) for each in self.folders for path in parts_of(each, name)]:
                 try:
                     self.connection.read_parquet(files).create_view(name)
                 except duckdb.Error as error:
@@ -141,6 +163,9 @@ class Results:
         as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
         self.connection.execute(as_json, [[*map(json.dumps, runs)]])
         self.connection.execute(_TOLD)
+        self._view_measured()
+
+    def _view_measured(self) -> None:
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
         measured = MEASURED
         if len(told) == 1:  # Constants: of 20 million rows a question takes a third of the time.

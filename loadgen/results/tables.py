@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.engine.rows import Outcome
+from loadgen.stored import placed, written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,9 +85,10 @@ def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[st
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
     """Write a part of a table."""
-    path = part_of(Path(directory), table, part)
+    path = part_of(placed(Path(directory)), table, part)
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns, schema=TABLES[table]), path, compression="zstd")
+    with written_whole(path) as file:
+        pq.write_table(pa.table(columns, schema=TABLES[table]), file, compression="zstd")
 
 
 def _wall(t0_epoch_seconds: float, seconds: float) -> int:

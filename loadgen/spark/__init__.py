@@ -1,1 +1,24 @@
-"""Spark sessions, the Java they need, and what they would do with the machine."""
+"""Spark: its sessions and jobs for loadgen, and functions for notebooks of :mod:`loadgen.frames`.
+
+from loadgen import spark
+
+spark.topics(session, topics=1_000_000)
+finished = spark.run(session, "storm")
+spark.requests(session, finished.directory)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from server.module_names import module_name
+
+__all__ = ["events", "requests", "run", "samples", "topics"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    # These use all of loadgen, which uses this folder: they are imported by who asks for them.
+    if name in __all__:
+        return getattr(importlib.import_module(module_name("loadgen.frames")), name)
+    raise AttributeError(name)

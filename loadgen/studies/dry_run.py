@@ -10,6 +10,7 @@ import math
 import re
 import resource
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +20,7 @@ from loadgen.loopback import is_loopback
 from loadgen.places.launcher import known_namespaces
 from loadgen.places.options import resolved
 from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
+from loadgen.stored import StoredPath
 from loadgen.studies.advise.limits import limits_of
 from loadgen.units import format_bytes, format_count, format_seconds, plural
 
@@ -169,7 +171,7 @@ def this_machine(out: Path) -> Machine:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ports = _numbers("sys/net/ipv4/ip_local_port_range")
     memory = _numbers("meminfo", "MemAvailable:")
-    out = out.resolve()
+    out = Path(tempfile.gettempdir()) if isinstance(out, StoredPath) else out.resolve()
     existing = next(each for each in (out, *out.parents) if each.is_dir())
     disk = shutil.disk_usage(existing)
     if not disk.total:  # as of /proc

@@ -7,7 +7,9 @@ the manifest needs, computed from the rows while they are in memory.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,8 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.stored import StoredPath, emptied, written_whole
 from loadgen.topics.lists import opened
 from loadgen.topics.manifest import (
+    MANIFEST_NAME,
     Manifest,
     manifest_path,
     namespace_entry,
@@ -30,12 +34,17 @@ from loadgen.topics.rows import TOPIC_SCHEMA, namespace_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from loadgen.topics.executors import Executor
     from loadgen.topics.manifest import Entry
 
 ROW_GROUP_ROWS = 100_000
+_FOOTERS_AT_ONCE = 16
+SCRATCH = ".scratch"
+_LEFT = re.compile(rf"part-\d+\.parquet|\{SCRATCH}")
+"""Names in a folder of a store whose corpus was interrupted."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +103,6 @@ def write_part_file(
     Row groups hold whole namespaces while those are small. Memory is bounded by a row group and
     a namespace.
     """
-    target = directory / f"part-{part:05d}.parquet"
-    # A task that is tried again must not meet, or leave, half a file.
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     entries: list[Entry] = []
     pending: list[pa.RecordBatch] = []
 
@@ -105,14 +111,17 @@ def write_part_file(
             writer.write_table(pa.Table.from_batches(pending), row_group_size=ROW_GROUP_ROWS)
             pending.clear()
 
-    with pq.ParquetWriter(unfinished, TOPIC_SCHEMA, compression="zstd") as writer:
+    # A task that is tried again must not meet, or leave, half a file.
+    with (
+        written_whole(directory / f"part-{part:05d}.parquet") as file,
+        pq.ParquetWriter(file, TOPIC_SCHEMA, compression="zstd") as writer,
+    ):
         for rows in namespaces:
             entries.append((rows["namespace"][0].as_py(), namespace_entry(rows["topic"])))
             if sum(map(len, pending)) + len(rows) > ROW_GROUP_ROWS:
                 flush()
             pending.append(rows)
         flush()
-    unfinished.replace(target)
     return entries
 
 
@@ -126,7 +135,8 @@ def open_corpus(directory: Path) -> Corpus:
         how = f"Make a corpus with: loadgen topics --out {directory}"
         raise UsageError(f"{directory} is not a directory. {how}")
     corpus = Corpus(directory, read_manifest(directory))
-    rows = sum(parquet_rows(file) for file in corpus.files)
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:  # in a store each is a call or two
+        rows = sum(threads.map(parquet_rows, corpus.files))
     if rows != (topics := corpus.manifest.topics):
         told = f"{rows} topics, but its {manifest_path(directory).name} says {topics}"
         raise UsageError(f"{directory} holds {told}; make the corpus again with: loadgen topics")
@@ -152,14 +162,31 @@ def parquet_rows(file: Path) -> int:
 def replacing(out: Path) -> Iterator[Path]:
     """Hand out a directory beside ``out`` that takes its place if the block succeeds.
 
+    A store cannot rename: there it is ``out`` itself, which is no corpus from now on until its
+    manifest is written.
+
     Raises:
         UsageError: ``out`` holds something else than a corpus.
         LoadgenError: It cannot be written.
     """
-    taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    if taken and not manifest_path(out).is_file():
+    stored = isinstance(out, StoredPath)
+    found: Iterable[Path] = out.iterdir() if out.is_dir() else [out] if out.exists() else ()
+    others = any(not (stored and _LEFT.fullmatch(each.name)) for each in found)
+    if others and not manifest_path(out).is_file():
         told = f"{out} exists and is not a topic corpus, so it is not replaced"
         raise UsageError(f"{told}; give another --out or remove it.")
+    taken: AbstractContextManager[Path] = (
+        emptied(out, MANIFEST_NAME) if isinstance(out, StoredPath) else _beside(out)
+    )
+    try:
+        with taken as directory:
+            yield directory
+    except OSError as error:
+        raise LoadgenError(f"The corpus {out} cannot be written: {error}.") from error
+
+
+@contextmanager
+def _beside(out: Path) -> Iterator[Path]:
     directory = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
     try:
         directory.mkdir(parents=True)
@@ -169,7 +196,5 @@ def replacing(out: Path) -> Iterator[Path]:
         if out.exists():
             shutil.rmtree(out)
         directory.rename(out)
-    except OSError as error:
-        raise LoadgenError(f"The corpus {out} cannot be written: {error}.") from error
     finally:
         shutil.rmtree(directory, ignore_errors=True)

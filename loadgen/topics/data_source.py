@@ -1,32 +1,46 @@
-"""Synthetic topics as a data source of Spark: the rows of ``loadgen topics``, without files.
+"""Topics as a data source of Spark: made up, or of a list or a corpus, without a file of their own.
 
     from loadgen.topics.data_source import register
 
     register(spark)
-    topics = spark.read.format("floodgate_topics").option("topics", 1_000_000).load()
+    made_up = spark.read.format("floodgate").option("topics", 1_000_000).load()
+    own = spark.read.format("floodgate").load("topics.txt")
 
-Options are ``topics``, ``namespaces``, ``seed``, ``partitions_of_frame`` (tasks that read it; the
-rows do not depend on it), and every field of :class:`loadgen.topics.plan.TopicShape` by its
-name. Python data sources came with Spark 4.
+With ``path`` the rows are those of a text of one name a line, a Parquet file, or a folder of such
+files, as ``loadgen topics --from`` reads them; an invalid name ends the read, unless
+``skip_invalid`` leaves it out. Partitions are null where a text does not say them.
+
+Without it they are made up. Options are then ``topics``, ``namespaces``, ``seed``,
+``partitions_of_frame`` (tasks that read it; the rows do not depend on it), and every field of
+:class:`loadgen.topics.plan.TopicShape` by its name. Python data sources came with Spark 4.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from loadgen.stored import placed, store_variables
+from loadgen.topics.lists import pieces_of, rows_of
 from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
+from proto.invalid_rows import InvalidRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
-NAME = "floodgate_topics"
+    from loadgen.topics.lists import Piece
+
+NAME = "floodgate"
 _SCHEMA = (
     "tenant string, namespace string, topic string, partitions int, properties map<string,string>"
 )
@@ -35,7 +49,13 @@ _ROWS_PER_BATCH = 100_000
 
 
 @dataclass(frozen=True)
-class _Options(TopicShape):
+class _OfList:
+    path: str
+    skip_invalid: bool = False
+
+
+@dataclass(frozen=True)
+class _MadeUp(TopicShape):
     topics: int = 1_000_000
     namespaces: int = 100
     seed: int = 7
@@ -43,7 +63,7 @@ class _Options(TopicShape):
 
 
 def register(session: SparkSession) -> None:
-    """Make ``spark.read.format("floodgate_topics")`` known to a session."""
+    """Make ``spark.read.format("floodgate")`` known to a session."""
     session.dataSource.register(FloodgateTopics)
 
 
@@ -62,8 +82,9 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ANN401
         """Return what plans the tasks and reads in them."""
         del schema
-        plan, parts = plan_of_options(self.options)
-        return _Reader(plan, parts)
+        if "path" in self.options:
+            return _ListReader(_options(_OfList, self.options))
+        return _Reader(*plan_of_options(self.options))
 
 
 def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
@@ -72,19 +93,23 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     Raises:
         ValueError: An option is unknown or has a value that it cannot have.
     """
-    known = [each.name for each in fields(_Options)]
+    asked = _options(_MadeUp, options)
+    shape = TopicShape(**{each.name: getattr(asked, each.name) for each in fields(TopicShape)})
+    plan = TopicPlan(asked.topics, asked.namespaces, asked.seed, shape)
+    return plan, asked.partitions_of_frame or -(-plan.topics // _ROWS_PER_PARTITION)
+
+
+def _options(kind: Any, options: Mapping[str, str]) -> Any:  # noqa: ANN401 - of that kind
+    known = [each.name for each in fields(kind)]
     given = {name.lower(): text for name, text in options.items()}
     for name in given.keys() - known:
         raise ValueError(f"{name!r} is no option of {NAME}; it has {', '.join(known)}")
     try:
-        asked = TypeAdapter(_Options).validate_python(given)
+        return TypeAdapter(kind).validate_python(given)
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"option {name} of {NAME}: " for name in first["loc"])
         raise ValueError(f"{place}{first['msg']}") from None
-    shape = TopicShape(**{each.name: getattr(asked, each.name) for each in fields(TopicShape)})
-    plan = TopicPlan(asked.topics, asked.namespaces, asked.seed, shape)
-    return plan, asked.partitions_of_frame or -(-plan.topics // _ROWS_PER_PARTITION)
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]
@@ -101,3 +126,28 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         for namespace in plan_parts(self._plan, self._parts)[partition.value]:
             rows = namespace_rows(self._plan, namespace)
             yield from pa.Table.from_batches([rows]).to_batches(_ROWS_PER_BATCH)
+
+
+class _ListReader(DataSourceReader):  # type: ignore[misc]
+    def __init__(self, asked: _OfList) -> None:
+        self._asked = asked
+        self._path = placed(Path(asked.path)).resolve()
+        self._store = store_variables()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(piece) for piece in pieces_of(self._path)]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
+        with patch.dict(os.environ, self._store):
+            yield from self._read(partition.value)
+
+    def _read(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+        from loadgen.topics.rows import TOPIC_SCHEMA
+
+        invalid = InvalidRows(self._path)
+        for rows in rows_of([piece], invalid):
+            if invalid.count and not self._asked.skip_invalid:
+                raise ValueError(f"{invalid}\noption skip_invalid of {NAME} leaves them out")
+            tenants = pc.list_element(pc.split_pattern(rows["namespace"], "/", max_splits=1), 0)
+            columns = [tenants, *(rows[name] for name in TOPIC_SCHEMA.names[1:])]
+            yield from pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).to_batches()

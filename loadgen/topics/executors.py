@@ -6,16 +6,19 @@ All run the same function for each part, so all write the same rows.
 from __future__ import annotations
 
 import os
-import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Protocol, TypeVar
+from unittest.mock import patch
 
 from loadgen.errors import LoadgenError
+from loadgen.stored import store_variables
+from loadgen.workers import follow_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -47,7 +50,7 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         workers = min(parts, processes or os.cpu_count() or 1)
         # Spawned: a fork would copy this process's threads' locks as they are.
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=follow_driver)
         try:
             futures = [pool.submit(work, part) for part in range(parts)]
             for done, future in enumerate(as_completed(futures), start=1):
@@ -63,24 +66,29 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
     return execute
 
 
-def _leave_ctrl_c() -> None:
-    """Leave Ctrl-C, which a terminal sends to all, to the process that waits for these."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _with_variables(
+    variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
+) -> list[ResultT]:
+    """Do a part on a host that has to be told how to reach a store."""
+    with patch.dict(os.environ, variables):
+        return work(part)
 
 
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
     """Return the executor that does every part in a task of its own.
 
-    The directory must be one that all executors and this process share; local Spark's is.
+    The directory must be one that all executors and this process share: a store, or local Spark's.
     Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
     want pandas for the same (pyspark 4.3).
     """
     from loadgen.spark.jobs import collect_with_progress
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
+        carried = partial(_with_variables, store_variables(), work)
+
         def rows() -> list[ResultT]:
             tasks = session.sparkContext.parallelize(range(parts), parts)
-            done: list[ResultT] = tasks.flatMap(work).collect()
+            done: list[ResultT] = tasks.flatMap(carried).collect()
             return done
 
         return collect_with_progress(session, rows, on_part_done)

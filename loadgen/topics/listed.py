@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.topics.corpus import Corpus, replacing, write_part_file
+from loadgen.stored import StoredPath, readable, written_whole
+from loadgen.topics.corpus import SCRATCH, Corpus, replacing, write_part_file
 from loadgen.topics.lists import pieces_of, require_topics, rows_of
 from loadgen.topics.manifest import write_manifest
 from loadgen.topics.rows import TOPIC_SCHEMA
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 BUCKET_ROWS = 500_000
 """Topics of a bucket, where namespaces are much smaller."""
 MOST_BUCKETS = 1_000
-_SCRATCH = ".scratch"
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,17 @@ def write_listed_corpus(
     pieces = pieces_of(path.resolve())  # tasks may run in another folder
     buckets = max(1, min(MOST_BUCKETS, sum(piece.rows for piece in pieces) // BUCKET_ROWS))
     with replacing(out) as directory:
-        scratch = directory / _SCRATCH
-        scratch.mkdir()
+        scratch = directory / SCRATCH
         dealt = executors[0](partial(deal_piece, path, pieces, buckets, scratch), len(pieces))
         invalid = InvalidRows(path)
         for _, found in sorted(dealt, key=itemgetter(0)):
             invalid.include(found)
         require_topics(path, invalid, skip_invalid=skip_invalid)
         written = list(executors[1](partial(write_bucket, scratch, directory), buckets))
-        shutil.rmtree(scratch)
+        if isinstance(scratch, StoredPath):
+            scratch.remove()
+        else:
+            shutil.rmtree(scratch)
         duplicates = sum(twice for _, twice in written)
         origin = {"list": path.name, "duplicates": duplicates, "invalid": invalid.count}
         entries = (entry for some, _ in written for entry in some)
@@ -102,7 +104,9 @@ def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
     place = bucket_of[namespaces.indices.to_numpy()]
     for bucket in np.unique(place):
         part = rows.filter(pa.array(place == bucket))
-        pq.write_table(part, scratch / f"{bucket:05d}-{suffix}.parquet", compression="lz4")
+        (scratch / f"{bucket:05d}").mkdir(parents=True, exist_ok=True)
+        with written_whole(scratch / f"{bucket:05d}" / f"{suffix}.parquet") as file:
+            pq.write_table(part, file, compression="lz4")
 
 
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
@@ -110,10 +114,11 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
 
     Returns the entries of its namespaces, and how many names came twice.
     """
-    files = sorted(scratch.glob(f"{bucket:05d}-*.parquet"))
+    files = sorted((scratch / f"{bucket:05d}").glob("*.parquet"))
     if not files:
         return []
-    table = pa.concat_tables([pq.read_table(file) for file in files]).combine_chunks()
+    tables = [pq.read_table(readable(file)) for file in files]
+    table = pa.concat_tables(tables).combine_chunks()
     order = pc.sort_indices(table, [("namespace", "ascending"), ("topic", "ascending")])
     keys = table.column("topic").take(order)
     first = np.ones(len(keys), dtype=bool)

@@ -21,6 +21,7 @@ from client.admin.errors import AdminRefusedError
 from client.admin.url import shown_url
 from loadgen.access import admin_of
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.stored import readable
 from loadgen.topics.calls import CALL_SECONDS, Retries, admin_errors, side_by_side
 from loadgen.topics.corpus import Corpus, open_corpus, replacing, write_part_file
 from loadgen.topics.manifest import write_manifest
@@ -242,8 +243,11 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
     """Return what differs between a listing and the files of the corpus."""
     of_namespace = pc.field("namespace") == name
-    table = pq.read_table(corpus.directory, columns=["topic"], filters=of_namespace)
-    topics = table["topic"].to_pylist()
+    tables = [
+        pq.read_table(readable(file), columns=["topic"], filters=of_namespace)
+        for file in corpus.files
+    ]
+    topics = pa.concat_tables(tables)["topic"].to_pylist()
     expected = {topic for topic in topics if topic.partition("://")[0] in domains}
     missing, more = expected - set(names), set(names) - expected
     parts = [

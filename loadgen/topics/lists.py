@@ -6,7 +6,8 @@ at once; what it does not recognize is looked at one by one, as :mod:`proto.name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.errors import UsageError
+from loadgen.stored import readable
 from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
 from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
+from proto.parquet_folders import parquet_files, values_said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,6 +48,7 @@ _BATCH_ROWS = 50_000
 # ASCII without spaces; everything else is looked at one by one.
 _USUAL = r"^(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[!-.0-~]+$"
 _PARTITION = rf"^(?P<base>.*){PARTITION_SEPARATOR}(?P<index>0|[1-9][0-9]{{0,4}})$"
+_COUNT = re.compile(r"[0-9]{1,9}")
 _LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
 
 
@@ -58,6 +62,7 @@ class Piece:
         end: The byte behind the last, or the row group behind it.
         rows: How many topics it has, blank lines and comments included.
         first: The number of its first row in the file.
+        partitions: Those of all of its topics, if its folder says that.
     """
 
     file: Path
@@ -67,6 +72,7 @@ class Piece:
     end: int
     rows: int
     first: int
+    partitions: int | None = None
 
 
 def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
@@ -117,11 +123,22 @@ def pieces_of(path: Path) -> list[Piece]:
     Raises:
         UsageError: It cannot be read, or is none of these.
     """
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    files = parquet_files(path) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"{path} is a folder without Parquet files (*.parquet).")
     prefix = "{}, " if path.is_dir() else ""
-    return [one for file in files for one in _pieces(file, prefix.format(file.name))]
+    return [
+        replace(one, partitions=_partitions_of_all(path, file))
+        for file in files
+        for one in _pieces(file, prefix.format(file.relative_to(path)))
+    ]
+
+
+def _partitions_of_all(path: Path, file: Path) -> int | None:
+    said = values_said(path, file).get("partitions")
+    if said is not None and not _COUNT.fullmatch(said):
+        raise UsageError(f"{file}: {shown(said)} is no number of partitions, as its folder says.")
+    return None if said is None else int(said)
 
 
 def _pieces(file: Path, prefix: str) -> Iterator[Piece]:
@@ -153,7 +170,7 @@ def opened(file: Path) -> pq.ParquetFile:
         UsageError: It is none.
     """
     try:
-        return pq.ParquetFile(file)
+        return pq.ParquetFile(readable(file))
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
 
@@ -188,11 +205,13 @@ def _name_in(line: bytes) -> bytes | None:
 
 
 def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(piece.file) as parquet:
+    with pq.ParquetFile(readable(piece.file)) as parquet:
         columns = [name for name in _READ if name in parquet.schema_arrow.names]
         for batch in parquet.iter_batches(_BATCH_ROWS, [piece.start], columns):
             read = dict(zip(columns, batch.columns, strict=True))
             read["topic"] = pc.fill_null(read["topic"].cast(pa.binary()), b"")
+            if piece.partitions is not None:
+                read["partitions"] = pa.repeat(piece.partitions, len(batch))
             yield _as_read(read)
 
 

@@ -7,12 +7,12 @@ to be loaded is loaded again, and what exists is as good as created.
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
+from loadgen.stored import written_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,14 +81,13 @@ class LoadState:
 
     def _save(self) -> None:
         """Write the file, which is whole at every moment; where nothing may be written, do not."""
-        if self.done and os.access(self.path.parent, os.W_OK):
-            unfinished = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            unfinished.write_text(f"{json.dumps({**self._of, 'done': self.done})}\n", "utf-8")
-            unfinished.replace(self.path)
+        if self.done:
+            with suppress(OSError), written_whole(self.path) as file:
+                file.write(f"{json.dumps({**self._of, 'done': self.done})}\n".encode())
             self._saved_at = time.monotonic()
 
     def _forget(self) -> None:
-        with suppress(PermissionError):
+        with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
 
@@ -96,5 +95,5 @@ def _fingerprint(source: Path) -> str:
     """Return what tells this source from another one, or from itself when it was changed."""
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     stats = [file.stat() for file in files]
-    changed = max((stat.st_mtime_ns for stat in stats), default=0)
+    changed = max((stat.st_mtime for stat in stats), default=0)
     return f"{len(files)} files, {sum(stat.st_size for stat in stats)} bytes, {changed}"

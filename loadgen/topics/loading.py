@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from client.admin.errors import AdminRefusedError
+from client.admin.errors import AdminError, AdminRefusedError
 from client.admin.rest import NOT_SERVED
 from client.admin.url import shown_url
 from loadgen.access import admin_of
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.stored import StoredPath
 from loadgen.topics.calls import CALL_SECONDS, Retries, admin_errors, side_by_side
 from loadgen.topics.corpus import open_corpus, parquet_rows
 from loadgen.topics.lists import is_parquet
@@ -36,6 +38,8 @@ IMPORT_SECONDS = 86_400.0
 """An import takes as long as it takes; a day bounds a server that has died."""
 IMPORTS_AT_ONCE = 2
 """A broker reads one file in a thread while it takes the other one in."""
+LOOK_SECONDS = 1.0
+"""Between two looks at how far imports are."""
 _NOT_FOUND = (404, 405)
 _EXISTS = 409
 
@@ -82,7 +86,8 @@ async def load_by_import(
     total = _Imported(topics=0, namespaces=0)
     with LoadState(path, where, "import", resume=resume) as state:
         resumed = state.done
-        todo = islice(enumerate(_files(path)), resumed, None)
+        files = _files(path)
+        todo = islice(enumerate(files), resumed, None)
 
         async def import_files() -> None:
             for number, file in todo:
@@ -94,9 +99,20 @@ async def load_by_import(
                 state.item_done(number)
                 on_topics(total.topics)
 
+        async def look_at_imports() -> None:
+            with suppress(AdminError):  # An older broker does not tell.
+                while True:
+                    await asyncio.sleep(LOOK_SECONDS)
+                    found = await admin.floodgate.imports()
+                    on_topics(total.topics + sum(found.get(str(file), 0) for file in files))
+
         with admin_errors(f"The import of {path}", where):
             async with admin_of(admin_url, IMPORT_SECONDS) as admin:
-                await side_by_side(IMPORTS_AT_ONCE, import_files)
+                looking = asyncio.create_task(look_at_imports())
+                try:
+                    await side_by_side(IMPORTS_AT_ONCE, import_files)
+                finally:
+                    looking.cancel()
     seconds, skipped = time.perf_counter() - started, total.skipped
     return Loaded(total.topics, total.namespaces, seconds, skipped=skipped, resumed=resumed)
 
@@ -110,8 +126,17 @@ class _Imported(BaseModel):
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """Return the files that a source has, as a server finds them."""
+    """Return the files that a source has, as a server finds them.
+
+    Raises:
+        UsageError: It cannot find them.
+    """
     path = path.resolve()
+    if isinstance(path, StoredPath):
+        raise UsageError(
+            f"{path}: a broker imports files that its own machine has: copy the folder there, or "
+            "create the topics one by one with --rest"
+        )
     return open_corpus(path).files if path.is_dir() else (path,)
 
 

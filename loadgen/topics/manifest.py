@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from loadgen.errors import UsageError
 from loadgen.plan.clients import Namespace
+from loadgen.stored import written_whole
 from proto.topic_hash import format_hash, topics_hash
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def write_manifest(
         shape=dict(shape),
         namespaces=found,
     )
-    text = manifest.model_dump_json(indent=1)
-    (directory / MANIFEST_NAME).write_text(f"{text}\n", encoding="utf-8")
+    with written_whole(directory / MANIFEST_NAME) as file:
+        file.write(f"{manifest.model_dump_json(indent=1)}\n".encode())
     return manifest
 
 

@@ -79,6 +79,12 @@ OWN_OPERATIONS = (
         )
     ),
     Operation(
+        "GET",
+        "/admin/v2/floodgate/import",
+        "Return the imports under way: of each path the topics that are in.",
+        _TAG,
+    ),
+    Operation(
         "POST",
         "/admin/v2/floodgate/import",
         "Import topics from a file or folder of the broker's machine.",

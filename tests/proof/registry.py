@@ -59,6 +59,10 @@ PROOFS = {
         "Spark on hosts of their own starts together, ends in order, and loses no more than a host",
         "tests.proof.spark.hosts",
     ),
+    "object_store": Proof(
+        "Topics and runs in an object store are those of a folder, whole or not at all",
+        "tests.proof.spark.object_store",
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from broker.imports.importer import ImportFailedError, import_topics
 from broker.stores.changes import StoreError
+from proto.parquet_folders import parquet_files
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -45,16 +47,24 @@ def import_routes(
         store: Returns the store that topics are added to.
         allowed: floodgateImportDirectory: only files in it may be read; None refuses all.
     """
+    under_way: dict[str, int] = {}
+
+    async def show(_: web.Request) -> web.Response:
+        return web.json_response(under_way)
 
     async def import_from_path(request: web.Request) -> web.Response:
         asked = _asked(await request.read())
         path = _inside(allowed, asked.path)
+        progress = partial(under_way.__setitem__, str(path))
+        progress(0)
         try:
-            result = await import_topics(store(), path, skip_invalid=asked.skip_invalid)
+            result = await import_topics(store(), path, progress, skip_invalid=asked.skip_invalid)
         except ImportFailedError as error:
             raise RestError(412, str(error)) from None
         except StoreError as error:
             raise RestError(500, str(error)) from None
+        finally:
+            under_way.pop(str(path), None)
         return web.json_response(
             {
                 "topics": result.topics,
@@ -64,7 +74,7 @@ def import_routes(
             }
         )
 
-    return [web.post(IMPORT_PATH, import_from_path)]
+    return [web.get(IMPORT_PATH, show), web.post(IMPORT_PATH, import_from_path)]
 
 
 def _asked(body: bytes) -> ImportRequest:
@@ -87,7 +97,7 @@ def _inside(allowed: Path | None, path: Path) -> Path:
     try:
         resolved = path.resolve()
         # A link in the folder may lead out of it, and would be read like any file.
-        read = [resolved, *(file.resolve() for file in resolved.glob("*.parquet"))]
+        read = [resolved, *(file.resolve() for file in parquet_files(resolved))]
     except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
         raise RestError(412, f"{str(path)!r} is not a file name") from None
     root = allowed.resolve()

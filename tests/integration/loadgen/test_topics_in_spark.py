@@ -71,11 +71,35 @@ def test_spark_reads_the_folder_of_a_corpus_as_it_is(spark: SparkSession, tmp_pa
 def test_the_data_source_has_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
     expected = write_corpus(SKEWED, tmp_path / "process", 1, HERE)
     register(spark)
-    frame = spark.read.format("floodgate_topics").options(
+    frame = spark.read.format("floodgate").options(
         topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
         partitions_of_frame=7,
     ).load()  # fmt: skip
     assert by_topic(frame) == as_maps(expected)
+
+
+def test_the_data_source_reads_a_corpus_or_a_list(spark: SparkSession, tmp_path: Path) -> None:
+    # Given
+    corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
+    (tmp_path / "names.txt").write_text("persistent://t/n/a\n# none\npersistent://t/n/b\n")
+    register(spark)
+    # When
+    read = spark.read.format("floodgate").load
+    # Then
+    assert by_topic(read(str(corpus.directory))) == as_maps(corpus)
+    found = [tuple(row) for row in read(str(tmp_path / "names.txt")).collect()]
+    assert found == [("t", "t/n", f"persistent://t/n/{name}", None, {}) for name in "ab"]
+
+
+def test_what_partition_by_writes_becomes_the_same_corpus(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source = write_corpus(SKEWED, tmp_path / "source", 3, HERE)
+    frame = spark.read.parquet(str(source.directory))
+    frame.write.partitionBy("tenant", "namespace").parquet(str(tmp_path / "by_namespace"))
+    made = write_listed_corpus(tmp_path / "by_namespace", tmp_path / "made", [HERE, HERE]).corpus
+    assert made.manifest.namespaces == source.manifest.namespaces
+    assert rows(made) == rows(source)
 
 
 def test_a_list_becomes_the_same_corpus_in_spark(spark: SparkSession, tmp_path: Path) -> None:

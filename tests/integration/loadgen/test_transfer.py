@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from broker.admin.resources import imports
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.errors import LoadgenError
+from loadgen.topics import loading
 from loadgen.topics.corpus import Corpus, write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.listings import take_snapshot, verify_loaded
@@ -47,6 +50,41 @@ async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) ->
         found = await verify_loaded(corpus.directory, url, nobody)
     # Then
     assert (found.namespaces, found.topics) == (5, 300)
+
+
+async def test_an_import_tells_how_far_it_is_within_a_file(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    told: list[int] = []
+    seen = asyncio.Event()
+    whole = imports.import_topics
+
+    async def import_topics(store: Any, path: Path, progress: Any, **more: Any) -> Any:
+        progress(7)
+        await seen.wait()
+        return await whole(store, path, progress, **more)
+
+    def on_topics(count: int) -> None:
+        told.append(count)
+        if count:
+            seen.set()
+
+    monkeypatch.setattr(imports, "import_topics", import_topics)
+    monkeypatch.setattr(loading, "LOOK_SECONDS", 0.0)
+    folder = {"floodgateImportDirectory": str(corpus.directory)}
+    async with cluster(broker=folder) as parts:
+        # When
+        await load_by_import(corpus.directory, parts.broker.web_service_url, on_topics)
+        left = await asked(parts.broker.web_service_url)
+    # Then
+    assert next(filter(None, told)) in (7, 14)
+    assert (told[-1], left) == (300, {})
+
+
+async def asked(url: str) -> dict[str, Any]:
+    async with PulsarAdmin(url) as admin:
+        return await admin.floodgate.imports()
 
 
 async def test_non_persistent_topics_are_compared_where_the_server_imported_them(

@@ -275,6 +275,18 @@ async def test_null_properties_are_none(tmp_path: Path) -> None:
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
 
+async def test_a_long_import_tells_the_log_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(importer, "_TOLD_TOPICS", 100)
+    topics = [*names("a/a", 80), *names("a/b", 130), *names("a/c", 20)]
+    with caplog.at_level("INFO", importer.__name__):
+        await import_topics(MemoryStore(), parquet(tmp_path / "x.parquet", table(topics)))
+    assert [record.getMessage().split(" of ")[0] for record in caplog.records] == [
+        "imported 210 topics"
+    ]
+
+
 async def test_a_file_without_topics_is_refused(tmp_path: Path) -> None:
     paths = [parquet(tmp_path / "t.parquet", table([]))]
     paths += [text(tmp_path / f"{n}.txt", said) for n, said in enumerate(["", "\n", "# t\n"])]

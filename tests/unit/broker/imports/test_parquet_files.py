@@ -111,3 +111,24 @@ async def test_a_namespace_in_order_is_looked_for_in_no_later_group(
     monkeypatch.setattr(topic_files._RowGroup, "may_hold", noticed)
     result = await import_topics(MemoryStore(), tmp_path)
     assert (result.namespaces, asked) == (100, [])
+
+
+async def test_namespaces_are_those_that_folders_say(tmp_path: Path) -> None:
+    # Given
+    for namespace, local in ((A, "a"), (A, "b"), (B, "c")):
+        folder = tmp_path / f"namespace={str(namespace).replace('/', '%2F')}"
+        folder.mkdir(exist_ok=True)
+        full = f"persistent://{namespace}/{local}"
+        pq.write_table(pa.table({"topic": [full]}), folder / f"{local}.parquet")
+    store = MemoryStore()
+    # When
+    result = await import_topics(store, tmp_path)
+    # Then
+    assert (result.topics, result.namespaces) == (3, 2)
+    assert await names(store) == [base("a"), base("b")]
+
+
+async def test_a_row_that_lies_in_another_folder_is_told_with_it(tmp_path: Path) -> None:
+    (tmp_path / "namespace=t%2Fother").mkdir()
+    pq.write_table(pa.table({"topic": [base("a")]}), tmp_path / "namespace=t%2Fother" / "0.parquet")
+    assert "is not a full topic name in namespace 't/other'" in await refusal(tmp_path)

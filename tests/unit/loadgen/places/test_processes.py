@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from multiprocessing import Pipe
@@ -20,7 +16,6 @@ from loadgen.places.processes import as_they_come, run_in_processes
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
-    from pathlib import Path
 
 
 class Ended:
@@ -81,32 +76,3 @@ def test_a_worker_that_dies_before_the_start_is_named(monkeypatch: pytest.Monkey
             ["worker process 0"],  # type: ignore[list-item]
             ControlServer(1, lambda _: None),
         )
-
-
-DRIVER = """
-from multiprocessing import get_context
-
-from loadgen.places.processes import end_with_driver
-
-if __name__ == "__main__":
-    worker = get_context("spawn").Process(target=end_with_driver)
-    worker.start()
-    print(worker.pid, flush=True)
-    worker.join()
-"""
-
-
-def test_a_worker_ends_with_its_driver(tmp_path: Path) -> None:
-    script = tmp_path / "driver.py"
-    script.write_text(DRIVER)
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, env={**os.environ, **path}
-    ) as driver:
-        assert driver.stdout is not None
-        ended = os.pidfd_open(int(driver.stdout.readline()))
-        driver.kill()
-    try:
-        assert select.select([ended], [], [], 60.0)[0] == [ended]
-    finally:
-        os.close(ended)

@@ -29,8 +29,8 @@ def test_options_are_a_plan(options: dict[str, str], plan: TopicPlan, tasks: int
 @pytest.mark.parametrize(
     ("option", "text", "said"),
     [
-        ("topic", "5", "'topic' is no option of floodgate_topics; it has mean_name_bytes, plain"),
-        ("topics", "x", "option topics of floodgate_topics: Input should be a valid integer"),
+        ("topic", "5", "'topic' is no option of floodgate; it has mean_name_bytes, plain"),
+        ("topics", "x", "option topics of floodgate: Input should be a valid integer"),
         ("partitions", "zipf:9", "'zipf:9'; they must be few"),
         ("topics", "5", "5 topics cannot fill 100 namespaces"),
     ],

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.topics import executors
 from loadgen.topics.executors import in_processes, in_this_process
 
 
@@ -44,3 +45,11 @@ def test_what_a_part_cannot_do_is_told_as_it_was_said() -> None:
 def test_a_process_that_is_killed_is_one_sentence() -> None:
     with pytest.raises(LoadgenError, match="was killed"):
         list(in_processes(lambda done: None, 1)(killed, 1))
+
+
+def test_a_part_on_another_host_is_done_with_the_variables_of_the_driver() -> None:
+    def work(part: int) -> list[str]:
+        return [f"{part} {os.environ['AWS_REGION']}"]
+
+    assert executors._with_variables({"AWS_REGION": "north"}, work, 3) == ["3 north"]
+    assert os.environ.get("AWS_REGION") != "north"

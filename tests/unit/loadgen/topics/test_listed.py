@@ -186,6 +186,30 @@ def names_in(piece: Any) -> list[bytes | None]:
     return [name for _, batch in batches_of(piece) for name in batch["topic"].to_pylist()]
 
 
+def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
+    # Given
+    for folder, local in (("partitions=2", "many"), ("partitions=0", "one")):
+        (tmp_path / "list" / folder).mkdir(parents=True)
+        names = pa.table({"topic": [f"persistent://t/n/{local}"]})
+        pq.write_table(names, tmp_path / "list" / folder / "0.parquet")
+    # When
+    made = make(tmp_path / "list", tmp_path / "out").corpus
+    # Then
+    assert [(row["topic"], row["partitions"]) for row in rows(made)] == [
+        ("persistent://t/n/many-partition-0", 2),
+        ("persistent://t/n/many-partition-1", 2),
+        ("persistent://t/n/one", 0),
+    ]
+
+
+def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "list" / "partitions=many").mkdir(parents=True)
+    names = pa.table({"topic": ["persistent://t/n/a"]})
+    pq.write_table(names, tmp_path / "list" / "partitions=many" / "0.parquet")
+    with pytest.raises(UsageError, match=r"=many/0\.parquet: 'many' is no number of part"):
+        make(tmp_path / "list", tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

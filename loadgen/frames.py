@@ -1,0 +1,159 @@
+"""Functions for notebooks, from a session of Spark to DataFrames: ``from loadgen import spark``.
+
+The session is the user's: nothing of it is changed, started or stopped. Its tasks import loadgen,
+so ``PYSPARK_PYTHON`` has to name a Python that has it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from loadgen.documents.reading import parse_document, read_document
+from loadgen.errors import UsageError
+from loadgen.loopback import require_own_cluster
+from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
+from loadgen.report.page import PAGE_NAME, run_page, write_page
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.files import write_files
+from loadgen.results.results import Results, read_run
+from loadgen.results.tables import TABLES, parts_of
+from loadgen.stored import placed
+from loadgen.studies.dry_run import dry_run
+from loadgen.topics.data_source import NAME, register
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from loadgen.documents.model import Document
+    from loadgen.results.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class NotebookRun:
+    """A finished run: its directory, and what is to be thought of it."""
+
+    directory: Path
+    verdict: Verdict
+
+
+def topics(session: SparkSession, path: str | Path | None = None, **options: Any) -> DataFrame:  # noqa: ANN401
+    """Return topics as a DataFrame: made up by ``options``, or those of a list or a corpus.
+
+    Args:
+        session: Where the DataFrame is to be.
+        path: A text of one name a line, Parquet, or a folder of it, also in an object store.
+        options: Those of the data source, such as ``topics=1_000_000, namespaces=500``.
+
+    Raises:
+        UsageError: The session is one of Spark Connect.
+    """
+    _require_classic(session)
+    register(session)
+    reader = session.read.format(NAME).options(**options)
+    return reader.load() if path is None else reader.load(str(placed(Path(path)).resolve()))
+
+
+def requests(session: SparkSession, *runs: str | Path) -> DataFrame:
+    """Return a row for each request of runs, named by their directories.
+
+    Raises:
+        UsageError: One is no run, or the session is one of Spark Connect.
+    """
+    return _table(session, "requests", runs)
+
+
+def events(session: SparkSession, *runs: str | Path) -> DataFrame:
+    """Return a row for everything else that clients of runs know; as :func:`requests`."""
+    return _table(session, "events", runs)
+
+
+def samples(session: SparkSession, *runs: str | Path) -> DataFrame:
+    """Return a row for each figure of each scrape of the servers; as :func:`requests`."""
+    return _table(session, "samples", runs)
+
+
+def run(
+    session: SparkSession,
+    document: str | Path | Mapping[str, Any],
+    settings: Sequence[str] = (),
+    *,
+    yes_this_is_my_cluster: bool = False,
+    **options: Any,  # noqa: ANN401 - attributes of RunOptions
+) -> NotebookRun:
+    """Run a scenario with its clients in the tasks of a session, and write its directory.
+
+    Interrupting the kernel ends the run in order, with the rows so far.
+
+    Args:
+        session: Needs a slot for each task.
+        document: A shipped scenario's name, a file, or the scenario itself as a dictionary.
+        settings: Values of the scenario, ``clients.all.count=500``.
+        yes_this_is_my_cluster: Allows servers that are not on this machine.
+        options: Of the run, such as ``service_url``, ``tasks``, ``out`` and ``name``.
+
+    Raises:
+        LoadgenError: As ``loadgen run`` ends with.
+    """
+    _require_classic(session)
+    made = _document(document, settings)
+    if url := options.get("service_url"):
+        require_own_cluster(url, confirmed=yes_this_is_my_cluster)
+    name = options.pop("name", f"{made.name}-{datetime.now():%Y%m%d-%H%M%S}")
+    options["out"] = placed(Path(options.get("out", "out/runs")))
+    ended = threading.Event()
+    asked = RunOptions(name=name, spark=session, interrupted=ended.is_set, **options)
+    dry_run(made, asked).require_fit()
+    # A notebook's own thread has an event loop that runs, in which no other one may.
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(experiment, made, asked)
+        try:
+            directory = running.result()
+        except KeyboardInterrupt:
+            ended.set()
+            directory = running.result()
+    with Results.open(directory) as results:
+        verdict = write_files(results)
+        write_page(directory / PAGE_NAME, run_page(results))
+    return NotebookRun(directory, verdict)
+
+
+def _document(document: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Document:
+    if isinstance(document, str | Path):
+        return read_document(str(document), settings, parse_expectation)
+    return parse_document(json.dumps(document), Path("notebook"), settings, parse_expectation)
+
+
+def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> DataFrame:
+    _require_classic(session)
+    directories = [placed(Path(each)).resolve() for each in runs]
+    for each in directories:
+        read_run(each)
+    if not (found := [str(each / name) for each in directories if parts_of(each, name)]):
+        kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in TABLES[name])
+        return session.createDataFrame([], from_arrow_schema(pa.schema(list(kinds))))
+    return session.read.parquet(*found)
+
+
+def _require_classic(session: SparkSession) -> None:
+    """Refuse a session of Spark Connect.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise UsageError(
+            "this session is one of Spark Connect, whose driver is elsewhere and which has no "
+            "barrier stages: use a session of this process, SparkSession.builder.master(URL)"
+        )

@@ -1,0 +1,276 @@
+"""Paths in object stores and in Hadoop's file systems, with the methods of :class:`pathlib.Path`.
+
+Code that reads and writes through these methods works in a store unchanged. Code that needs a local
+file, such as a server's import, gets a sentence for the user. A store cannot rename: an object
+appears when all of its bytes are written, and the manifest of a corpus and the ``run.json`` of a
+run, written last, mark the folder as whole.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
+from functools import lru_cache
+from pathlib import Path, PosixPath
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
+
+import pyarrow as pa
+from pyarrow import fs
+
+from loadgen.errors import LoadgenError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from _typeshed import ReadableBuffer
+
+_S3 = ("s3a", "s3", "s3n")
+_OTHERS = ("gs", "hdfs", "viewfs", "abfss", "abfs")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):")
+_CONNECT_SECONDS, _REQUEST_SECONDS, _ATTEMPTS = 5, 60, 3
+_VARIABLES = (
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    *("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+)
+
+
+def placed(path: Path) -> Path:
+    """Return a path in a store for an address, ``s3a://bucket/x``, and other paths unchanged.
+
+    Raises:
+        UsageError: The address has an unknown scheme.
+    """
+    found = _SCHEME.fullmatch(path.parts[0]) if len(path.parts) > 1 else None
+    if found is None:
+        return path
+    if found[1] in (*_S3, *_OTHERS):
+        return StoredPath(path)
+    if found[1] == "file":
+        return Path("/", *path.parts[1:])
+    known = ", ".join(f"{each}://" for each in (*_S3[:2], *_OTHERS))
+    raise UsageError(
+        f"{found[1]}://{Path(*path.parts[1:])} is no place that loadgen knows: name a folder of "
+        f"this machine, or one that begins with {known}"
+    )
+
+
+def store_variables() -> dict[str, str]:
+    """Return the variables of the environment with a store's address and credentials."""
+    return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+
+
+class StoredPath(PosixPath):
+    """A path in a store, such as ``s3a://bucket/folder/file``."""
+
+    def __str__(self) -> str:
+        return super().__str__().replace(":/", "://", 1)
+
+    def __fspath__(self) -> NoReturn:
+        raise UsageError(f"{self} is not on this machine, as it has to be: name a folder here")
+
+    @property
+    def at(self) -> tuple[fs.FileSystem, str]:
+        """The file system, and the path within the file system."""
+        scheme, place, *names = self.parts
+        system, root = _file_system(scheme.rstrip(":"), place)
+        return system, "/".join([root.rstrip("/"), *names])
+
+    @contextmanager
+    def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
+        """Hand out ``at`` for a block of calls to the file system.
+
+        Raises:
+            FileNotFoundError: The path does not exist.
+            LoadgenError: The store refused a call, or did not answer.
+        """
+        try:
+            yield self.at
+        except FileNotFoundError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            said = str(error).splitlines()[0]
+            raise LoadgenError(f"{self} cannot be used: {said}") from None
+
+    # -- listings -------------------------------------------------------------------------------
+
+    def _info(self) -> fs.FileInfo:
+        # A path from a listing has its size and kind from there: no further call.
+        if (known := vars(self).get("listed")) is not None:
+            return known
+        with self.asked() as (system, path):
+            return system.get_file_info(path)
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return kind, size and time of change.
+
+        Raises:
+            FileNotFoundError: The path does not exist.
+        """
+        del follow_symlinks
+        info = self._info()
+        if info.type is fs.FileType.NotFound:
+            raise FileNotFoundError(f"{self} does not exist")
+        mode = stat.S_IFDIR if info.type is fs.FileType.Directory else stat.S_IFREG
+        changed = (info.mtime_ns or 0) // 10**9
+        return os.stat_result((mode, 0, 0, 0, 0, 0, info.size or 0, 0, changed, 0))
+
+    def exists(self, **_: object) -> bool:
+        """Return True for a file, and for a folder with files."""
+        return self._info().type is not fs.FileType.NotFound
+
+    def is_dir(self, **_: object) -> bool:
+        """Return True for a folder."""
+        return self._info().type is fs.FileType.Directory
+
+    def is_file(self, **_: object) -> bool:
+        """Return True for a file."""
+        return self._info().type is fs.FileType.File
+
+    def iterdir(self) -> Generator[Self, None, None]:
+        """Yield the files and folders of this folder."""
+        return self._listing(recursive=False)
+
+    def _listing(self, *, recursive: bool) -> Generator[Self, None, None]:
+        with self.asked() as (system, path):
+            found = system.get_file_info(fs.FileSelector(path, True, recursive))
+        for each in found:
+            child = self / each.path.removeprefix(path).strip("/")
+            vars(child)["listed"] = each
+            yield child
+
+    def glob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
+        """Yield the files and folders of this folder with a name of a form, ``*.parquet``."""
+        return (each for each in self.iterdir() if fnmatch(each.name, pattern))
+
+    def rglob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
+        """Yield the same of this folder and of all folders below."""
+        return (each for each in self._listing(recursive=True) if fnmatch(each.name, pattern))
+
+    def resolve(self, strict: bool = False) -> Self:
+        """Return this path: every path in a store is absolute."""
+        del strict
+        return self
+
+    # -- reading and writing --------------------------------------------------------------------
+
+    def open(self, mode: str = "r", *_: object, **text: Any) -> IO[Any]:  # type: ignore[override] # noqa: ANN401
+        """Open the file for reading bytes or text."""
+        if set(mode) - set("rbt"):
+            return super().open(mode)  # raises: writing goes through the methods below
+        opened = io.BufferedReader(self.input())
+        return opened if "b" in mode else io.TextIOWrapper(opened, **text)
+
+    def input(self) -> pa.NativeFile:
+        """Open the file for Arrow."""
+        with self.asked() as (system, path):
+            return system.open_input_file(path)
+
+    def read_bytes(self) -> bytes:
+        """Return the whole file."""
+        with self.input() as opened:
+            return bytes(opened.read())
+
+    def write_bytes(self, data: ReadableBuffer) -> int:
+        """Write the whole file."""
+        with self.asked() as (system, path), system.open_output_stream(path) as stream:
+            return int(stream.write(data))
+
+    def write_text(self, data: str, encoding: str | None = None, *_: object, **__: object) -> int:
+        """Write the whole file."""
+        return self.write_bytes(data.encode(encoding or "utf-8"))
+
+    def mkdir(self, *_: object, **__: object) -> None:
+        """Do nothing: the first file makes its folders."""
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Delete the file."""
+        if not missing_ok or self.is_file():
+            with self.asked() as (system, path):
+                system.delete_file(path)
+
+    def remove(self) -> None:
+        """Delete the folder with all of its files."""
+        with self.asked() as (system, path):
+            system.delete_dir(path)
+
+    def clear(self, first: str) -> None:
+        """Delete all files of the folder: first ``first``, the mark of a whole folder."""
+        (self / first).unlink(missing_ok=True)
+        with self.asked() as (system, path):
+            system.delete_dir_contents(path, missing_dir_ok=True)
+
+
+@lru_cache
+def _file_system(scheme: str, place: str) -> tuple[fs.FileSystem, str]:
+    if scheme not in _S3:
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{scheme}://{place}/")
+        return found
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    system = fs.S3FileSystem(
+        region=region or ("us-east-1" if endpoint else fs.resolve_s3_region(place)),
+        endpoint_override=endpoint,
+        connect_timeout=_CONNECT_SECONDS,
+        request_timeout=_REQUEST_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+    )
+    return system, place
+
+
+def readable(path: Path) -> Path | pa.NativeFile:
+    """Return a source for Arrow's readers: the path of a local file, or an open file of a store."""
+    return path.input() if isinstance(path, StoredPath) else path
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[pa.NativeFile]:
+    """Open a file for writing, which appears at its path when the block has ended."""
+    if isinstance(path, StoredPath):
+        with path.asked() as (system, target), system.open_output_stream(target) as stream:
+            yield stream
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    with pa.OSFile(str(unfinished), "wb") as file:
+        yield file
+    unfinished.replace(path)
+
+
+@contextmanager
+def emptied(folder: StoredPath, mark: str) -> Iterator[StoredPath]:
+    """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails."""
+    folder.clear(mark)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(LoadgenError):
+            folder.clear(mark)
+        raise
+
+
+@contextmanager
+def folder_here(path: Path) -> Iterator[Path]:
+    """Hand out a local folder, whose files go to ``path`` at the end if that is in a store."""
+    if not isinstance(path, StoredPath):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
+        here = Path(folder, path.name)
+        here.mkdir()
+        yield here
+        for each in here.iterdir():
+            (path / each.name).write_bytes(each.read_bytes())
+
+
+def copied_here(path: Path, folder: Path) -> Path:
+    """Return a local folder unchanged; copy a folder of a store to ``folder``, and return that."""
+    if not isinstance(path, StoredPath):
+        return path
+    folder.mkdir()
+    with path.asked() as (system, source):
+        fs.copy_files(source, str(folder), source_filesystem=system)
+    return folder

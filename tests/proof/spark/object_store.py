@@ -1,0 +1,303 @@
+"""An object store has what a folder has: topics and runs are written there, read back, interrupted.
+
+A local S3 server (moto's, of a Python named by ``S3_SERVER_PYTHON``) stands for the store. Tasks in
+processes and in Spark write the same rows there as to a folder; what a kill leaves is no corpus and
+no run, and the next one takes its place. DuckDB and Spark read them: loadgen's data source in any
+session, Hadoop's own s3a where its package can be had.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from pyarrow import fs
+
+from benchmarks.processes import ROOT
+from loadgen.errors import LoadgenError
+from loadgen.places.server_process import running_server, stop
+from loadgen.results.results import Results
+from loadgen.spark.session import SparkError, SparkSettings, spark_session
+from loadgen.stored import placed
+from loadgen.topics.corpus import open_corpus
+from loadgen.topics.data_source import register
+from loadgen.topics.manifest import MANIFEST_NAME
+from tests.proof.result import ProofError, ProofResult
+from tests.proof.servers import ClusterSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.proof.result import ProofOptions
+
+PYTHON = os.environ.get("S3_SERVER_PYTHON", sys.executable)
+PORT = int(os.environ.get("S3_PROOF_PORT", "22300"))
+HADOOP = os.environ.get("S3_PROOF_PACKAGES", "org.apache.hadoop:hadoop-aws:3.5.0")
+TOPICS, NAMESPACES, KILLED_TOPICS = 200_000, 40, 4_000_000
+BUCKET = "floodgate"
+WAIT_SECONDS, POLL_SECONDS = 120.0, 0.1
+RUNNING_SECONDS = 6.0
+"""After these a run of ``_DOCUMENT`` has clients that ask, and has not ended."""
+ENDPOINT = f"http://127.0.0.1:{PORT}"
+STORE = {
+    "AWS_ENDPOINT_URL": ENDPOINT,
+    "AWS_ACCESS_KEY_ID": "rehearsal",
+    "AWS_SECRET_ACCESS_KEY": "rehearsal-secret",
+    "AWS_REGION": "us-east-1",
+}
+_DOCUMENT = """\
+name: stored
+description: Clients come back within five seconds.
+seed: 7
+clients:
+  - {name: all, do: list, count: 60, period: 4s, arrive: {kind: poisson, rate: 12}}
+phases: {measure: 8s, drain: 4s}
+"""
+_FIRST = "SELECT client, min(due) AS due FROM requests GROUP BY client ORDER BY client"
+_SLOWEST = "SELECT namespace, max(response_seconds) AS slowest FROM requests GROUP BY namespace"
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Make topics and runs in a store, as in a folder, and read them back."""
+    result = ProofResult()
+    asked = [PYTHON, "-c", "import moto.server"]
+    if subprocess.run(asked, check=False, capture_output=True).returncode:
+        sentence = f"skipped: {PYTHON} has no S3 server (pip install 'moto[server]')"
+        result.check("skipped", True, sentence)
+        return result
+    with patch.dict(os.environ, STORE), _s3_server(options.out):
+        _prove_topics(options, result)
+        _prove_runs(options, result)
+        _prove_spark(options, result)
+    return result
+
+
+@contextmanager
+def _s3_server(out: Path) -> Iterator[None]:
+    out.mkdir(parents=True, exist_ok=True)
+    command = [PYTHON, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(PORT)]
+    with (out / "s3.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            _await(_bucket_made, f"the S3 server of {out / 's3.log'}")
+            yield
+        finally:
+            stop(process)
+
+
+def _bucket_made() -> bool:
+    try:
+        made = fs.S3FileSystem(
+            endpoint_override=ENDPOINT, region="us-east-1", allow_bucket_creation=True,
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
+        )  # fmt: skip
+        made.create_dir(BUCKET)
+    except OSError:
+        return False
+    return True
+
+
+def _await(there: Callable[[], bool], what: str) -> None:
+    give_up = time.monotonic() + WAIT_SECONDS
+    while not there():
+        if time.monotonic() > give_up:
+            raise ProofError(f"{what} was not there after {WAIT_SECONDS:.0f} s")
+        time.sleep(POLL_SECONDS)
+
+
+def _place(name: str) -> Path:
+    return placed(Path(f"s3a://{BUCKET}/{name}"))
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "loadgen", *map(str, words)]
+
+
+def _loadgen(
+    words: Sequence[Any], allowed: Sequence[int] = (0,)
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        _command(words), cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+    )
+    if done.returncode not in allowed:
+        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise ProofError(f"loadgen {words[0]} ended with {done.returncode}: {last}")
+    return done
+
+
+def _killed(words: Sequence[Any], begun: Callable[[], bool], by: signal.Signals) -> int:
+    """Send a signal to a command as soon as it has begun, and return its exit code."""
+    with subprocess.Popen(
+        _command(words), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        _await(lambda: process.poll() is not None or begun(), f"the begin of loadgen {words[0]}")
+        process.send_signal(by)
+        return process.wait(WAIT_SECONDS)
+
+
+def _passed(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
+def _refusal(of: Callable[[], object]) -> str:
+    try:
+        of()
+    except LoadgenError as error:
+        return str(error)
+    return ""
+
+
+def _rows(directory: Path) -> list[dict[str, Any]]:
+    corpus = open_corpus(directory)
+    found = []
+    for file in corpus.files:
+        with file.open("rb") as opened:
+            found += [hash(opened.read())]
+    return [corpus.manifest.model_dump(), *found]
+
+
+def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
+    words = ["topics", "--topics", TOPICS, "--namespaces", NAMESPACES, "--json", "--out"]
+    here, seconds = options.out / "topics", {}
+    for name, place, more in (
+        ("folder", here, ()),
+        ("processes", _place("processes"), ()),
+        ("Spark", _place("topics"), ("--master", "local[2]")),
+    ):
+        options.note(f"making topics ({name})")
+        seconds[name] = json.loads(_loadgen([*words, place, *more]).stdout)["seconds"]
+    result.figures["topics_seconds"] = seconds
+    result.check(
+        "topics",
+        _rows(here) == _rows(_place("processes")) == _rows(_place("topics")),
+        f"{TOPICS:,} topics are the same, byte by byte, in a folder, and in the store by processes "
+        f"and by Spark ({', '.join(f'{name} {taken:.1f} s' for name, taken in seconds.items())})",
+    )
+    options.note("killing a job that makes topics")
+    place = _place("processes")
+    many = ["topics", "--topics", KILLED_TOPICS, "--namespaces", NAMESPACES, "--out", place]
+
+    def begun() -> bool:
+        return not (place / MANIFEST_NAME).is_file() and any(place.glob("part-*"))
+
+    _killed(many, begun, signal.SIGKILL)
+    left, said = len([*place.iterdir()]), _refusal(lambda: open_corpus(place))
+    _loadgen([*words, place])
+    result.check(
+        "killed topics",
+        "has no _manifest.json" in said and _rows(here) == _rows(place),
+        f"a killed job left {left} files, which are no corpus ({said}); the next one replaced them",
+    )
+    made = _loadgen(["topics", "--from", _place("topics"), "--out", _place("mine"), "--json"])
+    import_said = _loadgen(["load", _place("topics")], allowed=(2,)).stderr
+    result.check(
+        "as a list",
+        json.loads(made.stdout)["topics"] == TOPICS and "a broker imports files" in import_said,
+        f"it is read as a list from there; an import is refused: {import_said.strip()}",
+    )
+
+
+def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
+    document = (options.out / "stored.yaml").resolve()
+    document.write_text(_DOCUMENT, encoding="utf-8")
+    runs, store = options.out.resolve() / "runs", _place("runs")
+    settings = ClusterSettings(
+        options.out, {}, {"metadataStoreUrl": "memory:local"}, (options.out / "topics",)
+    )
+    with running_server(settings.broker_launch(), WAIT_SECONDS) as broker:
+        run = ["run", document, "--service-url", broker.service_url, "--tasks", "2", "--admin-url"]
+        run += [f"broker={broker.web_url},{broker.pid}", "--set"]
+        run += [f"topics.corpus={_place('topics')}", "--json"]
+        for name, place, more in (
+            ("folder", runs, ()),
+            ("processes", store, ()),
+            ("spark", store, ("--master", "local[2]")),
+        ):
+            options.note(f"a run ({name})")
+            _loadgen([*run, "--out", place, "--name", name, *more], allowed=(0, 98))
+        options.note("interrupting runs")
+        begun = store / "killed"
+        words = [*run, "--out", store, "--name", "killed"]
+        _killed(words, _passed(RUNNING_SECONDS), signal.SIGKILL)
+        said = _refusal(lambda: Results.open(begun))
+        code = _killed(words, _passed(RUNNING_SECONDS), signal.SIGINT)
+    made = (runs / "folder", store / "processes", store / "spark")
+    told = [_asked_of(directory, _FIRST) for directory in made]
+    wrong = _asked_of(store / "spark", "SELECT count(*) AS n FROM requests WHERE outcome = 'wrong'")
+    result.check(
+        "runs",
+        told[0] == told[1] == told[2] and wrong == [{"n": 0}],
+        f"{len(told[0])} clients begin at the same moments in a folder and in the store, by "
+        "processes and by Spark; no answer is wrong",
+    )
+    interrupted = _asked_of(begun, "SELECT count(*) AS n FROM requests")[0]["n"]
+    result.check(
+        "interrupted runs",
+        bool(said) and code == 130 and interrupted > 0,
+        f"a killed run is none ({said}); the next one took its place, and a Ctrl-C left its "
+        f"{interrupted} requests",
+    )
+    sql = _loadgen(["sql", store / "processes", store / "spark", "by-group-operation", "--csv"])
+    _loadgen(["report", store / "spark"])
+    page = (store / "spark" / "index.html").read_bytes()
+    compared = _loadgen(["compare", store / "processes", store / "spark", "--force"])
+    result.check(
+        "read back",
+        len(sql.stdout.splitlines()) == 3 and len(page) > 10_000 and "all" in compared.stdout,
+        f"loadgen sql, report and compare read the runs there; the page has {len(page):,} bytes",
+    )
+    nowhere = [each for each in (ROOT / "s3a:", Path("s3a:")) if each.exists()]
+    result.check("no folder of that name", not nowhere, "nothing was written to a folder s3a: here")
+
+
+def _asked_of(directory: Path, text: str) -> list[dict[str, Any]]:
+    with Results.open(directory) as results:
+        return results.sql(text)
+
+
+def _prove_spark(options: ProofOptions, result: ProofResult) -> None:
+    options.note("reading in Spark")
+    with spark_session(SparkSettings("object_store", cores=2)) as session:
+        register(session)
+        read = session.read.format("floodgate").load(str(_place("topics")))
+        own = read.groupBy("namespace").count().collect()
+    manifest = open_corpus(_place("topics")).manifest.namespaces
+    result.check(
+        "Spark, by loadgen's data source",
+        dict(own) == {name: entry.topics for name, entry in manifest.items()},
+        f"a session without anything of S3 reads {TOPICS:,} topics of {len(own)} namespaces",
+    )
+    options.note("reading in Spark by s3a")
+    try:
+        with spark_session(SparkSettings("s3a", cores=2, conf=_HADOOP)) as session:
+            topics = session.read.parquet(f"s3a://{BUCKET}/topics").count()
+            session.read.parquet(f"s3a://{BUCKET}/runs/spark/requests").createTempView("requests")
+            found = {tuple(row) for row in session.sql(_SLOWEST).collect()}
+    except SparkError as error:
+        result.check("Spark, by s3a", True, f"skipped: {HADOOP} cannot be used: {error}")
+        return
+    told = {tuple(row.values()) for row in _asked_of(_place("runs") / "spark", _SLOWEST)}
+    result.check(
+        "Spark, by s3a",
+        (topics, found) == (TOPICS, told),
+        f"Hadoop's s3a reads {topics:,} topics, and the slowest answers of {len(found)} namespaces "
+        "as DuckDB finds them",
+    )
+
+
+_HADOOP = (
+    ("spark.jars.packages", HADOOP),
+    ("spark.hadoop.fs.s3a.endpoint", ENDPOINT),
+    ("spark.hadoop.fs.s3a.path.style.access", "true"),
+    ("spark.hadoop.fs.s3a.access.key", STORE["AWS_ACCESS_KEY_ID"]),
+    ("spark.hadoop.fs.s3a.secret.key", STORE["AWS_SECRET_ACCESS_KEY"]),
+)

@@ -1,0 +1,266 @@
+"""What is written to a store is there whole or not at all, and never in a folder of its name."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from loadgen import stored
+from loadgen.commands.explained import explained
+from loadgen.documents.model import Topics
+from loadgen.documents.reading import read_document
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.directory import RUN_NAME, run_directory
+from loadgen.places.launcher import known_namespaces, running_servers
+from loadgen.results.asking import run_sql
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.stored import StoredPath, folder_here, placed
+from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.loading import load_by_import
+from loadgen.topics.manifest import MANIFEST_NAME
+from loadgen.topics.plan import TopicPlan
+from loadgen.topics.reading import read_topics
+from tests.support.runs.recorded_run import record_run, request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PLAN = TopicPlan(1000, 7, seed=7)
+HERE = in_this_process(lambda done: None)
+
+
+class Bucket(fs.LocalFileSystem):  # type: ignore[misc]
+    """A folder as a store: nobody makes its folders."""
+
+    def open_output_stream(self, path: str, **options: Any) -> Any:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return super().open_output_stream(path, **options)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that is bucket ``b``."""
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "store"
+    monkeypatch.setattr(stored, "_file_system", lambda scheme, place: (Bucket(), f"{root}/{place}"))
+    (root / "b").mkdir(parents=True)
+    yield root / "b"
+    assert [each.name for each in tmp_path.iterdir()] == ["store"]
+
+
+TOPICS = placed(Path("s3a://b/topics"))
+
+
+def rows(corpus: Corpus) -> list[dict[str, Any]]:
+    tables = [pq.read_table(stored.readable(file)) for file in corpus.files]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s3a://b/c/d", "s3a://b/c/d"),
+        ("gs://b", "gs://b"),
+        ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x"),
+        ("hdfs://name:8020/x", "hdfs://name:8020/x"),
+        ("file:///tmp/x", "/tmp/x"),
+        ("out/topics", "out/topics"),
+        ("s3a:", "s3a:"),
+    ],
+)
+def test_an_address_is_a_place_in_a_store_and_a_folder_is_a_folder(text: str, found: str) -> None:
+    assert str(placed(Path(text))) == found
+
+
+def test_an_address_of_something_else_is_refused() -> None:
+    with pytest.raises(UsageError, match="ftp://host/x is no place that loadgen knows: name a"):
+        placed(Path("ftp://host/x"))
+
+
+def test_options_of_every_command_may_be_addresses() -> None:
+    seen: list[object] = []
+
+    def command(out: Path, runs: list[Path], name: str) -> None:
+        seen.extend([out, *runs, name])
+
+    places = [Path("s3a://b/x"), Path("gs://b/x"), Path("out")]
+    explained(command)(out=places[0], runs=places[1:], name="s3a://b/x")
+    assert list(map(str, seen)) == ["s3a://b/x", "gs://b/x", "out", "s3a://b/x"]
+
+
+def test_what_says_who_asks_a_store_and_where_it_is_travels_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in stored.store_variables():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_PAGER", "less")
+    assert stored.store_variables() == {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+
+
+def test_a_place_travels_to_tasks() -> None:
+    sent = pickle.loads(pickle.dumps(TOPICS / "part-0"))
+    assert (type(sent), str(sent)) == (StoredPath, "s3a://b/topics/part-0")
+
+
+@pytest.mark.parametrize("use", [os.mkdir, os.listdir, open, Path.touch])
+def test_whoever_needs_a_file_of_this_machine_is_refused(use: Any) -> None:
+    with pytest.raises(UsageError, match="s3a://b/topics is not on this machine, as it has to be"):
+        use(TOPICS)
+
+
+def test_a_store_that_does_not_answer_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(scheme: str, place: str) -> None:
+        raise OSError("no route to it\nin many lines")
+
+    monkeypatch.setattr(stored, "_file_system", refuse)
+    with pytest.raises(LoadgenError, match=r"^s3a://b/topics cannot be used: no route to it$"):
+        TOPICS.exists()
+
+
+# -- topics ---------------------------------------------------------------------------------------
+
+
+def test_a_corpus_in_a_store_is_that_of_a_folder(bucket: Path) -> None:
+    written = write_corpus(PLAN, TOPICS, 3, HERE)
+    assert left_in(bucket) == [
+        "topics/_manifest.json", *(f"topics/part-0000{part}.parquet" for part in range(3)),
+    ]  # fmt: skip
+    found = open_corpus(TOPICS)
+    assert (found, len(rows(found)), found.file_bytes > 0) == (written, 1000, True)
+    bases = {row["topic"].rpartition("-partition-")[0] or row["topic"] for row in rows(found)}
+    assert len(list(read_topics(TOPICS))) == len(bases)
+    assert len(known_namespaces(Topics(corpus=str(TOPICS)))) == 7
+
+
+def test_a_list_in_a_store_becomes_a_corpus_there(bucket: Path) -> None:
+    source = write_corpus(PLAN, TOPICS, 3, HERE)
+    made = write_listed_corpus(TOPICS, placed(Path("s3a://b/mine")), [HERE, HERE]).corpus
+    assert rows(made) == rows(source)
+    assert not any("scratch" in name for name in left_in(bucket))
+
+
+def test_a_text_in_a_store_is_read(bucket: Path) -> None:
+    (bucket / "names.txt").write_text("persistent://t/n/b\n# none\npersistent://t/n/a\n")
+    made = write_listed_corpus(placed(Path("s3a://b/names.txt")), TOPICS, [HERE, HERE]).corpus
+    assert [row["topic"] for row in rows(made)] == ["persistent://t/n/a", "persistent://t/n/b"]
+
+
+def test_the_manifest_of_an_older_corpus_goes_first_and_the_own_comes_last(bucket: Path) -> None:
+    # Given
+    write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
+    seen: list[list[str]] = []
+
+    def execute(work: Any, parts: int) -> Iterator[Any]:
+        for part in range(parts):
+            seen.append(left_in(bucket))
+            yield from work(part)
+
+    # When
+    write_corpus(PLAN, TOPICS, 2, execute)
+    # Then
+    assert seen == [[], ["topics/part-00000.parquet"]]
+    assert len(open_corpus(TOPICS).files) == 2
+
+
+def test_what_a_killed_job_left_is_no_corpus_and_is_replaced(bucket: Path) -> None:
+    # Given
+    write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
+    (bucket / "topics" / MANIFEST_NAME).unlink()
+    (bucket / "topics" / ".scratch").mkdir()
+    # When / Then
+    with pytest.raises(UsageError, match=r"not a topic corpus: it has no _manifest\.json"):
+        open_corpus(TOPICS)
+    write_corpus(PLAN, TOPICS, 2, HERE)
+    assert len(left_in(bucket)) == 3
+
+
+def test_a_job_that_fails_leaves_nothing(bucket: Path) -> None:
+    def execute(work: Any, parts: int) -> Iterator[Any]:
+        yield from work(0)
+        raise LoadgenError("It was not to be.")
+
+    with pytest.raises(LoadgenError, match="not to be"):
+        write_corpus(PLAN, TOPICS, 2, execute)
+    assert left_in(bucket) == []
+
+
+def test_the_files_of_others_are_not_replaced(bucket: Path) -> None:
+    (bucket / "topics").mkdir()
+    (bucket / "topics" / "thesis.tex").touch()
+    with pytest.raises(UsageError, match="s3a://b/topics exists and is not a topic corpus"):
+        write_corpus(PLAN, TOPICS, 2, HERE)
+
+
+async def test_a_broker_cannot_import_from_a_store(bucket: Path) -> None:
+    write_corpus(PLAN, TOPICS, 2, HERE)
+    with pytest.raises(UsageError, match="s3a://b/topics: a broker imports files that its own"):
+        await load_by_import(TOPICS, "http://127.0.0.1:1", lambda topics: None)
+
+
+def test_servers_that_are_started_here_cannot_either(tmp_path: Path) -> None:
+    document = read_document("storm", ["topics.corpus=s3a://b/topics"])
+    with (
+        pytest.raises(UsageError, match=r"topics.corpus s3a://b/topics: servers that are started"),
+        running_servers(document, tmp_path / "logs"),
+    ):
+        pytest.fail("they were started")
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+RUN = placed(Path("s3a://b/runs/r"))
+
+
+def test_a_run_in_a_store_is_asked_and_its_files_are_made_there(bucket: Path) -> None:
+    record_run(RUN, [request(), request(due=1.0)])
+    with Results.open(RUN) as results:
+        assert results.value("SELECT count(*) FROM requests") == 2
+        write_files(results)
+    assert run_sql([RUN], "SELECT run, count(*) FROM requests GROUP BY run").rows == [("r", 2)]
+    names = left_in(bucket / "runs" / "r")
+    assert {"summary.json", "summary.csv", "junit.xml", "README.md", "run.json"} <= {*names}
+
+
+def test_an_older_run_ends_when_a_new_one_begins(bucket: Path) -> None:
+    record_run(RUN, [request()])
+    with run_directory(RUN) as folder:
+        assert left_in(bucket) == []
+        record_run(folder, [request()])
+    assert (RUN / RUN_NAME).is_file()
+
+
+def test_a_run_that_fails_leaves_no_rows(bucket: Path) -> None:
+    def fail() -> None:
+        with run_directory(RUN) as folder:
+            record_run(folder, [request()])
+            raise LoadgenError("It was not to be.")
+
+    with pytest.raises(LoadgenError, match="not to be"):
+        fail()
+    assert left_in(bucket) == []
+
+
+def test_logs_of_servers_that_were_started_here_go_there_at_the_end(bucket: Path) -> None:
+    with folder_here(RUN) as here:
+        (here / "broker.log").write_text("It began.")
+    assert (bucket / "runs" / "r" / "broker.log").read_text() == "It began."

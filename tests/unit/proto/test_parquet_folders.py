@@ -1,0 +1,35 @@
+"""Folders of Parquet files say the values of columns in their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proto.parquet_folders import parquet_files, values_said
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path: Path) -> None:
+    # Given
+    for name in (
+        *("b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet"),
+        *("_delta_log/0.parquet", ".scratch/0.parquet", "mine/0.parquet", "_SUCCESS"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    # When
+    found = parquet_files(tmp_path)
+    # Then
+    assert [str(file.relative_to(tmp_path)) for file in found] == [
+        "b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet",
+    ]  # fmt: skip
+    assert [values_said(tmp_path, file) for file in found] == [
+        {}, {"namespace": "a/b"}, {"tenant": "a", "namespace": "b"},
+    ]  # fmt: skip
+
+
+def test_a_value_may_be_null_and_a_file_may_be_named_itself(tmp_path: Path) -> None:
+    file = tmp_path / "partitions=__HIVE_DEFAULT_PARTITION__" / "0.parquet"
+    assert values_said(tmp_path, file) == {"partitions": None}
+    assert values_said(file, file) == {}
