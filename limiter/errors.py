@@ -100,7 +100,7 @@ class PermitAcquireRefusedError(PermitAcquireError):
 
 
 class AdmissionFaultError(RuntimeError):
-    """An admission policy let a request go first that does not fit, or does not wait."""
+    """An admission policy did what none may: a grant beyond the limit, a label of the limiter's."""
 
 
 class LimitScope(Enum):

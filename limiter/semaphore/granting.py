@@ -9,6 +9,7 @@ done; the one whose turn it is does not fit (otherwise it would have been grante
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from limiter.admission.policy import Admission
@@ -136,15 +137,28 @@ class Granting:
 
     def _wait_in_queue(self, waiter: Waiter) -> None:
         self._waiting.add(waiter)
-        self._admission.add(waiter)
-        if self._view.drain is not None:
-            self._view.drain.begins(waiter.enqueued_at)
-        self.grant_waiters()
-        if not waiter.done:
-            seconds = self._admission.wait_seconds(waiter)
-            self._waiting.limit_wait(waiter, seconds, self._time_out)
-        elif waiter.error is not None:
+        try:
+            self._admission.add(waiter)
+            if self._view.drain is not None:
+                self._view.drain.begins(waiter.enqueued_at)
+            self.grant_waiters()
+            if not waiter.done:
+                seconds = self._admission.wait_seconds(waiter)
+                self._waiting.limit_wait(waiter, seconds, self._time_out)
+        except BaseException:
+            self._withdraw(waiter)
+            raise
+        if waiter.error is not None:
             raise raised_anew(waiter.error)
+
+    def _withdraw(self, waiter: Waiter) -> None:
+        """Leave nothing of a request that is answered with the error of its policy."""
+        if waiter in self._waiting.requests:
+            with suppress(Exception):  # The policy may not even know it.
+                self._admission.discard(waiter)
+            self._waiting.remove(waiter)
+        elif waiter.permit is not None:
+            self._take_back(waiter, waiter.permit)
 
     # -- the next request --------------------------------------------------------------------
 

@@ -183,12 +183,18 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     else:
         _show_advice(advice, paths)
     if not advice.met:
-        why = "a real storm with the advised limits missed the goal; the report has its figures"
-        if not advice.promised:
-            why = "no limits are sure to meet the goal; the report says why, and what would help"
-        if advice.setting is None:
-            why = "no setting meets the goal; the report says why, and what would help"
-        raise LoadgenError(why, ExitCode.THRESHOLDS)
+        raise LoadgenError(_unmet(advice), ExitCode.THRESHOLDS)
+
+
+def _unmet(advice: Advice) -> str:
+    """Say why an advice is none to rely on."""
+    if advice.setting is None:
+        return "no setting meets the goal; the report says why, and what would help"
+    if not advice.promised:
+        return "no limits are sure to meet the goal; the report says why, and what would help"
+    if advice.outcome is None and not advice.confirmations:
+        return "the advised limits could not be tried in time: give the search more --minutes"
+    return "a real storm with the advised limits missed the goal; the report has its figures"
 
 
 def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:

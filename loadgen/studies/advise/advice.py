@@ -96,8 +96,9 @@ class Advice:
     @property
     def met(self) -> bool:
         """True if the advised limits are sure to meet the goal, and no real storm missed it."""
-        confirmed = all(each.met for each in self.confirmations[-1:])
-        return self.setting is not None and self.promised and confirmed
+        if self.setting is None or not (self.outcome or self.confirmations):
+            return False
+        return self.promised and all(each.met for each in self.confirmations[-1:])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -219,7 +220,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
             else:
                 breaks.append((broken.name, tries.outcome(broken.question, setting)))
     except OutOfTimeError:
-        found = replace(found, complete=False)
+        tried_once = tries.done.get((question, found.setting)) if found.setting else None
+        found = replace(found, complete=False, outcome=found.outcome or tried_once)
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
 
 

@@ -144,6 +144,45 @@ def test_no_policy_grants_more_than_is_free() -> None:
     assert world.semaphore.acquired_permits == 100
 
 
+class RaisesIn(Admission):
+    """A policy with a bug, in the method that a subclass names."""
+
+    method = ""
+
+    def __getattribute__(self, name: str) -> object:
+        if name == object.__getattribute__(self, "method"):
+            raise KeyError("a bug")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("method", ["add", "turn", "wait_seconds"])
+def test_nothing_is_left_of_a_request_that_is_answered_with_the_error_of_its_policy(
+    method: str,
+) -> None:
+    # Given
+    world = World(RaisesIn)
+    policy = world.semaphore._granting._admission
+    policy.method = method  # type: ignore[attr-defined]
+    # When
+    with pytest.raises(KeyError):
+        world.wait(60)
+    policy.method = ""  # type: ignore[attr-defined]
+    # Then
+    assert world.semaphore.queue_size == 0
+    world.semaphore.release(world.held)
+    assert world.semaphore.acquired_permits == 0
+    assert world.wait(100, owner="another").done
+
+
+def test_a_label_of_the_limiters_own_is_no_reason_of_a_policy() -> None:
+    class Misleading(Admission):
+        def refuses(self, waiter: Waiter) -> PermitAcquireRefusedError:
+            return PermitAcquireRefusedError("timed_out", "never waited")
+
+    with pytest.raises(AdmissionFaultError, match="'timed_out' of a refusal is an outcome"):
+        World(Misleading).wait(60)
+
+
 def test_reasons_beyond_a_bound_are_counted_together() -> None:
     world = World(Strict)
     for size in range(10, 10 + MOST_LABELS + 5):

@@ -56,6 +56,19 @@ def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() ->
     assert advice.setting.broker.heap_mb >= 20
 
 
+def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
+    tries = iter([1, 2])
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        if next(tries, None) is None:
+            raise OutOfTimeError
+        return needs(5, 5)(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert advice.setting is not None
+    assert not advice.met
+
+
 def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         slow = asked.times.accept > QUESTION.times.accept
