@@ -28,6 +28,7 @@ from loadgen.places.task import TaskFacts
 from loadgen.spark.environment import uninterrupted
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import error_reason
+from loadgen.spark.settings import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,10 +73,19 @@ def run_in_spark(
         LoadgenError: The session has too few slots, or the stage failed.
     """
     tasks = len(plans)
+    few = LoadgenError(
+        f"{tasks} tasks have to run at the same moment and Spark has fewer slots: use fewer "
+        "--tasks or a --master with more cores"
+    )
+    with uninterrupted():
+        context = session.sparkContext
+        # A local session has all of its slots at once; the executors of a cluster may still come.
+        if is_local(context.master) and context.defaultParallelism < tasks:
+            raise few
 
     def rows() -> list[str]:
         texts = [plan.model_dump_json(by_alias=True) for plan in plans]
-        stage = session.sparkContext.parallelize(texts, tasks)
+        stage = context.parallelize(texts, tasks)
         told: list[str] = stage.barrier().mapPartitions(run_partition).collect()
         return told
 
@@ -83,10 +93,7 @@ def run_in_spark(
         told = collect_with_progress(session, rows, lambda tasks_done: None, control.stop)
     except (PySparkException, Py4JError) as error:
         if _TOO_FEW_SLOTS in str(error):
-            raise LoadgenError(
-                f"{tasks} tasks have to run at the same moment and Spark has fewer slots: "
-                "use fewer --tasks or a --master with more cores"
-            ) from None
+            raise few from None
         failed = LoadgenError(f"the run failed in Spark: {_reason(str(error))}")
         failed.__cause__ = error
         facts, lost = control.rest(failed)

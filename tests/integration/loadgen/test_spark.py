@@ -97,7 +97,7 @@ def test_a_barrier_stage_runs_the_schedule_of_worker_processes_and_writes_the_sa
         options = RunOptions(tmp_path, service_url=url, tasks=2)
         there = experiment(STORM, replace(options, name="spark", spark=spark.session()))
         here = experiment(STORM, replace(options, name="here"))
-        with pytest.raises(LoadgenError, match="Spark has 2 slots"):
+        with pytest.raises(LoadgenError, match="Spark has fewer slots"):
             experiment(STORM, replace(options, spark=spark.session(), tasks=3))
     assert starts(there) == starts(here)
     assert len(starts(there)) == 6

@@ -86,8 +86,8 @@ async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
     path, groups = tmp_path / "t.parquet", topic_files._row_groups
     pq.write_table(table(base("a")), path)
 
-    def then_replaced(file: Path) -> list[object]:
-        found = list(groups(file))
+    def then_replaced(source: Path, file: Path) -> list[object]:
+        found = list(groups(source, file))
         file.write_bytes(b"PAR1")
         return found
 
