@@ -248,10 +248,10 @@ class ControlServer:
             if refused := _refusal(task, trip / 2, ahead):
                 self._tell_all({"refused": refused})
                 return
+        self.agreed = True  # Before the first task hears of it: it may be lost at once.
         t0 = time.time() + LEAD_SECONDS
         for task, (trip, ahead) in self._clocks.items():
             self._writers[task].write(line(start=Start(t0 + ahead, t0, ahead, trip / 2)))
-        self.agreed = True
         self._on_agreed(t0)
 
     def _tell_all(self, told: dict[str, Any]) -> None:
