@@ -7,6 +7,7 @@ of the environment say where it is.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
@@ -146,7 +147,7 @@ class Access:
 
 
 def _text_of(file: str) -> str:
-    return read_named(f"file://{quote(file)}")
+    return read_named(f"file://{quote(os.path.abspath(file))}")
 
 
 def _basic(found: str) -> AuthenticationBasic:

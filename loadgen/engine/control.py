@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from limiter.clock import LoopClock, deadline
+from limiter.clock import LoopClock, clock_sleep, deadline
 from loadgen.engine.totals import Totals
 from loadgen.errors import LoadgenError
 
@@ -31,6 +31,7 @@ REPORT_SECONDS = 1.0
 LEAD_SECONDS = 0.5
 """From the last "ready" to the start: time enough for the message to reach every task."""
 HELLO_SECONDS = 10.0
+_AGAIN_SECONDS = 0.5
 TOTALS = TypeAdapter(Totals)
 LARGEST_LINE_BYTES, _MOST_UNSENT_BYTES = 1 << 20, 1 << 16
 
@@ -66,8 +67,8 @@ class Start(NamedTuple):
 class Control(Protocol):
     """A task's end of the channel."""
 
-    async def open(self, stop: Callable[[], None]) -> None:
-        """Begin; from then on ``stop`` is called when the run is to end early."""
+    def listen(self, stop: Callable[[], None]) -> None:
+        """Call ``stop`` from now on when the run is to end early."""
         ...
 
     async def start(self, wall: Callable[[], float]) -> Start:
@@ -102,43 +103,71 @@ class ControlClient:
     def __init__(self, task: int, address: ControlAddress) -> None:
         self._task = task
         self._address = address
+        self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._listening: asyncio.Task[None] | None = None
         self._started: asyncio.Future[Start] | None = None
         self._wall: Callable[[], float] = time.time
 
-    async def open(self, stop: Callable[[], None]) -> None:
-        """Connect to the driver, and show that this is a task of its run.
+    async def connect(self) -> dict[str, Any]:
+        """Connect to the driver, show that this is a task of its run, return what it carries.
 
         Raises:
-            LoadgenError: The driver cannot be reached.
+            LoadgenError: The driver cannot be reached, or refuses the task.
         """
-        host, port, key = self._address.host, self._address.port, self._address.key
-        self._started = asyncio.get_running_loop().create_future()
-        try:
+        host, port, error = self._address.host, self._address.port, "no answer"
+        with suppress(TimeoutError):
             async with deadline(LoopClock(), HELLO_SECONDS):
-                reader, self._writer = await asyncio.open_connection(
-                    host, port, limit=LARGEST_LINE_BYTES
-                )
-                nonce = json.loads(await reader.readline())["nonce"]
-        except (OSError, ValueError, KeyError) as error:
-            raise LoadgenError(
-                f"task {self._task} on {socket.gethostname()} cannot reach the driver at "
-                f"{host}:{port} ({str(error) or 'no answer'}): spark.driver.host names an address "
-                "that executors reach, spark.loadgen.control.port a port that is open for them"
-            ) from None
-        self._writer.write(line(task=self._task, proof=proof(key, nonce, self._task)))
-        self._listening = asyncio.get_running_loop().create_task(self._listen(reader, stop))
+                while True:
+                    try:
+                        return await self._greet(host, port)
+                    except (OSError, ValueError, KeyError, TypeError) as failed:
+                        error = str(failed) or error
+                    await clock_sleep(LoopClock(), _AGAIN_SECONDS)
+        raise LoadgenError(
+            f"task {self._task} on {socket.gethostname()} cannot reach the driver at "
+            f"{host}:{port} ({error}): spark.driver.host names an address that executors reach, "
+            "spark.loadgen.control.port a port that is open for them"
+        )
 
-    async def _listen(self, reader: asyncio.StreamReader, stop: Callable[[], None]) -> None:
-        assert self._started is not None
+    async def _greet(self, host: str, port: int) -> dict[str, Any]:
+        """Return what the driver carries for a task that it lets in."""
+        if self._writer is not None:
+            self._writer.close()
+        self._reader, self._writer = await asyncio.open_connection(
+            host, port, limit=LARGEST_LINE_BYTES
+        )
+        nonce = json.loads(await self._reader.readline())["nonce"]
+        self._send(task=self._task, proof=proof(self._address.key, nonce, self._task))
+        if not (answer := await self._reader.readline()):
+            raise LoadgenError(
+                f"the driver at {host}:{port} does not know task {self._task}: it has another run"
+            )
+        told = json.loads(answer)
+        if "refused" in told:
+            raise LoadgenError(told["refused"])
+        return dict(told["welcome"])
+
+    def _send(self, **told: Any) -> None:  # noqa: ANN401 - what JSON has
         assert self._writer is not None
+        if not self._writer.is_closing():  # uvloop raises RuntimeError otherwise.
+            self._writer.write(line(**told))
+
+    def listen(self, stop: Callable[[], None]) -> None:
+        """See ``Control``."""
+        loop = asyncio.get_running_loop()
+        self._started = loop.create_future()
+        self._listening = loop.create_task(self._listen(stop))
+
+    async def _listen(self, stop: Callable[[], None]) -> None:
+        assert self._reader is not None
+        assert self._started is not None
         why = "the driver is gone"
         with suppress(OSError, ValueError):
-            async for message in reader:
+            async for message in self._reader:
                 told = json.loads(message)
                 if "clock" in told:
-                    self._writer.write(line(clock=told["clock"], now=self._wall()))
+                    self._send(clock=told["clock"], now=self._wall())
                 elif "start" in told:
                     self._started.set_result(Start(*told["start"]))
                 elif "stop" in told:
@@ -152,23 +181,19 @@ class ControlClient:
     async def start(self, wall: Callable[[], float]) -> Start:
         """See ``Control``."""
         assert self._started is not None
-        assert self._writer is not None
         self._wall = wall
-        self._writer.write(line(ready=True))
+        self._send(ready=True)
         return await self._started
 
     def report(self, totals: Totals) -> None:
         """See ``Control``."""
-        writer = self._writer
-        if writer is None or writer.is_closing():
-            return
-        if writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
-            writer.write(line(totals=TOTALS.dump_python(totals, mode="json")))
+        assert self._writer is not None
+        if self._writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
+            self._send(totals=TOTALS.dump_python(totals, mode="json"))
 
     def end(self, facts: dict[str, Any]) -> None:
         """Tell what the task has to say of itself, once its rows are written."""
-        assert self._writer is not None
-        self._writer.write(line(facts=facts))
+        self._send(facts=facts)
 
     async def close(self) -> None:
         """End the channel."""
@@ -199,7 +224,7 @@ class Alone:
         self._on_start = on_start
         self._lead_seconds = lead_seconds
 
-    async def open(self, stop: Callable[[], None]) -> None:
+    def listen(self, stop: Callable[[], None]) -> None:
         """See ``Control``."""
 
     async def start(self, wall: Callable[[], float]) -> Start:

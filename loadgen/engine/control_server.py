@@ -40,6 +40,9 @@ MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
 LAST_SECONDS = 60.0
 """Where a task is lost, the others have so long for their drain and their rows."""
 _READINGS = 8
+_OBSERVED_SECONDS = 0.2
+_ENDS = OSError, ValueError, TypeError, RecursionError, asyncio.CancelledError
+"""Of a connection: it breaks, its time is over, or it says something that no task says."""
 _BACKLOG, _MORE_CONNECTIONS = 1_024, 16
 """Of strangers, beside those of all tasks."""
 
@@ -84,10 +87,16 @@ class ControlServer:
         self._ended = [threading.Event() for _ in range(tasks)]
         self._connections = 0
         self._stopping = False
+        self._carried: dict[str, Any] = {}
+        self._observing: asyncio.TimerHandle | None = None
 
     @contextmanager
     def listening(
-        self, host: str = "127.0.0.1", port: int = 0, bind: str = ""
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        bind: str = "",
+        carried: dict[str, Any] | None = None,
     ) -> Iterator[ControlAddress]:
         """Serve tasks for a block; hand out the address for their plans.
 
@@ -95,6 +104,8 @@ class ControlServer:
             host: The driver's host, as tasks reach it.
             port: 0: any that is free.
             bind: The driver's own address; empty: its host.
+            carried: Told to each task that proves to be one, such as credentials: a plan is
+                written to files on its way.
 
         Raises:
             LoadgenError: The address cannot be used.
@@ -104,6 +115,7 @@ class ControlServer:
         except OSError as error:
             where = f"{bind or host}:{port}"
             raise LoadgenError(f"tasks cannot report to {where}: {error.strerror}") from None
+        self._carried = carried or {}
         loop = self._loop = asyncio.new_event_loop()
         serving = loop.create_task(self._serve(listener))
 
@@ -145,12 +157,12 @@ class ControlServer:
         if not self._facts:
             raise error
         lost: dict[str, list[str]] = {}
-        for task, writer in self._writers.items():
-            if task not in self._facts:
-                host = writer.get_extra_info("peername")[0]
-                lost.setdefault(host, []).append(str(task))
+        for task in sorted(self._writers.keys() - self._facts.keys()):
+            host = self._writers[task].get_extra_info("peername")[0]
+            lost.setdefault(host, []).append(str(task))
         words = " and ".join(f"{', '.join(each)} on {host}" for host, each in lost.items())
-        return [*self._facts.values()], f"lost are tasks {words}, of {self._tasks}: {error}"
+        who = f"lost are tasks {words}, of {self._tasks}" if lost else "the run failed at its end"
+        return [self._facts[each] for each in sorted(self._facts)], f"{who}: {error}"
 
     async def _serve(self, listener: socket.socket) -> None:
         serving: set[asyncio.Task[Any]] = set()
@@ -160,7 +172,7 @@ class ControlServer:
             assert task is not None
             serving.add(task)
             try:
-                with suppress(OSError, TimeoutError, ValueError, asyncio.CancelledError):
+                with suppress(*_ENDS):
                     await self._serve_one(reader, writer)
             finally:
                 serving.discard(task)
@@ -174,12 +186,14 @@ class ControlServer:
             for each in serving:
                 each.cancel()
             await asyncio.gather(*serving, return_exceptions=True)
+            if self._observing is not None:
+                self._observe()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end: of a task of this run, or of a stranger, who is closed.
 
         Raises:
-            ValueError: It says something that no task says.
+            ValueError, TypeError, RecursionError: It says something that no task says.
         """
         if self._connections >= self._tasks + _MORE_CONNECTIONS:
             return
@@ -193,6 +207,7 @@ class ControlServer:
                 writer.write(line(refused=f"task {task} was there before: a load is offered once"))
                 return
             self._writers[task] = writer
+            writer.write(line(welcome=self._carried))
             if self._stopping:
                 writer.write(line(stop=True))
             try:
@@ -239,7 +254,14 @@ class ControlServer:
     def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet
         with suppress(ValidationError):  # A task of another version of this program.
             self._totals[task] = TOTALS.validate_python(told)
-            self._observer(sum(self._totals.values(), Totals()))
+        # Adding up all tasks at the word of each would take the square of their number.
+        if self._observing is None:
+            loop = asyncio.get_running_loop()
+            self._observing = loop.call_later(_OBSERVED_SECONDS, self._observe)
+
+    def _observe(self) -> None:
+        self._observing = None
+        self._observer(sum(self._totals.values(), Totals()))
 
     def _agree_if_all_are_ready(self) -> None:
         if len(self._clocks) < self._tasks:
@@ -256,7 +278,8 @@ class ControlServer:
 
     def _tell_all(self, told: dict[str, Any]) -> None:
         for writer in self._writers.values():
-            writer.write(line(**told))
+            if not writer.is_closing():
+                writer.write(line(**told))
 
 
 def _refusal(task: int, doubt_seconds: float, ahead_seconds: float) -> str:

@@ -248,9 +248,9 @@ def _run_tasks(
 
     settings = SparkSettings("loadgen run", len(numbers), once=True, master=options.master)
     session = nullcontext(options.spark) if options.spark else spark_session(settings)
-    with session as spark, control.listening(*driver_address(spark)) as address:
-        carried = {"access": carried_access(), "store": store_variables()}
-        plans = [share(task=each, control=address, **carried) for each in numbers]
+    carried = {"access": carried_access(), "store": store_variables()}
+    with session as spark, control.listening(*driver_address(spark), carried) as address:
+        plans = [share(task=each, control=address) for each in numbers]
         return run_in_spark(spark, plans, control)
 
 

@@ -14,9 +14,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import uvloop
 
+from loadgen.access import access_taken
 from loadgen.engine.control import ControlClient
 from loadgen.errors import LoadgenError
 from loadgen.places.server_process import signals_taken
@@ -49,11 +51,17 @@ async def _run_task(plan: TaskPlan) -> TaskFacts:
     assert plan.control is not None
     control = ControlClient(plan.task, plan.control)
     try:
-        facts, rows = await Task(plan, control).run()
-        try:
-            write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
-        except OSError as error:
-            raise LoadgenError(f"the run cannot be written to {plan.directory}: {error}") from error
+        carried = await control.connect()
+        with (
+            access_taken(carried.get("access", {})),
+            patch.dict(os.environ, carried.get("store", {})),
+        ):
+            facts, rows = await Task(plan, control).run()
+            try:
+                write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
+            except OSError as error:
+                said = f"the run cannot be written to {plan.directory}: {error}"
+                raise LoadgenError(said) from error
         control.end(facts.model_dump(mode="json"))
     finally:
         await control.close()

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep, deadline
 from loadgen.documents.model import Document, Topics
@@ -45,9 +45,7 @@ class TaskPlan(BaseModel):
         of_namespaces: How many the run has.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
         control: The address of the driver; None where the task has no driver.
-        access: The credentials themselves, for hosts that have none of the driver's files.
         directory: Where its rows are written.
-        store: The variables by which it writes to a store there, for hosts that do not have them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -61,9 +59,7 @@ class TaskPlan(BaseModel):
     service_url: str = ""
     admin_url: str = ""
     control: ControlAddress | None = None
-    access: dict[str, str] = Field(default_factory=dict, repr=False)
     directory: str = ""
-    store: dict[str, str] = Field(default_factory=dict, repr=False)
     run: str = ""
 
     @classmethod
@@ -199,7 +195,7 @@ class Task:
             LoadgenError: The server's name is unknown, or this process may not open enough files.
             UsageError: Credentials cannot be read.
         """
-        await self._control.open(self.interrupt)
+        self._control.listen(self.interrupt)
         reporting = asyncio.get_running_loop().create_task(self._report_progress())
         try:
             await self._connect_all()

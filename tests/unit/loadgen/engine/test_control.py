@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.engine.control import ControlAddress, ControlClient, Start
+from loadgen.engine import control
+from loadgen.engine.control import ControlAddress, ControlClient, Start, line, proof
 from loadgen.engine.control_server import MOST_SKEW_SECONDS, ControlServer
 from loadgen.engine.rows import Outcome, RequestRow
 from loadgen.engine.totals import BUCKETS, Totals
@@ -36,7 +37,8 @@ async def tasks(
     made = [ControlClient(number, address) for number in range(count)]
     try:
         for each in made:
-            await each.open(stop)
+            await each.connect()
+            each.listen(stop)
         yield made
     finally:
         for each in made:
@@ -97,9 +99,8 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
             rest = asyncio.create_task(asyncio.to_thread(server.rest, failed))
             await told.wait()
             again = ControlClient(1, address)
-            await again.open(nobody)
             with pytest.raises(LoadgenError, match="task 1 was there before"):
-                await again.start(time.time)
+                await again.connect()
             await again.close()
             left.end({"task": 0})
             await left.close()
@@ -142,11 +143,13 @@ async def test_tasks_are_told_to_end_early_now_or_when_they_report_first() -> No
     with server.listening() as address:
         stop = lambda: told.put_nowait(None)  # noqa: E731
         one, late = ControlClient(0, address), ControlClient(1, address)
-        await one.open(stop)
+        await one.connect()
+        one.listen(stop)
         one.report(Totals())
         server.stop()
         await told.get()
-        await late.open(stop)
+        await late.connect()
+        late.listen(stop)
         await told.get()
         await one.close()
         await late.close()
@@ -162,6 +165,8 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
             b"GET / HTTP/1.1\r\n",
             b"[]\n",
             b"\xff\n",
+            b"[" * 100_000 + b"\n",
+            b'{"task": 0, "proof": {}}\n',
             b"9" * 4_000_000,
         ):
             reader, writer = await asyncio.open_connection(address.host, address.port)
@@ -171,10 +176,8 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
                 assert not await reader.read()
             writer.close()
         stranger = ControlClient(0, wrong)
-        await stranger.open(nobody)
-        stranger.report(Totals(started=9))
-        with pytest.raises(LoadgenError, match="the driver is gone"):
-            await stranger.start(time.time)
+        with pytest.raises(LoadgenError, match="does not know task 0: it has another run"):
+            await stranger.connect()
         await stranger.close()
         # Then
         async with tasks(address, 1) as (task,):
@@ -184,17 +187,64 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
     assert seen.empty()
 
 
-async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set() -> None:
+async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(control, "HELLO_SECONDS", 0.2)
     with ControlServer(1, lambda _: None).listening() as address:
         pass
-    with pytest.raises(LoadgenError, match=r"task 3 on .*spark\.driver\.host"):
-        await ControlClient(3, address).open(nobody)
+    with pytest.raises(LoadgenError, match=r"task 3 on .*failed.*spark\.driver\.host"):
+        await ControlClient(3, address).connect()
+
+
+async def test_a_task_that_is_not_answered_at_once_asks_again() -> None:
+    # Something else, that closes the first connection, stands for a driver under load.
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if asked:
+            writer.write(line(nonce="n"))
+            told = json.loads(await reader.readline())
+            assert told["proof"] == proof("k", "n", 0)
+            writer.write(line(welcome={"access": {"secret": "s"}}))
+        asked.append(b"")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        task = ControlClient(0, ControlAddress(host="127.0.0.1", port=port, key="k"))
+        assert await task.connect() == {"access": {"secret": "s"}}
+        assert len(asked) == 2
+        await task.close()
+
+
+async def test_credentials_are_told_to_tasks_of_the_run_alone() -> None:
+    carried = {"access": {"secret": "token"}, "store": {"AWS_REGION": "x"}}
+    with ControlServer(1, lambda _: None).listening(carried=carried) as address:
+        assert "token" not in address.model_dump_json()
+        task = ControlClient(0, address)
+        assert await task.connect() == carried
+        await task.close()
+
+
+async def test_a_failure_after_all_tasks_have_told_their_facts_loses_none() -> None:
+    server = ControlServer(2, lambda _: None)
+    with server.listening() as address:
+        async with tasks(address, 2) as (one, other):
+            await asyncio.gather(one.start(time.time), other.start(time.time))
+            other.end({"task": 1})
+            one.end({"task": 0})
+            await asyncio.gather(one.close(), other.close())
+            facts, lost = await asyncio.to_thread(server.rest, LoadgenError("disk full"))
+    assert facts == [{"task": 0}, {"task": 1}]
+    assert lost == "the run failed at its end: disk full"
 
 
 async def test_a_driver_that_is_gone_before_the_start_ends_its_tasks() -> None:
     with ControlServer(2, lambda _: None).listening() as address:
         task = ControlClient(0, address)
-        await task.open(nobody)
+        await task.connect()
+        task.listen(nobody)
         waiting = asyncio.ensure_future(task.start(time.time))
     with pytest.raises(LoadgenError, match="the driver is gone"):
         await waiting
