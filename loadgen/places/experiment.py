@@ -200,8 +200,6 @@ def _drive(
 
     def observe(totals: Totals) -> None:
         options.on_progress(totals)
-        if options.interrupted():
-            control.stop()
         if not missed and options.abort_early and (found := options.abort_early(totals)):
             missed.append(found)
             control.stop()
@@ -251,7 +249,7 @@ def _run_tasks(
     carried = {"access": carried_access(), "store": store_variables()}
     with session as spark, control.listening(*driver_address(spark), carried) as address:
         plans = [share(task=each, control=address) for each in numbers]
-        return run_in_spark(spark, plans, control)
+        return run_in_spark(spark, plans, control, options.interrupts)
 
 
 async def check_reachable(service_url: str) -> str:

@@ -48,7 +48,7 @@ class RunOptions:
         drain: Seconds that requests under way may take at the end, other than the document's.
         abort_early: Asked with totals; returns the expectation that can no longer be met, which
             ends the run.
-        interrupted: Asked with totals; true ends the run, as the first Ctrl-C does.
+        interrupts: Asked now and then, how often the user said to end a run in Spark: as Ctrl-C.
         metrics_port: Where the run's figures are served while it lasts.
         may_go_on: Asked now and then in virtual time, which is cut when it says no: ``CutError``.
         on_progress: Called about once a second with totals, from another thread.
@@ -70,7 +70,7 @@ class RunOptions:
     spark: SparkSession | None = field(default=None, repr=False)
     drain: float | None = None
     abort_early: Callable[[Totals], str | None] | None = field(default=None, repr=False)
-    interrupted: Callable[[], bool] = field(default=lambda: False, repr=False)
+    interrupts: Callable[[], int] = field(default=lambda: 0, repr=False)
     metrics_port: int | None = None
     may_go_on: Callable[[], bool] = field(default=lambda: True, repr=False)
     on_progress: Callable[[Totals], None] = field(default=lambda totals: None, repr=False)

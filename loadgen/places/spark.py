@@ -31,7 +31,7 @@ from loadgen.spark.session import error_reason
 from loadgen.spark.settings import is_local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -60,11 +60,14 @@ def driver_address(session: SparkSession) -> tuple[str, int, str]:
 
 
 def run_in_spark(
-    session: SparkSession, plans: Sequence[TaskPlan], control: ControlServer
+    session: SparkSession,
+    plans: Sequence[TaskPlan],
+    control: ControlServer,
+    interrupts: Callable[[], int] = lambda: 0,
 ) -> tuple[list[TaskFacts], str]:
     """Run each plan as one task of a barrier stage.
 
-    The first Ctrl-C asks the tasks to end.
+    The first Ctrl-C asks the tasks to end, and so does the first of ``interrupts``.
 
     Returns:
         The facts of tasks, and which tasks are lost, if any.
@@ -90,7 +93,9 @@ def run_in_spark(
         return told
 
     try:
-        told = collect_with_progress(session, rows, lambda tasks_done: None, control.stop)
+        told = collect_with_progress(
+            session, rows, lambda tasks_done: None, control.stop, interrupts
+        )
     except (PySparkException, Py4JError) as error:
         if _TOO_FEW_SLOTS in str(error):
             raise few from None

@@ -6,6 +6,7 @@ its clients runs, over sockets and in virtual time.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -129,7 +130,7 @@ class Group(Part):
     def requests_each(self, seconds: float) -> float:
         """Return the estimated number of requests of a client in so many seconds."""
         every = getattr(self, "every", 0.0)
-        return max(1.0, seconds / every) if every else 1.0
+        return max(1, math.ceil(seconds / every)) if every else 1.0
 
     @property
     def lasts(self) -> bool:

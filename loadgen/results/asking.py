@@ -93,9 +93,10 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
 
 
 def as_json(answer: Rows) -> str:
-    """Return rows as JSON objects; infinite numbers are null."""
+    """Return rows as JSON objects; infinite numbers are null, bytes are hexadecimal digits."""
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-    return f"{to_json(rows, indent=1, inf_nan_mode='null', fallback=str).decode()}\n"
+    text = to_json(rows, indent=1, inf_nan_mode="null", bytes_mode="hex", fallback=str)
+    return f"{text.decode()}\n"
 
 
 def as_csv(answer: Rows) -> str:

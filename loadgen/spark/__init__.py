@@ -1,4 +1,4 @@
-"""Spark: its sessions and jobs for loadgen, and functions for notebooks of :mod:`loadgen.frames`.
+"""Spark: its sessions and jobs for loadgen; with the functions of :mod:`loadgen.notebooks`.
 
 from loadgen import spark
 
@@ -20,5 +20,5 @@ __all__ = ["events", "requests", "run", "samples", "topics"]
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     # These use all of loadgen, which uses this folder: they are imported by who asks for them.
     if name in __all__:
-        return getattr(importlib.import_module(module_name("loadgen.frames")), name)
+        return getattr(importlib.import_module(module_name("loadgen.notebooks")), name)
     raise AttributeError(name)

@@ -27,6 +27,7 @@ def collect_with_progress(
     rows: Callable[[], list[Any]],
     on_tasks_done: Callable[[int], None],
     on_interrupt: Callable[[], None] | None = None,
+    interrupts: Callable[[], int] = lambda: 0,
 ) -> list[Any]:
     """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
 
@@ -35,6 +36,7 @@ def collect_with_progress(
         rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
         on_tasks_done: Called from this thread with the number of finished tasks.
         on_interrupt: Called at the first Ctrl-C, which then cancels nothing: the action ends early.
+        interrupts: Asked how often another thread was interrupted, which counts as Ctrl-C here.
 
     Raises:
         PySparkException: The action failed.
@@ -55,9 +57,10 @@ def collect_with_progress(
         with uninterrupted():
             thread.start()
         if on_interrupt is not None:
-            _wait_for_ctrl_c(thread, on_interrupt)
+            _wait_for_interrupt(thread, on_interrupt, interrupts)
         while thread.is_alive():
             thread.join(_PROGRESS_POLL_SECONDS)
+            _heed(interrupts() - (on_interrupt is not None))
             with uninterrupted():
                 tasks_done = _tasks_done(session, group)
             on_tasks_done(tasks_done)
@@ -67,13 +70,20 @@ def collect_with_progress(
     return outcome.result()
 
 
-def _wait_for_ctrl_c(thread: threading.Thread, on_interrupt: Callable[[], None]) -> None:
-    """Wait for a thread's end or for a Ctrl-C, which is then done with."""
-    with interrupts_deferred() as interrupts:
-        while thread.is_alive() and not interrupts:
+def _wait_for_interrupt(
+    thread: threading.Thread, on_interrupt: Callable[[], None], interrupts: Callable[[], int]
+) -> None:
+    """Wait for a thread's end or for an interrupt, which is then done with."""
+    with interrupts_deferred() as own:
+        while thread.is_alive() and not own and not interrupts():
             thread.join(_PROGRESS_POLL_SECONDS)
-    if interrupts:
+    if own or interrupts():
         on_interrupt()
+
+
+def _heed(interrupts: int) -> None:
+    if interrupts > 0:
+        raise KeyboardInterrupt
 
 
 def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:

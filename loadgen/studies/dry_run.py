@@ -198,13 +198,15 @@ def _schedule(
     document: Document, group: Group, seed: int, namespaces: Sequence[Namespace]
 ) -> GroupSchedule:
     """Return the schedule of one group; ``namespaces`` are those of the run."""
-    starts = start_moments(group, seed)
+    starts, end = start_moments(group, seed), document.phases.end
+    waiting = group.count - len(starts)  # They begin where others are done.
+    requests = sum(group.requests_each(end - each) for each in starts if each < end)
     asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
     return GroupSchedule(
         group.name,
         group.count,
         group.count * group.connections_each,
-        round(group.count * group.requests_each(document.phases.end - group.after)),
+        round(requests + waiting * group.requests_each(0.0)),
         min(starts),
         max(starts),
         _answer_bytes(group, asked, document),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadgen import spark
+from loadgen.engine.rows import Outcome
 from loadgen.errors import UsageError
 from loadgen.spark.session import SparkSettings, spark_session
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:
@@ -19,9 +24,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from loadgen.engine.totals import Totals
+
 pytestmark = pytest.mark.spark
 
 NOTEBOOK = Path(__file__).resolve().parents[3] / "examples" / "spark_notebook.ipynb"
+NAMES = {"load/ns": topic_names("load/ns", 100, 100)}
 SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
 
 
@@ -55,9 +63,45 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_tables_of_several_runs_are_one(session: SparkSession, tmp_path: Path) -> None:
-    runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in "ab"]
-    assert sorted(row.run for row in spark.requests(session, *runs).collect()) == ["a", "b"]
+    names = ["a", "on-local[2]", "all*{1,2}"]
+    runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in names]
+    rows = spark.requests(session, *runs).collect()
+    assert sorted(row.run for row in rows) == sorted(names)
     assert spark.samples(session, runs[0]).columns[:3] == ["run", "process", "at"]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    steady = {"name": "steady", "do": "list", "count": 2, "every": "100ms"}
+    document = {
+        "name": "long",
+        "topics": {"of": list(NAMES)},
+        "clients": [steady],
+        "phases": {"measure": "1h", "drain": "1h"},
+    }
+    # Its drain, which waits for lists that nobody reads, would take its hour.
+    silent = document | {"clients": [steady | {"name": "silent", "read": {"never": True}}]}
+    interrupted = threading.Event()
+
+    def once(totals: Totals) -> None:
+        if totals.of(Outcome.ANSWERED) and not interrupted.is_set():
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def always(totals: Totals) -> None:
+        if totals.started:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with running(StandInBroker(NAMES)) as url:
+        asked = {"service_url": url, "tasks": 2, "out": tmp_path}
+        finished = spark.run(session, document, name="once", on_progress=once, **asked)
+        assert finished.verdict.word == "interrupted"
+        assert spark.requests(session, finished.directory).count() >= 1
+        with pytest.raises(KeyboardInterrupt):
+            spark.run(session, silent, name="twice", on_progress=always, **asked)
+    assert not (tmp_path / "twice" / "run.json").exists()
 
 
 def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Path) -> None:

@@ -106,14 +106,6 @@ def test_a_barrier_stage_runs_the_schedule_of_worker_processes_and_writes_the_sa
     assert [each["requests"] for each in told["tasks"]] == [3, 3]
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as Python starts with it; a run in a shell's background has it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("ctrl_c")
 def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_end_with_what_they_have(
     spark: SharedSpark, tmp_path: Path

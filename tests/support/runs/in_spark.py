@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from loadgen.notebooks import spark_path
 from loadgen.results.questions import parameters_of
 from loadgen.results.results import MEASURED, Results
 from loadgen.results.tables import TABLES, parts_of
@@ -25,7 +26,7 @@ def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> Non
             name: results.connection.table(name).to_arrow_table() for name in ("groups", "runs")
         }
     for name, schema in TABLES.items():
-        if files := [str(path) for each in directories for path in parts_of(each, name)]:
+        if files := [spark_path(path) for each in directories for path in parts_of(each, name)]:
             session.read.parquet(*files).createOrReplaceTempView(name)
         else:  # Spark knows no dictionaries.
             kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in schema)

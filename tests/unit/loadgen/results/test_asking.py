@@ -27,6 +27,7 @@ def test_rows_are_shown_as_a_table_as_json_and_as_csv(run: Path) -> None:
     assert as_text(found) == "client      s\n     2    2.5\n     3  never\n"
     assert json.loads(as_json(found)) == [{"client": 2, "s": 2.5}, {"client": 3, "s": None}]
     assert as_csv(found) == "client,s\n2,2.5\n3,inf\n"
+    assert json.loads(as_json(run_sql([run], "SELECT '\\xFF'::BLOB AS b"))) == [{"b": "ff"}]
 
 
 def test_no_more_rows_are_shown_than_wanted_and_that_is_said(run: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_schedule_of_each_group() -> None:
     go, beat, silent = needs().groups
     # Then
     assert (go.requests, go.first_start_seconds, go.last_start_seconds) == (100, 0.0, 9.9)
-    assert (beat.requests, beat.first_start_seconds) == (36, 2.0)
+    assert (beat.requests, beat.first_start_seconds) == (40, 2.0)
     assert silent.requests == 15
     assert {go.answer_bytes, beat.answer_bytes, silent.answer_bytes} == {ANSWER}
     assert (go.later, beat.later, silent.later) == (True, False, False)

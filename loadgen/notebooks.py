@@ -7,8 +7,8 @@ so ``PYSPARK_PYTHON`` has to name a Python that has it.
 from __future__ import annotations
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -94,7 +94,7 @@ def run(
 ) -> NotebookRun:
     """Run a scenario with its clients in the tasks of a session, and write its directory.
 
-    Interrupting the kernel ends the run in order, with the rows so far.
+    Interrupting the kernel ends the run in order, with the rows so far; a second time, at once.
 
     Args:
         session: Needs a slot for each task.
@@ -105,6 +105,7 @@ def run(
 
     Raises:
         LoadgenError: As ``loadgen run`` ends with.
+        KeyboardInterrupt: It was interrupted twice, or before any request had ended.
     """
     _require_classic(session)
     made = _document(document, settings)
@@ -112,17 +113,18 @@ def run(
         require_own_cluster(url, confirmed=yes_this_is_my_cluster)
     name = options.pop("name", f"{made.name}-{datetime.now():%Y%m%d-%H%M%S}")
     options["out"] = placed(Path(options.get("out", "out/runs")))
-    ended = threading.Event()
-    asked = RunOptions(name=name, spark=session, interrupted=ended.is_set, **options)
+    interrupts: list[KeyboardInterrupt] = []
+    asked = RunOptions(name=name, spark=session, interrupts=interrupts.__len__, **options)
     dry_run(made, asked).require_fit()
     # A notebook's own thread has an event loop that runs, in which no other one may.
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(experiment, made, asked)
-        try:
-            directory = running.result()
-        except KeyboardInterrupt:
-            ended.set()
-            directory = running.result()
+        while not running.done():
+            try:
+                wait([running])
+            except KeyboardInterrupt as interrupt:
+                interrupts.append(interrupt)
+        directory = running.result()
     with Results.open(directory) as results:
         verdict = write_files(results)
         write_page(directory / PAGE_NAME, run_page(results))
@@ -140,10 +142,15 @@ def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> Data
     directories = [placed(Path(each)).resolve() for each in runs]
     for each in directories:
         read_run(each)
-    if not (found := [str(each / name) for each in directories if parts_of(each, name)]):
+    if not (found := [spark_path(each / name) for each in directories if parts_of(each, name)]):
         kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in TABLES[name])
         return session.createDataFrame([], from_arrow_schema(pa.schema(list(kinds))))
     return session.read.parquet(*found)
+
+
+def spark_path(path: Path) -> str:
+    """Return a path as Spark's readers take it, which take ``[0]`` and ``*`` for patterns."""
+    return re.sub(r"([][{}*?\\])", r"\\\1", str(path))
 
 
 def _require_classic(session: SparkSession) -> None:
