@@ -95,20 +95,18 @@ def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[
     return write_part_file(directory, part, (namespace_rows(plan, one) for one in namespaces))
 
 
-def write_part_file(
-    directory: Path, part: int, namespaces: Iterable[pa.RecordBatch]
-) -> list[Entry]:
+def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) -> list[Entry]:
     """Write a file of namespaces, the rows of each in order, and return their manifest entries.
 
     Row groups hold whole namespaces while those are small. Memory is bounded by a row group and
     a namespace.
     """
     entries: list[Entry] = []
-    pending: list[pa.RecordBatch] = []
+    pending: list[pa.Table] = []
 
     def flush() -> None:
         if pending:
-            writer.write_table(pa.Table.from_batches(pending), row_group_size=ROW_GROUP_ROWS)
+            writer.write_table(pa.concat_tables(pending), row_group_size=ROW_GROUP_ROWS)
             pending.clear()
 
     # A task that is tried again must not meet, or leave, half a file.

@@ -124,8 +124,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         from loadgen.topics.rows import namespace_rows
 
         for namespace in plan_parts(self._plan, self._parts)[partition.value]:
-            rows = namespace_rows(self._plan, namespace)
-            yield from pa.Table.from_batches([rows]).to_batches(_ROWS_PER_BATCH)
+            yield from namespace_rows(self._plan, namespace).to_batches(_ROWS_PER_BATCH)
 
 
 class _ListReader(DataSourceReader):  # type: ignore[misc]

@@ -29,7 +29,7 @@ EVEN, FIXED, LONG_TAIL = "even", "fixed", "long-tail"
 LENGTHS = (EVEN, FIXED, LONG_TAIL)
 LONGEST_NAME_BYTES = 512
 _PARTITION_COUNTS = np.array([3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64])
-_EVEN_SPREAD = 12
+EVEN_SPREAD = 12
 # A long tail: quantiles of a log-normal law (sigma 0.35), in parts of its mean.
 _TAIL = np.array([0.33, 0.53, 0.62, 0.70, 0.77, 0.84, 0.91, 0.98, 1.07, 1.18, 1.34, 1.58, 2.7])
 _GAMMA = 0x9E3779B97F4A7C15
@@ -187,7 +187,7 @@ def length_spread(
         return np.zeros(len(ids))
     drawn = fractions(seed, stream, ids)
     if name == EVEN:
-        return (drawn * 2 - 1) * _EVEN_SPREAD
+        return (drawn * 2 - 1) * EVEN_SPREAD
     place = drawn * (len(_TAIL) - 1)
     left = place.astype(np.int64)
     factors = _TAIL[left] + (_TAIL[left + 1] - _TAIL[left]) * (place - left)

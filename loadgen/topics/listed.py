@@ -137,12 +137,12 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("partitions"), "partitions", partitions)
 
 
-def _namespaces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+def _namespaces(rows: pa.Table) -> Iterator[pa.Table]:
     """Yield the sorted rows of each namespace."""
     names = rows.column("namespace").combine_chunks()
     tenants = pc.list_element(pc.split_pattern(names, "/", max_splits=1), 0)
     columns = [tenants, *(rows.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
-    (whole,) = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks().to_batches()
+    whole = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA)
     ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
     for start, end in pairwise(ends):
         yield whole.slice(start, end - start)

@@ -97,7 +97,7 @@ async def _written(
 ) -> list[Entry]:
     """Write namespaces that have topics into files of some size."""
     entries: list[Entry] = []
-    pending: list[pa.RecordBatch] = []
+    pending: list[pa.Table] = []
     topics = files = 0
     for end in range(NAMESPACES_AT_ONCE, len(names) + NAMESPACES_AT_ONCE, NAMESPACES_AT_ONCE):
         some = names[end - NAMESPACES_AT_ONCE : end]
@@ -129,7 +129,7 @@ class _Reader:
                 names += await self.admin.namespaces.list(tenant)
         return sorted(names)
 
-    async def rows(self, name: str) -> pa.RecordBatch:
+    async def rows(self, name: str) -> pa.Table:
         """Return the rows of a namespace in order, persistent and non-persistent topics."""
         namespace = NamespaceName.parse(name)
         topics = sorted(await _names(self.admin.topics.list, namespace))
@@ -149,7 +149,7 @@ class _Reader:
             "partitions": [partitions.get(base, 0) for base in bases],
             "properties": [sorted(properties.get(base, {}).items()) for base in bases],
         }
-        return pa.RecordBatch.from_pydict(columns, TOPIC_SCHEMA)
+        return pa.Table.from_pydict(columns, TOPIC_SCHEMA)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
         """Return the properties of topics, by their names without partition."""

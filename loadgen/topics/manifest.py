@@ -78,7 +78,7 @@ class Manifest(BaseModel, frozen=True):
         return {name.partition("/")[0] for name in self.namespaces}
 
 
-def namespace_entry(names: pa.Array) -> NamespaceEntry:
+def namespace_entry(names: pa.ChunkedArray) -> NamespaceEntry:
     """Return the manifest entry of a namespace's names, which are in the order of their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
@@ -86,18 +86,22 @@ def namespace_entry(names: pa.Array) -> NamespaceEntry:
     return NamespaceEntry(**_figures(names), persistent=asked)
 
 
-def _figures(names: pa.Array) -> dict[str, Any]:
+def _figures(names: pa.ChunkedArray) -> dict[str, Any]:
     """Return number, topics hash and length of names."""
     name_bytes = pc.sum(pc.binary_length(names)).as_py() or 0
     return {"topics": len(names), "hash": _hash(names), "name_bytes": name_bytes}
 
 
-def _hash(names: pa.Array) -> str:
+def _hash(names: pa.ChunkedArray) -> str:
     """Return the topics hash of sorted names; ASCII ones are in Java's order already."""
     if not pc.all(pc.string_is_ascii(names)).as_py():
         return topics_hash(names.to_pylist())
-    joined = pc.binary_join(pa.ListArray.from_arrays([0, len(names)], names), ",")
-    return format_hash(google_crc32c.value(joined[0].as_buffer().to_pybytes()))
+    value, separator = 0, b""
+    for chunk in filter(len, names.chunks):
+        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(chunk)], chunk), ",")
+        value = google_crc32c.extend(value, separator + joined[0].as_buffer().to_pybytes())
+        separator = b","
+    return format_hash(value)
 
 
 def manifest_path(directory: Path) -> Path:

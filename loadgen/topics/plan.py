@@ -16,6 +16,7 @@ import numpy as np
 from loadgen.topics.distributions import (
     APPLICATIONS,
     EVEN,
+    EVEN_SPREAD,
     FEW,
     FIXED,
     LENGTHS,
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# The offsets of an Arrow string column have 31 bits; this many names stay below it.
-MOST_TOPICS_PER_NAMESPACE = 2_000_000
+MOST_TOPICS_PER_NAMESPACE = 10_000_000
+_MOST_NAME_BYTES = 2**31 - 1
+"""Of a namespace: the offsets of an Arrow string column, which is sorted as one, have 31 bits."""
 MOST_PROPERTIES = 32
 WORDS_NAME_BYTES, SHORTEST_NAME_BYTES = 90, 32
 _RANGES = {
@@ -122,7 +124,10 @@ class TopicPlan:
             said = f"{self.topics} topics cannot fill {self.namespaces} namespaces"
             raise ValueError(f"{said}; ask for at least one topic a namespace.")
         one_topic = self.shape.partitions == ONE_TOPIC
-        most = MAX_PARTITIONS if one_topic else MOST_TOPICS_PER_NAMESPACE
+        longest = self.shape.mean_name_bytes + EVEN_SPREAD
+        most = min(MOST_TOPICS_PER_NAMESPACE, _MOST_NAME_BYTES // longest)
+        if one_topic:
+            most = MAX_PARTITIONS
         if max(_topics_by_rank(self)) > most:
             said = f"{self.topics} topics in {self.namespaces} namespaces are more than {most}"
             cure = f"ask for more namespaces{' or less skew' * self.skewed}"

@@ -34,6 +34,8 @@ from loadgen.topics.distributions import (
 from loadgen.topics.plan import NONE, USUAL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from loadgen.topics.plan import NamespacePlan, TopicPlan
@@ -47,6 +49,7 @@ TOPIC_SCHEMA = pa.schema(
 _PARTITIONS, _LENGTH, _FILLER, _SUBJECT, _EVENT, _PERMUTATION = range(2, 8)
 _SQUAD, _ENVIRONMENT, _THIRD, _TIER = range(8, 12)
 _DOMAIN, _LABEL = 13, 14
+_PIECE_ROWS = 200_000
 _UNIQUE_DIGITS = 8
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _ENVIRONMENT_WEIGHTS = np.array([0.60, 0.20, 0.15, 0.05])
@@ -56,8 +59,11 @@ _MOST_LABELS = 64
 _LABELS = (*APPLICATIONS, *REGIONS, *SUBJECTS)
 
 
-def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
-    """Return all rows of one namespace, ordered by topic name, in :data:`TOPIC_SCHEMA`."""
+def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.Table:
+    """Return all rows of one namespace, ordered by topic name, in :data:`TOPIC_SCHEMA`.
+
+    A large one takes about 400 bytes a row: it is made by the piece, and only names are sorted.
+    """
     partitions = _partitions(plan, namespace)
     ids = np.arange(namespace.first_id, namespace.first_id + len(partitions), dtype=np.uint64)
     rows_per_base = np.maximum(partitions, 1)
@@ -66,21 +72,39 @@ def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
     within = np.arange(len(base_of_row)) - (np.cumsum(rows_per_base) - rows_per_base)[base_of_row]
     suffix_of_row = np.where(partitions[base_of_row] > 0, within + 1, 0)
     suffixes = _suffixes(int(partitions.max(initial=0)))
-    suffix_bytes = pc.binary_length(suffixes).to_numpy()[suffix_of_row].mean()
-    prefixes = _base_names(plan, namespace, ids, float(suffix_bytes))
-    names = pc.binary_join_element_wise(
-        prefixes.take(pa.array(base_of_row)), suffixes.take(pa.array(suffix_of_row)), ""
+    suffix_bytes = float(pc.binary_length(suffixes).to_numpy()[suffix_of_row].mean())
+
+    def names_of(bases: slice, rows: slice) -> pa.Array:
+        prefixes = _base_names(plan, namespace, ids[bases], suffix_bytes)
+        own = pa.array(base_of_row[rows] - bases.start)
+        return pc.binary_join_element_wise(
+            prefixes.take(own), suffixes.take(pa.array(suffix_of_row[rows])), ""
+        )
+
+    names = pa.concat_arrays(
+        names_of(bases, slice(*np.searchsorted(base_of_row, [bases.start, bases.stop])))
+        for bases in _pieces(len(ids))
     )
     order = pc.array_sort_indices(names)  # ASCII: the order of bytes is Java's order too
     sorted_bases = base_of_row[order.to_numpy()]
-    columns = [
-        pa.repeat(pa.scalar(namespace.tenant), namespace.topics),
-        pa.repeat(pa.scalar(namespace.name), namespace.topics),
-        names.take(order),
-        pa.array(partitions[sorted_bases].astype(np.int32)),
-        _properties(plan, namespace.tenant, ids).take(pa.array(sorted_bases)),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
+
+    def sorted_rows(rows: slice) -> pa.RecordBatch:
+        bases = sorted_bases[rows]
+        columns = [
+            pa.repeat(pa.scalar(namespace.tenant), len(bases)),
+            pa.repeat(pa.scalar(namespace.name), len(bases)),
+            names.take(order[rows]),
+            pa.array(partitions[bases].astype(np.int32)),
+            _properties(plan, namespace.tenant, ids[bases]),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
+
+    return pa.Table.from_batches(map(sorted_rows, _pieces(namespace.topics)))
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    for begin in range(0, count, _PIECE_ROWS):
+        yield slice(begin, min(begin + _PIECE_ROWS, count))
 
 
 @lru_cache(maxsize=8)
@@ -129,7 +153,8 @@ def _hex_keys(
     """Return a key for each base topic: eight unique digits, then random ones."""
     ends = np.cumsum(digits)
     place = np.arange(ends[-1]) - np.repeat(ends - digits, digits)
-    key = int(counter_hash(plan.seed, _PERMUTATION, ids[:1])[0])
+    first = np.array([namespace.first_id], dtype=np.uint64)
+    key = int(counter_hash(plan.seed, _PERMUTATION, first)[0])
     unique = np.repeat(permuted32(key, ids - np.uint64(namespace.first_id)), digits)
     # One hash gives sixteen digits; 64 of them are more than the longest name has.
     blocks = np.repeat(ids, digits) * np.uint64(64) + (place // 16).astype(np.uint64)

@@ -61,7 +61,8 @@ def test_namespaces_have_the_sizes_that_are_given_in_their_order() -> None:
         ((5, 0, 7), {}, "0 namespaces"),
         ((10**9, 1, 7), {}, "ask for more namespaces"),
         ((5, 1, -1), {}, "seed is -1"),
-        ((3_000_000, 2, 7), {"namespace_skew": 3}, "2000000 in the largest.*or less skew"),
+        ((13_000_000, 2, 7), {"namespace_skew": 3}, "10000000 in the largest.*or less skew"),
+        ((5_000_000, 1, 7), {"mean_name_bytes": 512}, "more than 4098251 in the largest"),
         (
             (200_001, 2, 7),
             {"plain_share": 0, "partitions": ONE_TOPIC},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loadgen.topics import rows
 from loadgen.topics.distributions import (
     FEW,
     FEWEST_PARTITIONS,
@@ -16,7 +18,7 @@ from loadgen.topics.distributions import (
     ONE_TOPIC,
 )
 from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
-from loadgen.topics.rows import TOPIC_SCHEMA, namespace_rows
+from loadgen.topics.rows import namespace_rows
 from proto.names import TopicName
 from proto.topic_hash import java_order, topics_hash
 
@@ -44,8 +46,19 @@ def plans(draw: st.DrawFn) -> TopicPlan:
 
 
 def all_rows(plan: TopicPlan, parts: int = 1) -> pa.Table:
-    batches = [namespace_rows(plan, one) for part in plan_parts(plan, parts) for one in part]
-    return pa.Table.from_batches(batches, schema=TOPIC_SCHEMA)
+    return pa.concat_tables(
+        namespace_rows(plan, one) for part in plan_parts(plan, parts) for one in part
+    )
+
+
+@given(plans(), st.integers(1, 50))
+@settings(max_examples=30, deadline=None)
+def test_the_rows_of_a_namespace_do_not_depend_on_the_pieces_they_are_made_in(
+    plan: TopicPlan, piece: int
+) -> None:
+    whole = all_rows(plan)
+    with patch.object(rows, "_PIECE_ROWS", piece):
+        assert all_rows(plan).equals(whole)
 
 
 def names_of(plan: TopicPlan) -> list[str]:
