@@ -39,9 +39,9 @@ MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
 """A clock further from the driver's is wrong; one known less exactly starts too far from others."""
 LAST_SECONDS = 60.0
 """Where a task is lost, the others have so long for their drain and their rows."""
-_READINGS = 8
+_READINGS, _TASKS_ASKED_AT_ONCE = 8, 4
 _OBSERVED_SECONDS = 0.2
-_ENDS = OSError, ValueError, TypeError, RecursionError, asyncio.CancelledError
+_ENDS = OSError, ValueError, TypeError, KeyError, RecursionError, asyncio.CancelledError
 """Of a connection: it breaks, its time is over, or it says something that no task says."""
 _BACKLOG, _MORE_CONNECTIONS = 1_024, 16
 """Of strangers, beside those of all tasks."""
@@ -85,6 +85,7 @@ class ControlServer:
         self._totals: dict[int, Totals] = {}
         self._facts: dict[int, Any] = {}
         self._ended = [threading.Event() for _ in range(tasks)]
+        self._questions = asyncio.Semaphore(_TASKS_ASKED_AT_ONCE)
         self._connections = 0
         self._stopping = False
         self._carried: dict[str, Any] = {}
@@ -193,7 +194,7 @@ class ControlServer:
         """Serve one connection to its end: of a task of this run, or of a stranger, who is closed.
 
         Raises:
-            ValueError, TypeError, RecursionError: It says something that no task says.
+            ValueError, TypeError, KeyError, RecursionError: It says something that no task says.
         """
         if self._connections >= self._tasks + _MORE_CONNECTIONS:
             return
@@ -233,23 +234,30 @@ class ControlServer:
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Take a task's totals, and compare its clock once its clients are connected."""
-        readings: list[_Clock] = []
         async for message in reader:
-            now, told = time.time(), json.loads(message)
+            told = json.loads(message)
             if "totals" in told:
                 self._take(task, told["totals"])
-                continue
-            if "facts" in told:
+            elif "facts" in told:
                 self._facts[task] = told["facts"]
-                continue
-            if "clock" in told:
-                trip = now - told["clock"]
-                readings.append(_Clock(trip, told["now"] - told["clock"] - trip / 2))
-            if len(readings) < _READINGS:
-                writer.write(line(clock=time.time()))
             elif task not in self._clocks:
-                self._clocks[task] = min(readings)
+                # A question that waits behind those of all other tasks would tell little.
+                async with self._questions:
+                    self._clocks[task] = await self._clock_of(task, reader, writer)
                 self._agree_if_all_are_ready()
+
+    async def _clock_of(
+        self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> _Clock:
+        """Ask a task for its clock, and return the reading of the shortest round trip."""
+        readings = []
+        for _ in range(_READINGS):
+            writer.write(line(clock=time.time()))
+            while "clock" not in (told := json.loads(await reader.readline())):
+                self._take(task, told["totals"])
+            trip = time.time() - told["clock"]
+            readings.append(_Clock(trip, told["now"] - told["clock"] - trip / 2))
+        return min(readings)
 
     def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet
         with suppress(ValidationError):  # A task of another version of this program.

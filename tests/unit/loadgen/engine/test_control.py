@@ -73,6 +73,14 @@ async def test_a_clock_that_is_wrong_by_minutes_is_refused_to_all() -> None:
     }
 
 
+async def test_the_clocks_of_hundreds_of_tasks_that_are_ready_at_once_are_known_exactly() -> None:
+    count = 400
+    with ControlServer(count, lambda _: None).listening() as address:
+        async with tasks(address, count) as made:
+            starts = await asyncio.gather(*(each.start(time.time) for each in made))
+    assert len({each.epoch_seconds for each in starts}) == 1
+
+
 async def test_nobody_starts_before_the_last_task_is_ready() -> None:
     with ControlServer(2, lambda _: None).listening() as address:
         async with tasks(address, 2) as (early, late):
