@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,8 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
 from loadgen.results.results import Results, read_run
 from loadgen.results.tables import TABLES, parts_of
-from loadgen.stored import placed
+from loadgen.spark.environment import interrupts_deferred
+from loadgen.stored import StoredPath, placed
 from loadgen.studies.dry_run import dry_run
 from loadgen.topics.data_source import NAME, register
 
@@ -113,18 +114,13 @@ def run(
         require_own_cluster(url, confirmed=yes_this_is_my_cluster)
     name = options.pop("name", f"{made.name}-{datetime.now():%Y%m%d-%H%M%S}")
     options["out"] = placed(Path(options.get("out", "out/runs")))
-    interrupts: list[KeyboardInterrupt] = []
-    asked = RunOptions(name=name, spark=session, interrupts=interrupts.__len__, **options)
-    dry_run(made, asked).require_fit()
-    # A notebook's own thread has an event loop that runs, in which no other one may.
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(experiment, made, asked)
-        while not running.done():
-            try:
-                wait([running])
-            except KeyboardInterrupt as interrupt:
-                interrupts.append(interrupt)
-        directory = running.result()
+    # The handler of a session that was made in this thread would cancel all jobs.
+    with interrupts_deferred() as interrupts:
+        asked = RunOptions(name=name, spark=session, interrupts=interrupts.__len__, **options)
+        dry_run(made, asked).require_fit()
+        # A notebook's own thread has an event loop that runs, in which no other one may.
+        with ThreadPoolExecutor(1) as thread:
+            directory = thread.submit(experiment, made, asked).result()
     with Results.open(directory) as results:
         verdict = write_files(results)
         write_page(directory / PAGE_NAME, run_page(results))
@@ -139,6 +135,8 @@ def _document(document: str | Path | Mapping[str, Any], settings: Sequence[str])
 
 def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> DataFrame:
     _require_classic(session)
+    if not runs:
+        raise UsageError(f"{name} of which runs? name their directories")
     directories = [placed(Path(each)).resolve() for each in runs]
     for each in directories:
         read_run(each)
@@ -149,8 +147,12 @@ def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> Data
 
 
 def spark_path(path: Path) -> str:
-    """Return a path as Spark's readers take it, which take ``[0]`` and ``*`` for patterns."""
-    return re.sub(r"([][{}*?\\])", r"\\\1", str(path))
+    """Return a path as Spark's readers take it, which take ``[0]`` and ``*`` for patterns.
+
+    Without a scheme they would look in the cluster's own file system.
+    """
+    plain = re.sub(r"([][{}*?\\])", r"\\\1", str(path))
+    return plain if isinstance(path, StoredPath) else f"file://{plain}"
 
 
 def _require_classic(session: SparkSession) -> None:

@@ -49,7 +49,8 @@ def package(out: Path = Path("out/spark"), as_json: AsJson = False) -> None:
     with counting(f"Packing {archive.name}", len(packed_files())) as on_files:
         size = pack(archive, on_files)
     submit = (
-        f"spark-submit --master spark://HOST:7077 --properties-file {files['conf']} {files['job']} "
+        "spark-submit --master spark://HOST:7077 --load-spark-defaults "
+        f"--properties-file {files['conf']} {files['job']} "
         "run restart-storm --place spark --tasks 2"
     )
     if as_json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
@@ -41,8 +42,13 @@ def run_task(plan: TaskPlan) -> TaskFacts:
 
     Raises:
         LoadgenError: The driver or the server's name is unknown, this process may not open enough
-            files, or the rows cannot be written.
+            files, or the rows cannot be written: the run's folder is not there.
     """
+    if "://" not in plan.directory and not os.path.isdir(plan.directory):
+        raise LoadgenError(
+            f"{plan.directory} of the driver is not there on {socket.gethostname()}: name an --out "
+            "that all hosts share, a folder or an object store"
+        )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run_task(plan))
 

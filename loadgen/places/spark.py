@@ -6,8 +6,8 @@ Traps of barrier stages, and what is done about each:
   the control channel.
 * With fewer slots than tasks Spark looks again for ten minutes before it says so: the session's
   settings give executors half a minute to come.
-* A failed barrier stage is run again as a whole, which would offer the load twice: the settings of
-  a load's session allow one attempt, and in any session the control channel lets no task in twice.
+* A task that is run again would offer its load twice: the settings of a load's session allow one
+  attempt, and in any session the control channel lets no task in twice.
 * Where one task is lost Spark ends the others: it leaves them time (``loadgen.spark.settings``) in
   which they write their rows and tell the driver their facts.
 * Workers are forked from a process that lives on: everything heavy is imported in the task.
@@ -33,6 +33,7 @@ from loadgen.spark.settings import is_local
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from loadgen.engine.control_server import ControlServer
@@ -83,7 +84,7 @@ def run_in_spark(
     with uninterrupted():
         context = session.sparkContext
         # A local session has all of its slots at once; the executors of a cluster may still come.
-        if is_local(context.master) and context.defaultParallelism < tasks:
+        if is_local(context.master) and _slots(context) < tasks:
             raise few
 
     def rows() -> list[str]:
@@ -106,9 +107,18 @@ def run_in_spark(
     return [TaskFacts.model_validate_json(each) for each in told], ""
 
 
+def _slots(context: SparkContext) -> int:
+    """Return how many tasks run at once: spark.default.parallelism may say something else."""
+    scheduler = context._jsc.sc()
+    profile = scheduler.resourceProfileManager().defaultResourceProfile()
+    return int(scheduler.maxNumConcurrentTasks(profile))
+
+
 def _reason(text: str) -> str:
-    """Return why a stage failed; of an executor that is gone, without what became of its stage."""
-    gone = re.search(r"ExecutorLostFailure \(executor \S+ .*", text)
+    """Return why a stage failed; of what is gone, without what became of its stage."""
+    gone = re.search(
+        r"ExecutorLostFailure \(executor \S+ .*|Python worker exited unexpectedly.*", text
+    )
     return gone[0] if gone else error_reason(text)
 
 

@@ -43,7 +43,8 @@ JOB = f'''\
 
 from {module_name("loadgen")}.__main__ import main
 
-main()
+if __name__ == "__main__":
+    main()
 '''
 
 

@@ -118,13 +118,11 @@ def log_tail(path: Path) -> str:
 def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
     """Return the Spark configuration of a session, ``settings.conf`` last."""
     conf = {
-        "spark.app.name": settings.name,
-        "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "WARN",
-        "spark.sql.shuffle.partitions": str(settings.cores),
         **{each.key: each.value for each in (*EVERYWHERE, *(ONCE if settings.once else ()))},
     }
+    if not by_spark_submit():
+        conf["spark.app.name"] = settings.name
     if settings.master is not None:
         conf["spark.master"] = settings.master
     elif settings.local:
@@ -134,6 +132,9 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
+            "spark.ui.enabled": "false",
+            "spark.log.level": "WARN",
+            "spark.sql.shuffle.partitions": str(settings.cores),
             "spark.local.dir": str(directory),
             "spark.sql.warehouse.dir": str(directory / "warehouse"),
         }

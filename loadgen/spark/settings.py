@@ -18,7 +18,9 @@ def by_spark_submit() -> bool:
 
 def is_local(master: str | None) -> bool:
     """Say whether the tasks of a master, or of none that is named, run on this machine."""
-    return not by_spark_submit() if master is None else master.startswith("local")
+    if master is None:
+        return not by_spark_submit()
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ spark.python.task.killTimeout {LAST_SECONDS:.0f}s
 ON_A_CLUSTER = _settings("""\
 # A task is one process of Python with one event loop, which is one core.
 spark.task.cpus 1
-# Clients live in Python, outside of the JVM's memory; YARN and Kubernetes end what has more.
+# Clients and topics (400 bytes each of the largest namespace) live in Python, outside of the JVM.
 spark.executor.memoryOverhead 1g
 # A process that is kept has imported everything already.
 spark.python.worker.reuse true

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -28,7 +29,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from loadgen.stored import placed, store_variables
+from loadgen.stored import StoredPath, placed, store_variables
 from loadgen.topics.lists import pieces_of, rows_of
 from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
 from proto.invalid_rows import InvalidRows
@@ -64,11 +65,20 @@ class _MadeUp(TopicShape):
 
 def register(session: SparkSession) -> None:
     """Make ``spark.read.format("floodgate")`` known to a session."""
-    session.dataSource.register(FloodgateTopics)
+    here = {"folder": str(Path.cwd()), "variables": store_variables()}
+    session.dataSource.register(type("FloodgateTopics", (FloodgateTopics,), here))
 
 
 class FloodgateTopics(DataSource):  # type: ignore[misc]
-    """The data source; Spark makes one for each ``load()``."""
+    """The data source; Spark makes one for each ``load()``, in a process of its own.
+
+    Attributes:
+        folder: Where relative paths begin.
+        variables: The environment's with a store's address and credentials.
+    """
+
+    folder = ""
+    variables: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def name(cls) -> str:
@@ -81,9 +91,11 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ANN401
         """Return what plans the tasks and reads in them."""
-        del schema
+        if schema.names != (names := [each.split()[0] for each in _SCHEMA.split(", ")]):
+            raise ValueError(f"{NAME} has the columns {', '.join(names)}: select some of them")
         if "path" in self.options:
-            return _ListReader(_options(_OfList, self.options))
+            asked = _options(_OfList, self.options)
+            return _ListReader(asked, self.folder, dict(self.variables))
         return _Reader(*plan_of_options(self.options))
 
 
@@ -95,6 +107,8 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     """
     asked = _options(_MadeUp, options)
     shape = TopicShape(**{each.name: getattr(asked, each.name) for each in fields(TopicShape)})
+    if asked.partitions_of_frame < 0:
+        raise ValueError(f"partitions_of_frame is {asked.partitions_of_frame}; 0 lets it choose")
     plan = TopicPlan(asked.topics, asked.namespaces, asked.seed, shape)
     return plan, asked.partitions_of_frame or -(-plan.topics // _ROWS_PER_PARTITION)
 
@@ -128,16 +142,20 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
 
 
 class _ListReader(DataSourceReader):  # type: ignore[misc]
-    def __init__(self, asked: _OfList) -> None:
+    def __init__(self, asked: _OfList, folder: str, variables: Mapping[str, str]) -> None:
         self._asked = asked
-        self._path = placed(Path(asked.path)).resolve()
-        self._store = store_variables()
+        found = placed(Path(asked.path))
+        self._path = found if isinstance(found, StoredPath) else Path(folder, found).resolve()
+        self._variables = variables
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(piece) for piece in pieces_of(self._path)]
+        with patch.dict(os.environ, self._variables):
+            return [InputPartition(piece) for piece in pieces_of(self._path)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
-        with patch.dict(os.environ, self._store):
+        if partition.value is None:  # Spark's own, where there are none.
+            return
+        with patch.dict(os.environ, self._variables):
             yield from self._read(partition.value)
 
     def _read(self, piece: Piece) -> Iterator[pa.RecordBatch]:

@@ -91,12 +91,12 @@ def deal_piece(
 ) -> list[tuple[int, InvalidRows]]:
     """Read one piece and write its rows to files of the buckets that they belong to."""
     invalid = InvalidRows(path)
-    for count, rows in enumerate(rows_of([pieces[number]], invalid)):
-        _deal(rows, buckets, scratch, f"{number:05d}-{count:05d}")
+    if rows := list(rows_of([pieces[number]], invalid)):
+        _deal(pa.concat_tables(rows), buckets, scratch, f"{number:05d}")
     return [(number, invalid)]
 
 
-def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
+def _deal(rows: pa.Table, buckets: int, scratch: Path, name: str) -> None:
     """Write rows to a file for each bucket that gets some."""
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
     names = namespaces.dictionary.to_pylist()
@@ -105,7 +105,7 @@ def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
     for bucket in np.unique(place):
         part = rows.filter(pa.array(place == bucket))
         (scratch / f"{bucket:05d}").mkdir(parents=True, exist_ok=True)
-        with written_whole(scratch / f"{bucket:05d}" / f"{suffix}.parquet") as file:
+        with written_whole(scratch / f"{bucket:05d}" / f"{name}.parquet") as file:
             pq.write_table(part, file, compression="lz4")
 
 

@@ -84,6 +84,14 @@ def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
     # Its drain, which waits for lists that nobody reads, would take its hour.
     silent = document | {"clients": [steady | {"name": "silent", "read": {"never": True}}]}
     interrupted = threading.Event()
+    context = session.sparkContext
+
+    def of_spark(*_: object) -> None:
+        """Do what the handler does that a session installs where it is made."""
+        context.cancelAllJobs()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, of_spark)
 
     def once(totals: Totals) -> None:
         if totals.of(Outcome.ANSWERED) and not interrupted.is_set():

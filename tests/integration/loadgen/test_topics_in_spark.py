@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import Corpus, write_corpus
@@ -89,6 +90,42 @@ def test_the_data_source_reads_a_corpus_or_a_list(spark: SparkSession, tmp_path:
     assert by_topic(read(str(corpus.directory))) == as_maps(corpus)
     found = [tuple(row) for row in read(str(tmp_path / "names.txt")).collect()]
     assert found == [("t", "t/n", f"persistent://t/n/{name}", None, {}) for name in "ab"]
+
+
+def test_the_data_source_looks_from_the_driver_as_it_is_when_it_is_registered(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "names.txt").write_text("persistent://t/n/a\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    register(spark)
+    read = spark.read.format("floodgate").load
+    assert read("names.txt").count() == 1
+    with pytest.raises(PySparkException, match=r"127\.0\.0\.1|port 9"):
+        read("s3a://bucket/topics").count()
+
+
+def test_the_data_source_has_no_rows_of_an_empty_list(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").touch()
+    register(spark)
+    assert spark.read.format("floodgate").load(str(tmp_path / "names.txt")).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "said"),
+    [
+        ("topic string", {}, "floodgate has the columns tenant, namespace, topic, partitions"),
+        ("", {"partitions_of_frame": -1}, "partitions_of_frame is -1"),
+    ],
+)
+def test_the_data_source_refuses_what_it_cannot_read_in_a_sentence(
+    spark: SparkSession, schema: str, options: dict[str, Any], said: str
+) -> None:
+    register(spark)
+    reader = spark.read.format("floodgate").options(topics=100, namespaces=1, **options)
+    with pytest.raises(PySparkException, match=said):
+        (reader.schema(schema) if schema else reader).load().count()
 
 
 def test_what_partition_by_writes_becomes_the_same_corpus(

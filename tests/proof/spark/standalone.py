@@ -152,7 +152,13 @@ def _loadgen(
     command, environment = [*_LOADGEN], dict(os.environ)
     if way.cluster is not None:
         submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", way.cluster.url]
-        command = [*submit, "--properties-file", packed["conf"], packed["job"]]
+        command = [
+            *submit,
+            "--load-spark-defaults",
+            "--properties-file",
+            packed["conf"],
+            packed["job"],
+        ]
         # Only the driver runs in this environment; executors unpack what was packed.
         environment = dict(way.cluster.environment)
     done = subprocess.run(

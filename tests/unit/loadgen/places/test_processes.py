@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadgen.documents.reading import parse_document
 from loadgen.engine.control_server import ControlServer
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.places.processes import as_they_come, run_in_processes
+from loadgen.places.processes import as_they_come, run_in_processes, run_task
+from loadgen.places.task import TaskPlan
+from loadgen.plan.clients import Namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
 
 class Ended:
@@ -41,6 +45,13 @@ def test_that_a_worker_died_is_known_while_those_before_it_still_run() -> None:
     # When
     with pytest.raises(LoadgenError, match="worker process 1 ended without a report: exit code -9"):
         as_they_come(workers)
+
+
+def test_a_host_without_the_drivers_folder_says_so_before_any_load(tmp_path: Path) -> None:
+    document = parse_document("clients: [{name: g, do: list, count: 1}]")
+    plan = TaskPlan.share(document, [Namespace(name="t/n")], directory=str(tmp_path / "none"))
+    with pytest.raises(LoadgenError, match=r"none of the driver is not there on .*: name an --out"):
+        run_task(plan)
 
 
 def test_an_error_of_the_users_comes_as_it_was_raised() -> None:
