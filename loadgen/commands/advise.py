@@ -107,8 +107,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     and Node.js too), go; polite is Floodgate's own client. How they read, start
     and wait is a value of their group, which has their name.
 
-    Exit code 0: the limits meet the goal; 99: no limits do, or the real storm
-    missed it.
+    Exit code 0: the limits meet the goal; 99: no limits do, or none are sure to,
+    or the advised ones were not tried in time, or a real storm missed it.
 
     Examples:
       loadgen advise --topics topics.txt --broker-conf broker.conf
@@ -192,9 +192,11 @@ def _unmet(advice: Advice) -> str:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
         return "no limits are sure to meet the goal; the report says why, and what would help"
-    if advice.outcome is None and not advice.confirmations:
+    if advice.confirmations and not advice.confirmations[-1].met:
+        return "a real storm with the advised limits missed the goal; the report has its figures"
+    if advice.outcome is None:
         return "the advised limits could not be tried in time: give the search more --minutes"
-    return "a real storm with the advised limits missed the goal; the report has its figures"
+    return "the advised limits missed the goal when they were tried: give the search more --minutes"
 
 
 def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:

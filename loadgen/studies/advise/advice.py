@@ -22,7 +22,14 @@ from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
 from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
-from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
+from loadgen.studies.advise.limits import (
+    Setting,
+    capped,
+    larger_of,
+    memory_knobs,
+    raised,
+    scaled,
+)
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
 from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
@@ -95,10 +102,11 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits are sure to meet the goal, and no real storm missed it."""
-        if self.setting is None or not (self.outcome or self.confirmations):
-            return False
-        return self.promised and all(each.met for each in self.confirmations[-1:])
+        """True if the advised limits are sure to meet the goal: all that tried them met it."""
+        tried = [each.met for each in self.confirmations[-1:]]
+        if self.outcome is not None:
+            tried.append(not self.question.goal.misses(self.outcome))
+        return self.setting is not None and self.promised and bool(tried) and all(tried)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -261,6 +269,8 @@ def confirm(
 ) -> Advice:
     """Run the advised limits over sockets, and after a missed goal limits one step above.
 
+    No limits take more than may be accounted: where no step is left, the missed goal stands.
+
     The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
     own, for one storm.
 
@@ -292,9 +302,10 @@ def confirm(
         options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
-        if storms[-1].met or at.service_url:
+        larger = raised(setting, STEP, question.goal.accounted_mb)
+        if storms[-1].met or at.service_url or larger == setting:
             break
-        setting = scaled(setting, STEP, setting)
+        setting = larger
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)

@@ -125,6 +125,15 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
     return setting
 
 
+def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
+    """Return a setting with so many times the memory, or with all that may be accounted."""
+    for knob in memory_knobs(setting):
+        value = knob.value(setting)
+        room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
+        setting = knob.set(setting, min(math.ceil(factor * value), value + room))
+    return setting
+
+
 def capped(setting: Setting, most: Setting) -> Setting:
     """Return a setting with no limit above the most."""
     for knob in memory_knobs(most):

@@ -11,7 +11,7 @@ from loadgen.errors import UsageError
 from loadgen.places.options import RunOptions
 from loadgen.studies.advise.advice import advise, confirm, virtual_storms
 from loadgen.studies.advise.goal import Goal, Outcome
-from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.limits import Limits, Setting, limits_of
 from loadgen.studies.advise.report import rows, sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from proxy.errors import TOO_MANY_LOOKUPS as PROXY_LOOKUPS
@@ -66,6 +66,22 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
 
     advice = advise(QUESTION, storm)
     assert advice.setting is not None
+    assert not advice.met
+
+
+def test_limits_that_missed_the_goal_when_they_were_tried_do_not_meet_it() -> None:
+    # Given: time is over behind all memory, and behind the limits that would be tried next
+    tried: list[Setting] = []
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        tried.append(setting)
+        if asked.clients > QUESTION.clients or len(tried) > 5:
+            raise OutOfTimeError
+        return needs(100, 100)(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert advice.outcome is not None
+    assert GOAL.misses(advice.outcome)
     assert not advice.met
 
 
@@ -172,6 +188,20 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
     assert len(tried) == storms
     assert found.met is (storms == 1)
     assert word in " ".join(sure(found))
+
+
+def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> None:
+    # Given: limits that take nearly all of it
+    goal = Goal(back_within_seconds=65, accounted_mb=70)
+    advice = advise(question(goal=goal, today=TIGHT), needs(8, 40))
+    tried: list[int] = []
+
+    def run(document: Document, options: RunOptions) -> Path:
+        tried.append(limits_of(document.servers.broker).accounted_mb)
+        return record_run(options.out / "r", [request()], [event("back", value=70.0)])
+
+    confirm(advice, tmp_path, 400, run=run)
+    assert tried == [52, 70]
 
 
 def test_time_that_is_too_short_for_a_storm_is_told(tmp_path: Path) -> None:
