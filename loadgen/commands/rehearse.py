@@ -22,6 +22,7 @@ from loadgen.commands.options import (
 from loadgen.commands.run import show_run, watched
 from loadgen.commands.shown import (
     console,
+    fail_if_not_fine,
     print_object,
     print_sentences,
     table_of,
@@ -36,6 +37,7 @@ from loadgen.plan.fields import Duration, Share
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
+from loadgen.results.verdict import Level
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
@@ -82,7 +84,8 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     several brokers the fullest one is played.
 
     Exit code 0: all are back in time; 99: they are not, or too many were refused;
-    97: an answer was wrong.
+    97: an answer was wrong, or a server kept memory of clients that have left;
+    98: the load was not as asked; 130: interrupted.
 
     Examples:
       loadgen rehearse --topics topics.txt --broker-conf broker.conf \
@@ -147,8 +150,8 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     else:
         _show(rehearsal, found)
         print_sentences([f"Page, tables and document are in {finished.directory}"])
-    if finished.verdict.exit_code == ExitCode.CORRECTNESS:
-        raise LoadgenError(finished.verdict.count, ExitCode.CORRECTNESS)
+    if finished.verdict.level not in (Level.FINE, Level.MISSED):
+        fail_if_not_fine(finished.verdict)
     if found.missed:
         raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
 

@@ -40,7 +40,7 @@ _AGAIN = """SELECT r.group AS "group", r.client, coalesce(min(done) FILTER (outc
     AND operation = CASE WHEN family IN ('polite', 'java-watch') THEN 'watch' ELSE 'list' END
   ) - :since, CAST('Infinity' AS DOUBLE)) AS back_seconds
 FROM requests r GROUP BY ALL"""
-_BACK = """SELECT count(*) AS clients, count_if(back_seconds <= :due) AS back,
+_BACK = """SELECT count(*) AS clients, coalesce(count_if(back_seconds <= :due), 0) AS back,
   quantile_disc(back_seconds, 0.5) AS half_seconds, max(back_seconds) AS last_seconds
 FROM ({clients}) WHERE "group" = :name"""
 _ASKED = """SELECT count(*) AS asked, count_if(outcome IN ('refused', 'timeout', 'wrong')

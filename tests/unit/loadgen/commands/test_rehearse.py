@@ -11,6 +11,10 @@ import yaml
 
 from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.studies.repeats import FinishedSide
+from tests.support.runs.recorded_run import TASK, record_run, request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +76,16 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     assert told["reasons"][0]["requests"] == 3
     assert told["missed"][0] == "3 of 4 cpp not back within 60.0 s"
     assert told["alerts"]["rules"] >= 9
+
+
+def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
+    topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
+    with Results.open(late) as results:
+        finished = [FinishedSide(late, write_files(results))]
+    monkeypatch.setattr("loadgen.commands.rehearse.run_sides", lambda *_: finished)
+    assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 
 def test_the_document_alone_is_written(
