@@ -56,7 +56,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     topics: Path | None = None,
     admin_url: str = "",
     namespace: list[str] | None = None,
-    clients: str = "java-watch=1000",
+    family: list[str] | None = None,
     settings: Settings = None,
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
@@ -89,7 +89,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
     Examples:
       loadgen rehearse --topics topics.txt --broker-conf broker.conf \
-        --clients java-watch=600,cpp=100 --event deploy
+        --family java-watch=600 --family cpp=100 --event deploy
 
       loadgen rehearse --topics topics.txt --event rolling --brokers 3
 
@@ -101,8 +101,8 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
             `loadgen topics`.
         admin_url (URL): http://host:port of a running cluster, whose topics are counted.
         namespace (NAME): Namespace that clients list; may be repeated. Without it all.
-        clients (FAMILY=COUNT,...): Clients by family: java-watch, java-poll, cpp (Python and
-            Node.js too), go, polite.
+        family (NAME=COUNT): Clients of a family: java-watch, java-poll, cpp (Python and Node.js
+            too), go, polite; may be repeated. Without it 1,000 java-watch.
         event (EVENT): restart, rolling, proxy or deploy.
         brokers: Brokers that share namespaces and clients.
         away (TIME): How long a server that is restarted is away.
@@ -116,7 +116,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     """
     if admin_url:
         require_own_cluster(admin_url, confirmed=is_own)
-    asked = families_document(clients.replace(" ", "").split(","), settings or (), "--clients")
+    asked = families_document(family, settings or ())
     shapes = namespaces_of(topics, admin_url, namespace or ())
     files = own_files(broker_conf, proxy_conf)
     goal = Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share))

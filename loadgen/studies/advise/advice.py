@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadgen.studies.advise.question import Question
-    from loadgen.studies.advise.search import Storm
+    from loadgen.studies.advise.search import OnTry, Storm
     from loadgen.studies.points import Experiment
 
 MOST_CLIENTS = 20_000
@@ -165,7 +165,7 @@ def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
 def advise(
     question: Question,
     storm: Storm | None = None,
-    on_try: Callable[[int, Outcome], None] = lambda _number, _outcome: None,
+    on_try: OnTry = lambda *_: None,
 ) -> Advice:
     """Search limits that meet the goal with room for differences on the day.
 
@@ -219,14 +219,14 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
-        promised = not tries.misses(tried[1].question, setting)
+        promised = not tries.misses(tried[1], setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
         for harder in (*([each] for each in tried[1:]), *directions(question)):
-            broken = next((e for e in harder if tries.misses(e.question, setting)), None)
+            broken = next((each for each in harder if tries.misses(each, setting)), None)
             if broken is None:
-                borne.append(harder[-1].name)
+                borne.append(harder[-1].strain)
             else:
-                breaks.append((broken.name, tries.outcome(broken.question, setting)))
+                breaks.append((broken.strain, tries.outcome(broken, setting)))
     except OutOfTimeError:
         tried_once = tries.done.get((question, found.setting)) if found.setting else None
         found = replace(found, complete=False, outcome=found.outcome or tried_once)
@@ -245,7 +245,7 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
-    missed = "; ".join(tries.goal.misses(outcome))
+    missed = ", ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
     yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
     for server, words in LOOKUP_REFUSALS.items():

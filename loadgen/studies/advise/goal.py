@@ -70,7 +70,7 @@ class Goal:
 
     def __str__(self) -> str:
         return (
-            f"all clients recovered within {self.back_within_seconds:g} s, at most "
+            f"all clients back within {self.back_within_seconds:g} s, at most "
             f"{100 * self.refused_share:g} % refused, at most {self.accounted_mb:,} MB in each "
             "limiter"
         )
@@ -80,8 +80,7 @@ class Goal:
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
-            within = f"not recovered within {self.back_within_seconds:g} s"
-            found.append(f"{late:,} of {outcome.clients:,} {within}")
+            found.append(f"{percent(late / outcome.clients)} late")
         if outcome.refused > outcome.requests * self.refused_share + 1e-6:
             found.append(f"{percent(outcome.refused_share)} refused")
         if outcome.stalled_seconds:
@@ -95,10 +94,10 @@ class Goal:
         """Say in a few words how an outcome does."""
         missed, last = self.misses(outcome), outcome.slowest_seconds
         if missed:
-            return f"goal missed: {'; '.join(missed)}"
+            return f"goal missed: {', '.join(missed)}"
         if last is None:
             return "goal met, no client asked"
-        return f"goal met, last client recovered after {format_seconds(last)}"
+        return f"goal met in {format_seconds(last)}"
 
 
 def percent(share: float) -> str:

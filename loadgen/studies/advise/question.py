@@ -90,6 +90,7 @@ class Question:
         seed: Of all chances.
         seconds: The time of the search.
         more: Further keys of the operator's files that decide, by role; see ``MORE_KEYS``.
+        strain: By what it is harder than the question that was asked, in a few words.
     """
 
     groups: tuple[Group, ...]
@@ -105,6 +106,7 @@ class Question:
     seed: int = 1
     seconds: float = 120.0
     more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    strain: str = ""
 
     @property
     def proxy(self) -> bool:

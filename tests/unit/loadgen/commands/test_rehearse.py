@@ -43,7 +43,7 @@ def test_a_deploy_is_played_and_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # When
-    code = run(monkeypatch, "--topics", topics, "--clients", "java-watch=8,cpp=4",
+    code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
                "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
     # Then
     said = capsys.readouterr().out
@@ -66,7 +66,7 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     conf = tmp_path / "broker.conf"
     conf.write_text("maxConcurrentLookupRequest=1\nmaxTopicListInFlightHeapMemSizeMB=3\n")
     # When
-    code = run(monkeypatch, "--topics", topics, "--clients", "cpp=4", "--broker-conf", conf,
+    code = run(monkeypatch, "--topics", topics, "--family", "cpp=4", "--broker-conf", conf,
                "--event", "deploy", "--out", tmp_path / "out", "--json")  # fmt: skip
     # Then
     told = json.loads(capsys.readouterr().out)
@@ -108,7 +108,7 @@ def test_the_document_alone_is_written(
     ("arguments", "said"),
     [
         ((), "say whose topics: --topics PATH or --admin-url URL"),
-        (("--clients", "java"), "write --clients NAME=COUNT"),
+        (("--family", "java"), "write --family NAME=COUNT"),
         (("--event", "rolling"), "say --brokers 3"),
         (("--alerts", "nowhere.yml"), "nowhere.yml is no file of Prometheus' alerting rules"),
         (("--away", "soon"), "--away 'soon'"),
