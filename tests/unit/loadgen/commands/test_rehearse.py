@@ -54,6 +54,8 @@ def test_a_deploy_is_played_and_told(
     assert "these fire: none." in said
     page = (tmp_path / "out" / "rehearse-deploy" / "index.html").read_text()
     assert "What Prometheus shows" in page
+    for name in ("acme/ns0", "acme/ns1"):
+        assert f">{name}</td>" in page
 
 
 def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(

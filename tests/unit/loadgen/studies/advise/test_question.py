@@ -63,6 +63,7 @@ def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
     topics = topics_of(question(clients(3), shapes=shapes))
     # Then
     assert topics.sizes == (120, 40, 40)
+    assert topics.names == ("acme/a", "acme/b", "acme/c")
     assert topics.mean_name_bytes == 50
 
 
