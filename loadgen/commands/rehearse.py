@@ -19,7 +19,7 @@ from loadgen.commands.options import (
     own_files,
     parsed,
 )
-from loadgen.commands.run import show_run, watched
+from loadgen.commands.run import watched
 from loadgen.commands.shown import (
     console,
     fail_if_not_fine,
@@ -30,14 +30,15 @@ from loadgen.commands.shown import (
 )
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
-from loadgen.errors import ExitCode, LoadgenError
 from loadgen.loopback import require_own_cluster
+from loadgen.places.directory import RUN_NAME, write_json
 from loadgen.places.options import Place, RunOptions
 from loadgen.plan.fields import Duration, Share
+from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.expectations import parse_expectation
+from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
-from loadgen.results.verdict import Level
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
@@ -140,20 +141,23 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     dry_run(document, options).require_fit()
     run_once = partial(watched, as_json=as_json)
     (finished,) = run_sides([Side(document, options)], 1, lambda each: None, run_once)
-    show_run(finished, as_json=True)
-    with Results.open(finished.directory) as results:
+    directory = finished.directory
+    with Results.open(directory) as results:
         found = rehearsed(rehearsal, results, rules)
+        write_json(directory / RUN_NAME, {**results.run, "missed": found.missed})
+    with Results.open(directory) as results:
+        verdict = write_files(results)
+        write_page(directory / PAGE_NAME, run_page(results))
+    missed = [each.sentence for each in verdict.worst_first if not each.fine]
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
-        where = {"directory": finished.directory, "assumed": [*rehearsal.assumed()]}
-        print_object(1, {**where, **vars(found), "alerts": alerts})
+        where = {"directory": directory, "assumed": [*rehearsal.assumed()]}
+        print_object(2, {**where, **vars(found), "alerts": alerts, "missed": missed})
     else:
         _show(rehearsal, found)
-        print_sentences([f"Page, tables and document are in {finished.directory}"])
-    if finished.verdict.level not in (Level.FINE, Level.MISSED):
-        fail_if_not_fine(finished.verdict)
-    if found.missed:
-        raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
+        print_sentences((), missed)
+        print_sentences([f"Page, tables and document are in {directory}"])
+    fail_if_not_fine(verdict)
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
@@ -163,10 +167,11 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
             str(row["group"]),
             f"{row['back']:,} of {row['clients']:,}",
             *(in_words(Unit.SECONDS, row[f"{name}_seconds"]) for name in ("due", "half", "last")),
+            f"{row['refused']:,} of {row['asked']:,}",
         )
         for row in found.back
     ]
-    _table(("clients", "back", "due within", "half of them", "the last"), rows)
+    _table(("clients", "back", "due within", "half of them", "the last", "lists refused"), rows)
     reasons = [
         (f"{row['requests']:,}", row["outcome"], row["reason"] or "-")
         for row in found.reasons[:_REASONS_SHOWN]
@@ -174,7 +179,7 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
     _table(("requests", "without an answer", "reason"), reasons)
     _table(SEEN_HEADS, [*seen_rows(found.seen)])
     _table(ALERT_HEADS, [*alert_rows(found.alerts)])
-    print_sentences(alert_sentences(found.alerts), found.missed)
+    print_sentences(alert_sentences(found.alerts))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

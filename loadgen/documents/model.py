@@ -86,10 +86,9 @@ class Topics(Part):
         namespaces = self.namespaces + sum(each.namespaces for each in self.further)
         if namespaces > MOST_NAMESPACES:
             raise ValueError(f"{namespaces:,} namespaces in all; at most {MOST_NAMESPACES:,}")
-        if self.names and len(set(self.names)) != namespaces:
-            said = (
-                f"names has {len(set(self.names)):,} different names for {namespaces:,} namespaces"
-            )
+        named = len(set(self.names))
+        if named not in (0, namespaces):
+            said = f"names has {named:,} different names for {namespaces:,} namespaces"
             raise ValueError(f"{said}: name each once")
         if self.corpus is not None and self.of:
             raise ValueError("corpus and of are two places to take topics from: leave one out")

@@ -50,7 +50,7 @@ docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
     "by-group-operation": (*SELDOM, "bytes"),
     "answers": (),
-    "back": (),
+    "back": ("family", "asked", "refused"),
     "by-namespace": (*SELDOM, "bytes"),
     "events": ("text", "most_seconds"),
     "reasons": (),
@@ -157,6 +157,7 @@ def ask(run: Results) -> str:
 def origin(run: Results) -> str:
     """Show the document as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
+    told.pop("missed", None)  # It is among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
     parts = {

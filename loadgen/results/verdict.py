@@ -135,6 +135,9 @@ def verdict_of(results: Results) -> Verdict:
     for each in judged:
         level, text = Level.FINE if each.holds else Level.MISSED, each.expectation.text
         findings.append(Finding(level, text, f"{text}: {each.found}"))
+    # A study that knows more than the document has written what was missed.
+    further = results.run.get("missed") or {}
+    findings += [Finding(Level.MISSED, source, said) for source, said in further.items()]
     return Verdict(findings, judged)
 
 

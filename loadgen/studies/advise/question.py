@@ -232,7 +232,7 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
         "expect": [
             f"clients.back.p{max(0.1, 100 * (1 - goal.refused_share)):.10g} <= "
             f"{goal.back_within_seconds:.10g}s",
-            f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
+            f"clients.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
 

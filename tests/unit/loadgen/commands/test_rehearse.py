@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from html import escape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
+from loadgen.results.units import plain
 from loadgen.studies.repeats import FinishedSide
 from tests.support.runs.recorded_run import TASK, record_run, request
 
@@ -76,7 +78,16 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     (back,) = told["back"]
     assert (back["clients"], back["back"], back["last_seconds"]) == (4, 1, None)
     assert told["reasons"][0]["requests"] == 3
-    assert told["missed"][0] == "3 of 4 cpp not back within 60.0 s"
+    assert "3 of 4 cpp not back within 60.0 s" in told["missed"]
+    assert "clients.refused.rate <= 0.1%: 75 %" in told["missed"]
+    assert (back["refused"], back["asked"]) == (3, 4)
+    page, readme = (
+        (tmp_path / "out" / "rehearse-deploy" / name).read_text()
+        for name in ("index.html", "README.md")
+    )
+    for sentence in told["missed"]:
+        assert escape(sentence) in page
+        assert plain(sentence) in readme
     assert told["alerts"]["rules"] >= 9
 
 

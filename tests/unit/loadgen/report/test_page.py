@@ -161,7 +161,7 @@ def test_every_column_is_on_the_page(tmp_path: Path) -> None:
 
 BARE = re.compile(r"-?[\d,.]+")
 WITHOUT_UNIT = {"task", "client", "name"}
-NOUNS = {"requests", "clients", "answers", "topics", "events"}
+NOUNS = {"requests", "clients", "answers", "topics", "events", "lists"}
 
 
 def columns(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -141,7 +141,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     assert document.clients[0].count == 40
     assert document.expect == (
         "clients.back.p99.9 <= 65s",
-        "requests.refused.rate <= 0.1%",
+        "clients.refused.rate <= 0.1%",
     )
 
 
