@@ -301,6 +301,7 @@ def question_of(
         max_message_bytes=checked.integer(_MESSAGE_KEY),
         lookups=checked.integer(_LOOKUPS_KEY),
         times=servers.service_times if named else SERVICE_TIMES[profile],
+        seed=document.seed,
         more={
             each.role: {key: each.keys[key] for key in MORE_KEYS[each.role] if key in each.keys}
             for each in own

@@ -151,7 +151,8 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     missed = [each.sentence for each in verdict.worst_first if not each.fine]
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
-        where = {"directory": directory, "assumed": [*rehearsal.assumed()]}
+        said = {"assumed": [*rehearsal.assumed()], "told": [*rehearsal.told()]}
+        where = {"directory": directory, **said}
         print_object(2, {**where, **vars(found), "alerts": alerts, "missed": missed})
     else:
         _show(rehearsal, found)
@@ -178,8 +179,10 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
     ]
     _table(("requests", "without an answer", "reason"), reasons)
     _table(SEEN_HEADS, [*seen_rows(found.seen)])
+    sentences, event = alert_sentences(found.alerts), rehearsal.warm_up_seconds
+    print_sentences([*sentences, f"Times are since the start, the event is at {event:g} s."])
     _table(ALERT_HEADS, [*alert_rows(found.alerts)])
-    print_sentences(alert_sentences(found.alerts))
+    print_sentences([*rehearsal.told()])
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

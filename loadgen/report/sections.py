@@ -43,8 +43,8 @@ NOTE = """Response is from the moment a request was due until the last byte of i
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
 bytes, as in Pulsar's own configuration."""
-_SCRAPED = """Of a scrape each 5 s, and the rules of deploy/alerts.yml, in seconds since the start.
-The servers are taken to have been quiet before, and to go on as they were at the end."""
+_SCRAPED = """A scrape each 5 s, and the rules of deploy/alerts.yml; times are since the start. The
+servers are taken to have been quiet before, and to go on as they were at the end."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
@@ -87,14 +87,14 @@ def section(heading: str, body: str, hint: str = "") -> str:
 def sections(runs: Sequence[Results]) -> list[str]:
     """Render the sections that are not empty."""
     found = []
+    if len(runs) == 1 and (body := _prometheus(runs[0])):
+        found.append(section("What Prometheus shows", body, _SCRAPED))
     for heading, hint, chart, tables in _SECTIONS:
         body = _drawn(list(CHARTS[chart](runs))) if chart else ""
         if len(runs) == 1:
             body += "".join(_asked(runs[0], name) for name in tables)
         if body:
             found.append(section(heading, body, hint))
-    if len(runs) == 1 and (body := _prometheus(runs[0])):
-        found.append(section("What Prometheus shows", body, _SCRAPED))
     return found
 
 
@@ -104,10 +104,10 @@ def _prometheus(run: Results) -> str:
     if not seen or not SHIPPED_RULES.exists():
         return ""
     alerts = alerts_of(run)
-    told = table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
+    told = "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
     if alerts.found:
         told += table([dict(zip(ALERT_HEADS, row, strict=True)) for row in alert_rows(alerts)])
-    return told + "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
+    return told + table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:

@@ -17,8 +17,9 @@ from loadgen.alerts.rules import Alerts, alerts_of
 from loadgen.alerts.told import seen_by_scrapes
 from loadgen.errors import UsageError
 from loadgen.results.questions import QUERIES
+from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.question import WATCHING, Question, as_text, storm_document
-from loadgen.units import format_seconds, plural
+from loadgen.units import MB_BYTES, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -106,6 +107,26 @@ class Rehearsal:
             due += self.away_seconds if self.brokers == 1 else 0.0
             due += 0.0 if group.family in WATCHING else getattr(group, "period", 0.0)
         return due
+
+    def told(self) -> Iterator[str]:
+        """Yield how near the largest list is to the limits, and how much is luck."""
+        largest, today = self.share.largest, self.share.today
+        near = ", ".join(
+            f"{percent(size / (limit * MB_BYTES))} of the {server}'s {memory} limit"
+            for server in today.servers
+            for memory, size, limit in (
+                ("heap", largest.charged_bytes, today.of(server).heap_mb),
+                ("direct", largest.answer_bytes, today.of(server).direct_mb),
+            )
+            if limit > 0
+        )
+        yield (
+            f"The largest list, of {largest.topics:,} names in {largest.name}, takes "
+            f"{near or 'no limit'}. Above a limit it is never answered, and no alert tells before: "
+            "servers do not show how large lists are."
+        )
+        seed = self.question.seed
+        yield f"This is one run, with the chances of seed {seed}: --set seed={seed + 1} has others."
 
     def assumed(self) -> Iterator[str]:
         """Yield a sentence for each difference from the operator's cluster."""

@@ -52,8 +52,10 @@ def test_a_deploy_is_played_and_told(
     assert code == ExitCode.PASSED
     assert "Assumed: 12 clients" in said
     assert "8 of 8" in said
-    assert "broker heap.used" in said
-    assert "these fire: none." in said
+    assert "broker: heap memory" in said
+    assert "Alerts that fire: none of 13." in said
+    assert "of 100 names in acme/ns0, takes" in said
+    assert "--set seed=2 has others" in said
     page = (tmp_path / "out" / "rehearse-deploy" / "index.html").read_text()
     assert "What Prometheus shows" in page
     for name in ("acme/ns0", "acme/ns1"):
@@ -109,12 +111,14 @@ def test_the_document_alone_is_written(
 ) -> None:
     file = tmp_path / "mine.yaml"
     code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
-               "--set", "clients.java-watch.read.rate=1MB/s", "--write-document", file)  # fmt: skip
+               "--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7",
+               "--write-document", file)  # fmt: skip
     assert code == ExitCode.PASSED
     assert capsys.readouterr().out == f"Play it with: loadgen run {file} --place virtual\n"
     written = yaml.safe_load(file.read_text())
     assert written["clients"][0]["read"]["rate"] == 1_000_000
     assert len(written["shocks"]) == 2
+    assert written["seed"] == 7
 
 
 @pytest.mark.parametrize(

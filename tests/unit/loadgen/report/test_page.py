@@ -65,10 +65,11 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
         "Ask it yourself",
         "What produced it",
     ]
-    samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
+    samples = [sample(f, at, 1e6) for f in ("resident", "heap.used") for at in (0.0, 1.0)]
     expect = {"expect": ["steady.list.answered == 100%"]}
     back = [event("back", value=1.0)]
     fuller = headings(made(tmp_path / "b", events=back, samples=samples, document=expect))
+    assert fuller[0] == "What Prometheus shows"
     assert {"The servers", "Who came back"} <= set(fuller)
 
 
