@@ -77,9 +77,14 @@ class Alert(NamedTuple):
 
 @dataclass(frozen=True)
 class Alerts:
-    """The alerts of a run: rules that were true, and rules not evaluated with the reason."""
+    """The alerts of a run: rules that were true, and rules not evaluated with the reason.
+
+    Attributes:
+        ended: When the run was over, in seconds since the agreed start; rules are evaluated on.
+    """
 
     rules: int
+    ended: float
     found: tuple[Alert, ...]
     not_evaluated: Mapping[str, str]
 
@@ -130,7 +135,7 @@ def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
         except NotEvaluatedError as error:
             not_evaluated[rule.alert] = str(error)
     found.sort(key=lambda each: (each.fires is None, each.fires or each.since))
-    return Alerts(len(rules), tuple(found), not_evaluated)
+    return Alerts(len(rules), run.ended, tuple(found), not_evaluated)
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.alerts.rules import QUIET_SECONDS, SCRAPE_SECONDS
+from loadgen.alerts.rules import QUANTILE_SECONDS, QUIET_SECONDS, SCRAPE_SECONDS
 from loadgen.results.questions import QUERIES
 from loadgen.units import format_bytes, format_seconds, plural
 
@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from loadgen.alerts.rules import Alerts
     from loadgen.results.results import Results
 
-SEEN_HEADS = ("server", "at most", f"seen every {SCRAPE_SECONDS:g} s", "limit", "timeouts")
-ALERT_HEADS = ("alert", "severity", "server", "true from", "fires", "until")
+SEEN_HEADS = ("server", "at most", f"scraped each {SCRAPE_SECONDS:g} s", "limit", "in vain")
+ALERT_HEADS = ("alert", "severity", "server", "true from", "for", "fires")
+_MINUTES = 100.0
+_FIGURES = {
+    "heap.used": "heap memory",
+    "heap.waiting": "waiting for heap memory",
+    "direct.used": "direct memory",
+    "direct.waiting": "waiting for direct memory",
+}
+_GO_ON = (
+    "Rules are evaluated on behind the end: timeouts count for 2 minutes there, and waits for "
+    f"{QUANTILE_SECONDS / 60:.0f}."
+)
 _SEEN = f"""WITH told AS ({QUERIES["servers"].sql}), placed AS (
   SELECT process, figure, value, row_number() OVER (PARTITION BY process, figure,
       floor(seconds / :every) ORDER BY seconds DESC) AS place FROM samples
@@ -49,7 +60,8 @@ def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         limit = "" if row["limit"] is None else format_bytes(row["limit"])
         timeouts = "" if limit or row["timeouts"] is None else _requests(row["timeouts"])
         saw = "-" if row["seen"] is None else write(row["seen"])
-        yield f"{row['process']} {row['figure']}", write(row["most"]), saw, limit, timeouts
+        name = f"{row['process']}: {_FIGURES[row['figure']]}"
+        yield name, write(row["most"]), saw, limit, timeouts
 
 
 def _requests(count: float) -> str:
@@ -59,17 +71,21 @@ def _requests(count: float) -> str:
 def alert_rows(alerts: Alerts) -> Iterator[tuple[str, ...]]:
     """Yield a row for each time for which a rule was true, in words."""
     for each in alerts.found:
-        since = format_seconds(each.since)
-        fires = "too short" if each.fires is None else format_seconds(each.fires)
-        until = format_seconds(QUIET_SECONDS if each.until is None else each.until)
-        until += " and on" if each.until is None else ""
-        yield each.alert, each.severity, each.server, since, fires, until
+        lasted = (alerts.ended + QUIET_SECONDS if each.until is None else each.until) - each.since
+        true_for = f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted)
+        fires = "never" if each.fires is None else f"at {format_seconds(each.fires)}"
+        where = each.alert, each.severity, each.server
+        yield *where, format_seconds(each.since), true_for, fires
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:
-    """Say how many alerts fire, and which rules were not evaluated."""
-    fired = sorted({each.alert for each in alerts.found if each.fires is not None})
-    found = [f"Of {plural(alerts.rules, 'alert')} these fire: {', '.join(fired) or 'none'}."]
+    """Say how many alerts fire, why some go on or never do, and which were not evaluated."""
+    fired = {each.alert for each in alerts.found if each.fires is not None}
+    found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
+    if any(each.fires is None for each in alerts.found):
+        found.append("A rule that is true for less than the time that it asks for never fires.")
+    if any(each.until is None or each.until > alerts.ended for each in alerts.found):
+        found.append(_GO_ON)
     if alerts.not_evaluated:
         why = "; ".join(f"{name} ({why})" for name, why in alerts.not_evaluated.items())
         found.append(f"Not evaluated: {why}.")

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from loadgen.places.launcher import ServerFiles
     from loadgen.plan.group import Group
     from loadgen.studies.advise.advice import Advice
+    from loadgen.studies.advise.goal import Outcome
     from loadgen.studies.advise.question import NamespaceShape
 
 _MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", LOOKUP_KEYS["broker"]
@@ -107,8 +108,8 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     and Node.js too), go; polite is Floodgate's own client. How they read, start
     and wait is a value of their group, which has their name.
 
-    Exit code 0: the limits meet the goal; 99: no limits do, or the real storm
-    missed it.
+    Exit code 0: the limits meet the goal; 99: no limits do, or none are sure to,
+    or the advised ones were not tried in time, or a real storm missed it.
 
     Examples:
       loadgen advise --topics topics.txt --broker-conf broker.conf
@@ -145,11 +146,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     begun, seconds = time.monotonic(), 60 * minutes
     if target and family:
         raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
-    asked = (
-        wanted(target, settings)
-        if target
-        else families_document(family or ("java-watch=1000",), settings or (), "--family")
-    )
+    asked = wanted(target, settings) if target else families_document(family, settings or ())
     for url in filter(None, (admin_url, confirm_at)):
         require_own_cluster(url, confirmed=is_own)
     question = question_of(
@@ -167,12 +164,14 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
     )
     note = (lambda sentence: None) if as_json else say
-    told = question.goal.told
+
+    def on_try(number: int, asked: Question, setting: Setting, found: Outcome) -> None:
+        tried = ", ".join(filter(None, (str(setting), asked.strain)))
+        note(f"  try {number}: {tried}: {question.goal.told(found)}")
+
     with termination_interrupts():
-        note("searching in virtual time")
-        advice = search(
-            question, on_try=lambda number, found: note(f"  try {number}: {told(found)}")
-        )
+        note(f"searching in virtual time: {question.goal}")
+        advice = search(question, on_try=on_try)
         if not no_confirm and advice.setting is not None:
             urls = {"broker": admin_url} if admin_url and confirm_at else {}
             at = RunOptions(service_url=confirm_at, admin_urls=urls)
@@ -192,9 +191,11 @@ def _unmet(advice: Advice) -> str:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
         return "no limits are sure to meet the goal; the report says why, and what would help"
-    if advice.outcome is None and not advice.confirmations:
+    if advice.confirmations and not advice.confirmations[-1].met:
+        return "a real storm with the advised limits missed the goal; the report has its figures"
+    if advice.outcome is None:
         return "the advised limits could not be tried in time: give the search more --minutes"
-    return "a real storm with the advised limits missed the goal; the report has its figures"
+    return "the advised limits missed the goal when they were tried: give the search more --minutes"
 
 
 def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:
@@ -222,21 +223,21 @@ def _megabytes(text: str) -> int:
 
 
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
-    print_sentences([verdict(advice)], advice.obstacles)
+    print_sentences(verdict(advice), advice.obstacles)
     if advice.setting is not None:
         console().print(table_of(heads(advice), rows(advice)))
-    files = ", ".join(each.name for each in paths[1:])
-    print_sentences([*sure(advice), f"Files: {paths[0]}; beside it {files}."], advice.warnings)
+    print_sentences(sure(advice), advice.warnings)
+    print_sentences([f"In {paths[0].parent}: {', '.join(each.name for each in paths)}"])
 
 
-def families_document(families: Sequence[str], settings: Sequence[str], option: str) -> Document:
-    """Return a document with clients of families, each ``NAME=COUNT``, and settings laid over it.
+def families_document(families: Sequence[str] | None, settings: Sequence[str]) -> Document:
+    """Return a document with the clients of ``--family``, and settings laid over it.
 
     Raises:
-        UsageError: A family, or its count, is none; the sentence names the option.
+        UsageError: A family, or its count, is none.
     """
-    groups = []
-    for text in families:
+    groups, option = [], "--family"
+    for text in families or ("java-watch=1000",):
         name, _, count = text.partition("=")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
     text = f"name: families\nclients: [{', '.join(groups)}]\n"
@@ -300,6 +301,7 @@ def question_of(
         max_message_bytes=checked.integer(_MESSAGE_KEY),
         lookups=checked.integer(_LOOKUPS_KEY),
         times=servers.service_times if named else SERVICE_TIMES[profile],
+        seed=document.seed,
         more={
             each.role: {key: each.keys[key] for key in MORE_KEYS[each.role] if key in each.keys}
             for each in own

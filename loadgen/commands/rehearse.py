@@ -19,9 +19,10 @@ from loadgen.commands.options import (
     own_files,
     parsed,
 )
-from loadgen.commands.run import show_run, watched
+from loadgen.commands.run import watched
 from loadgen.commands.shown import (
     console,
+    fail_if_not_fine,
     print_object,
     print_sentences,
     table_of,
@@ -29,11 +30,13 @@ from loadgen.commands.shown import (
 )
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
-from loadgen.errors import ExitCode, LoadgenError
 from loadgen.loopback import require_own_cluster
+from loadgen.places.directory import RUN_NAME, write_json
 from loadgen.places.options import Place, RunOptions
 from loadgen.plan.fields import Duration, Share
+from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.expectations import parse_expectation
+from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
@@ -54,7 +57,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     topics: Path | None = None,
     admin_url: str = "",
     namespace: list[str] | None = None,
-    clients: str = "java-watch=1000",
+    family: list[str] | None = None,
     settings: Settings = None,
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
@@ -82,11 +85,12 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     several brokers the fullest one is played.
 
     Exit code 0: all are back in time; 99: they are not, or too many were refused;
-    97: an answer was wrong.
+    97: an answer was wrong, or a server kept memory of clients that have left;
+    98: the load was not as asked; 130: interrupted.
 
     Examples:
       loadgen rehearse --topics topics.txt --broker-conf broker.conf \
-        --clients java-watch=600,cpp=100 --event deploy
+        --family java-watch=600 --family cpp=100 --event deploy
 
       loadgen rehearse --topics topics.txt --event rolling --brokers 3
 
@@ -98,8 +102,8 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
             `loadgen topics`.
         admin_url (URL): http://host:port of a running cluster, whose topics are counted.
         namespace (NAME): Namespace that clients list; may be repeated. Without it all.
-        clients (FAMILY=COUNT,...): Clients by family: java-watch, java-poll, cpp (Python and
-            Node.js too), go, polite.
+        family (NAME=COUNT): Clients of a family: java-watch, java-poll, cpp (Python and Node.js
+            too), go, polite; may be repeated. Without it 1,000 java-watch.
         event (EVENT): restart, rolling, proxy or deploy.
         brokers: Brokers that share namespaces and clients.
         away (TIME): How long a server that is restarted is away.
@@ -113,7 +117,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     """
     if admin_url:
         require_own_cluster(admin_url, confirmed=is_own)
-    asked = families_document(clients.replace(" ", "").split(","), settings or (), "--clients")
+    asked = families_document(family, settings or ())
     shapes = namespaces_of(topics, admin_url, namespace or ())
     files = own_files(broker_conf, proxy_conf)
     goal = Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share))
@@ -137,20 +141,24 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     dry_run(document, options).require_fit()
     run_once = partial(watched, as_json=as_json)
     (finished,) = run_sides([Side(document, options)], 1, lambda each: None, run_once)
-    show_run(finished, as_json=True)
-    with Results.open(finished.directory) as results:
+    directory = finished.directory
+    with Results.open(directory) as results:
         found = rehearsed(rehearsal, results, rules)
+        write_json(directory / RUN_NAME, {**results.run, "missed": found.missed})
+    with Results.open(directory) as results:
+        verdict = write_files(results)
+        write_page(directory / PAGE_NAME, run_page(results))
+    missed = [each.sentence for each in verdict.worst_first if not each.fine]
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
-        where = {"directory": finished.directory, "assumed": [*rehearsal.assumed()]}
-        print_object(1, {**where, **vars(found), "alerts": alerts})
+        said = {"assumed": [*rehearsal.assumed()], "told": [*rehearsal.told()]}
+        where = {"directory": directory, **said}
+        print_object(2, {**where, **vars(found), "alerts": alerts, "missed": missed})
     else:
         _show(rehearsal, found)
-        print_sentences([f"Page, tables and document are in {finished.directory}"])
-    if finished.verdict.exit_code == ExitCode.CORRECTNESS:
-        raise LoadgenError(finished.verdict.count, ExitCode.CORRECTNESS)
-    if found.missed:
-        raise LoadgenError("; ".join(found.missed), ExitCode.THRESHOLDS)
+        print_sentences((), missed)
+        print_sentences([f"Page, tables and document are in {directory}"])
+    fail_if_not_fine(verdict)
 
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
@@ -160,18 +168,21 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
             str(row["group"]),
             f"{row['back']:,} of {row['clients']:,}",
             *(in_words(Unit.SECONDS, row[f"{name}_seconds"]) for name in ("due", "half", "last")),
+            f"{row['refused']:,} of {row['asked']:,}",
         )
         for row in found.back
     ]
-    _table(("clients", "back", "due within", "half of them", "the last"), rows)
+    _table(("clients", "back", "due within", "half of them", "the last", "lists refused"), rows)
     reasons = [
         (f"{row['requests']:,}", row["outcome"], row["reason"] or "-")
         for row in found.reasons[:_REASONS_SHOWN]
     ]
     _table(("requests", "without an answer", "reason"), reasons)
     _table(SEEN_HEADS, [*seen_rows(found.seen)])
+    sentences, event = alert_sentences(found.alerts), rehearsal.warm_up_seconds
+    print_sentences([*sentences, f"Times are since the start, the event is at {event:g} s."])
     _table(ALERT_HEADS, [*alert_rows(found.alerts)])
-    print_sentences(alert_sentences(found.alerts), found.missed)
+    print_sentences([*rehearsal.told()])
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -72,25 +72,22 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 
 @contextmanager
-def counting(
-    text: str, total: int | None, *, hidden: bool = False
-) -> Iterator[Callable[[int], None]]:
-    """Show progress, as told by calls of the function handed out; nothing of it if hidden.
+def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
+    """Show progress, as told by calls of the function handed out.
 
-    Elsewhere than on a terminal it is a line now and then, of what takes long.
+    For a program, or elsewhere than on a terminal, it is a line now and then, of what takes long.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
-    disabled = hidden or not screen.is_terminal
-    if disabled:
-        yield _lines(text, total) if not hidden else lambda done: None
+    if as_json or not screen.is_terminal:
+        yield _lines(text, total, as_json=as_json)
         return
     with Progress(*columns, TimeElapsedColumn(), console=screen) as progress:
         task = progress.add_task(text, total=total)
         yield lambda done: progress.update(task, completed=done)
 
 
-def _lines(text: str, total: int | None) -> Callable[[int], None]:
+def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], None]:
     """Return a function that says how much is done, but not oftener than ``_LINE_SECONDS``."""
     said = time.monotonic()
 
@@ -99,7 +96,7 @@ def _lines(text: str, total: int | None) -> Callable[[int], None]:
         if time.monotonic() - said >= _LINE_SECONDS:
             said = time.monotonic()
             of = f" of {total:,}" if total is not None else ""
-            say(f"{text}: {done:,}{of}", as_json="--json" in sys.argv)
+            say(f"{text}: {done:,}{of}", as_json=as_json)
 
     return on_done
 

@@ -46,7 +46,7 @@ def package(out: Path = Path("out/spark"), as_json: AsJson = False) -> None:
     files = {"archive": archive, "job": out / "loadgen_job.py", "conf": out / "spark-defaults.conf"}
     write_text(files["job"], JOB)
     write_text(files["conf"], as_properties(cluster_settings(str(archive))))
-    with counting(f"Packing {archive.name}", len(packed_files())) as on_files:
+    with counting(f"Packing {archive.name}", len(packed_files()), as_json=as_json) as on_files:
         size = pack(archive, on_files)
     submit = (
         "spark-submit --master spark://HOST:7077 --load-spark-defaults "

@@ -73,8 +73,8 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     Spark and here.
 
     Exit code 0: measured, whether expectations were met or missed; 97: a run had
-    wrong answers, or a server kept memory of clients that have left; 98: this
-    machine was the limit.
+    wrong answers, or a server kept memory of clients that have left; 98: the
+    load was not as asked.
 
     Examples:
       loadgen sweep storm \
@@ -109,7 +109,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
             wanted = SparkSettings("loadgen sweep", cores=workers, master=master)
             session = stack.enter_context(spark_session(wanted))
         runs = options.points
-        on_done = stack.enter_context(counting(plural(runs, "run"), runs, hidden=as_json))
+        on_done = stack.enter_context(counting(plural(runs, "run"), runs, as_json=as_json))
         points = sweep(options, on_done, session=session)
     if as_json:
         print_object(1, {"scenario": target, "points": points})
@@ -158,7 +158,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     lowest, such as a memory limit.
 
     Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
-    at a run with wrong answers, or in which this machine was the limit.
+    at a run with wrong answers, or whose load was not as asked.
 
     Examples:
       loadgen find-limit mine.yaml --vary clients.all.count=10..1000

@@ -110,7 +110,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
     started = time.perf_counter()
     place = "spark" if master else place
     if source is not None:
-        corpus = _listed(source, out, place, master, skip_invalid=skip_invalid)
+        corpus = _listed(source, out, place, master, skip_invalid=skip_invalid, as_json=as_json)
     else:
         if plain_share is None:
             plain_share = 0.0 if partitions == ONE_TOPIC else _PLAIN_SHARE
@@ -124,14 +124,14 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
         files = min(namespaces, max(4, topics // _ROWS_PER_FILE))
         with (
             _executors(place, master, files) as executor_for,
-            counting(f"Making {topics:,} topics", files) as on_part_done,
+            counting(f"Making {topics:,} topics", files, as_json=as_json) as on_part_done,
         ):
             corpus = write_corpus(plan, out, files, executor_for(on_part_done))
     _show_corpus(corpus, started, as_json=as_json)
 
 
 def _listed(
-    source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool
+    source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool, as_json: bool
 ) -> Corpus:
     """Make a corpus of an operator's list, and say which names were left out.
 
@@ -147,8 +147,8 @@ def _listed(
     worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
     with (
         _executors(place, master, worth) as executor_for,
-        counting(f"Reading {source}", None) as on_read,
-        counting(f"Writing {out}", None) as on_written,
+        counting(f"Reading {source}", None, as_json=as_json) as on_read,
+        counting(f"Writing {out}", None, as_json=as_json) as on_written,
     ):
         rounds = executor_for(on_read), executor_for(on_written)
         made = write_listed_corpus(source, out, rounds, skip_invalid=skip_invalid)
@@ -225,7 +225,7 @@ def snapshot(
         out (DIR): Directory for the files.
     """
     started = time.perf_counter()
-    with counting(f"Reading the topics of {admin_url}", None) as on_topics:
+    with counting(f"Reading the topics of {admin_url}", None, as_json=as_json) as on_topics:
         taking = take_snapshot(
             admin_url, out, on_topics, namespaces=namespaces or (), properties=properties
         )
@@ -275,7 +275,7 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
         raise UsageError(f"{path} does not exist; make a corpus with: loadgen topics --out {path}")
     text = f"Creating the topics of {path}" if rest else f"Importing {path}"
     way = partial(load_by_rest, concurrency=concurrency) if rest else load_by_import
-    with counting(text, count_names(path)) as on_topics:
+    with counting(text, count_names(path), as_json=as_json) as on_topics:
         loaded = asyncio.run(
             way(path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume)
         )
@@ -283,7 +283,7 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
         typer.echo(loaded.report, err=True)
     if not no_verify and path.is_dir() and not loaded.skipped:
         count = len(open_corpus(path).manifest.namespaces)
-        with counting(f"Listing {count:,} namespaces", count) as on_namespaces:
+        with counting(f"Listing {count:,} namespaces", count, as_json=as_json) as on_namespaces:
             found = asyncio.run(verify_loaded(path, admin_url, on_namespaces, imported=not rest))
         loaded = replace(loaded, verified=found.topics, not_verified=found.left_out)
     if as_json:

@@ -67,6 +67,7 @@ class Topics(Part):
         mean_name_bytes: Mean length of a full name, ``persistent://`` included; under 90 all names
             are as long, and made of digits.
         further: More namespaces, of other sizes; clients list those before them first.
+        names: Names of all these namespaces, in that order; without them they are made up, too.
         corpus: A folder of ``loadgen topics``, or a list of names, instead.
         of: Names of namespaces that a server has already, whatever they hold.
     """
@@ -76,6 +77,7 @@ class Topics(Part):
     mean_name_bytes: Annotated[Whole, Field(ge=32, le=512)] = 100
     seed: Annotated[Whole, Field(ge=0, le=(1 << 63) - 1)] = 1
     further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
+    names: tuple[NamespaceName, ...] = ()
     corpus: str | None = None
     of: tuple[NamespaceName, ...] = ()
 
@@ -84,6 +86,10 @@ class Topics(Part):
         namespaces = self.namespaces + sum(each.namespaces for each in self.further)
         if namespaces > MOST_NAMESPACES:
             raise ValueError(f"{namespaces:,} namespaces in all; at most {MOST_NAMESPACES:,}")
+        named = len(set(self.names))
+        if named not in (0, namespaces):
+            said = f"names has {named:,} different names for {namespaces:,} namespaces"
+            raise ValueError(f"{said}: name each once")
         if self.corpus is not None and self.of:
             raise ValueError("corpus and of are two places to take topics from: leave one out")
         self.plan()
@@ -96,7 +102,8 @@ class Topics(Part):
         if length < WORDS_NAME_BYTES:
             shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
         # Equal namespaces are dealt by number: that keeps the plan small.
-        return TopicPlan(sum(sizes), len(sizes), self.seed, shape, sizes if self.further else ())
+        own = sizes if self.further else ()
+        return TopicPlan(sum(sizes), len(sizes), self.seed, shape, own, self.names)
 
     def expected(self) -> tuple[Namespace, ...]:
         """Return the namespaces that clients list; empty for a corpus, which names its own."""

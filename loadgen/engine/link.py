@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.discovery.actions import Unanswered
 from loadgen.engine.connection import LoadConnection
-from loadgen.engine.rows import Failed
+from loadgen.engine.rows import RUN_ENDED, Failed
 
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
     from loadgen.engine.connection import BrokerAddress
     from loadgen.engine.context import TaskContext
 
-RUN_ENDED = "not answered when the run ended"
-"""Reason of a request that the end of its client cut."""
 CLOSED = "the connection was closed after the handshake"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from client.discovery.actions import Failure
     from loadgen.engine.answers import AnswerBody
 
+RUN_ENDED = "not answered when the run ended"
+"""Reason of a request that the end of its client cut."""
 _LONGEST_REASON = 300
 # What the proxy answers with: JSON text with errorMsg, reqId, remote and local, at times behind
 # the name of a Java exception. The rest of it names one request only.

@@ -109,7 +109,8 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     if corpus is None:
         return topics.expected()
     if manifest_path(corpus).is_file():
-        return expected_namespaces(corpus)
+        order = {each.name: place for place, each in enumerate(topics.expected())}
+        return tuple(sorted(expected_namespaces(corpus), key=lambda each: order.get(each.name, 0)))
     sizes = read_own_topics(corpus).namespaces
     return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
 

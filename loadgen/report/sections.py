@@ -43,14 +43,14 @@ NOTE = """Response is from the moment a request was due until the last byte of i
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
 bytes, as in Pulsar's own configuration."""
-_SCRAPED = """Of a scrape each 5 s, and the rules of deploy/alerts.yml, in seconds since the start.
-The servers are taken to have been quiet before, and to go on as they were at the end."""
+_SCRAPED = """A scrape each 5 s, and the rules of deploy/alerts.yml; times are since the start. The
+servers are taken to have been quiet before, and to go on as they were at the end."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
     "by-group-operation": (*SELDOM, "bytes"),
     "answers": (),
-    "back": (),
+    "back": ("family", "asked", "refused"),
     "by-namespace": (*SELDOM, "bytes"),
     "events": ("text", "most_seconds"),
     "reasons": (),
@@ -87,14 +87,14 @@ def section(heading: str, body: str, hint: str = "") -> str:
 def sections(runs: Sequence[Results]) -> list[str]:
     """Render the sections that are not empty."""
     found = []
+    if len(runs) == 1 and (body := _prometheus(runs[0])):
+        found.append(section("What Prometheus shows", body, _SCRAPED))
     for heading, hint, chart, tables in _SECTIONS:
         body = _drawn(list(CHARTS[chart](runs))) if chart else ""
         if len(runs) == 1:
             body += "".join(_asked(runs[0], name) for name in tables)
         if body:
             found.append(section(heading, body, hint))
-    if len(runs) == 1 and (body := _prometheus(runs[0])):
-        found.append(section("What Prometheus shows", body, _SCRAPED))
     return found
 
 
@@ -104,10 +104,10 @@ def _prometheus(run: Results) -> str:
     if not seen or not SHIPPED_RULES.exists():
         return ""
     alerts = alerts_of(run)
-    told = table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
+    told = "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
     if alerts.found:
         told += table([dict(zip(ALERT_HEADS, row, strict=True)) for row in alert_rows(alerts)])
-    return told + "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
+    return told + table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
@@ -157,13 +157,14 @@ def ask(run: Results) -> str:
 def origin(run: Results) -> str:
     """Show the document as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
+    told.pop("missed", None)  # It is among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
     parts = {
         "The document, as written": written and f"<pre>{escape(str(written))}</pre>",
         "The document, as resolved": plain + table(flat(document or {})),
         "Servers, versions and machine": table(flat(told)),
-        "What tasks tell of themselves": tasks and table(flat(tasks)),
+        "What tasks tell of themselves": tasks and table(_level(tasks), most=len(tasks)),
     }
     return "".join(folded(heading, body) for heading, body in parts.items() if body)
 
@@ -174,7 +175,11 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
         parts = summary["splits"]["by-group-operation"]
-        counts = [(f"{each['part']} answered", Unit.COUNT, each["answered"]) for each in parts]
+        counts = [
+            (f"{each['part']} {outcome}", Unit.COUNT, each[outcome])
+            for each in parts
+            for outcome in Outcome
+        ]
         for figure, unit, value in (*figures_of(summary), *counts):
             told.setdefault((figure, unit), {})[label] = value
     rows = []
@@ -202,17 +207,20 @@ _LONG = 40
 """Letters of a text that may be wrapped between its words; a name stays on one line."""
 
 
-def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
+def table(
+    rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = (), most: int = _MOST_ROWS
+) -> str:
     """Render rows with their columns, without the hidden columns that are empty.
 
-    A number whose column has no unit is a count; the noun is the name or in the head.
+    A number whose column has no unit is a count; the noun is the name or in the head. Of many rows
+    the first are shown.
     """
     if not rows:
         return "<p>None.</p>"
     heads, begins = [], {}
     for name, words in columns(rows, hidden).items():
         text = any(isinstance(row[name], str | datetime) for row in rows)
-        cells = (cell(name, row[name]) for row in rows[:_MOST_ROWS])
+        cells = (cell(name, row[name]) for row in rows[:most])
         long = text and max(map(len, (words, *cells))) > _LONG
         css = f' class="text{" long" * long}"' if text else ""
         noun = f" <small>{_NOUNS[name]}</small>" if name in _NOUNS and not text else ""
@@ -220,12 +228,12 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
         begins[name] = f"<td{css}>"
     body = [
         "".join(f"{td}{escape(cell(name, row[name]))}</td>" for name, td in begins.items())
-        for row in rows[:_MOST_ROWS]
+        for row in rows[:most]
     ]
     inner = (
         f"<thead><tr>{''.join(heads)}</tr></thead><tbody><tr>{'</tr><tr>'.join(body)}</tr></tbody>"
     )
-    more = len(rows) - _MOST_ROWS
+    more = len(rows) - most
     left = f'<p class="hint">{more:,} further rows are not shown.</p>' if more > 0 else ""
     return f'<div class="scroll"><table>{inner}</table></div>{left}'
 
@@ -233,6 +241,12 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> str:
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
     """Render a body, which is HTML, that is shown when its summary is pressed."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
+
+
+def _level(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows that all have the columns of any."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
 
 
 def flat(document: object) -> list[dict[str, str]]:

@@ -42,9 +42,11 @@ _SERVER_FIGURES = {
     "direct.timeouts": ("waited for direct in vain", "rise"),
     "unread": ("unread at most", "max"),
     "resident": ("memory, at most", "max"),
+    "jvm.heap.used": ("JVM heap, at most", "max"),
+    "jvm.direct.used": ("JVM direct memory, at most", "max"),
     "cpu.seconds": ("processor time", "rise"),
 }
-_OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "unread at most")
+_OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "JVM heap, at most", "unread at most")
 """Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
 """Parts of a document that change no request to a server."""

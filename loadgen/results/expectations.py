@@ -106,6 +106,7 @@ OF_CLIENTS = (
     *_counted("back", "r.back_seconds < CAST('Infinity' AS DOUBLE)", "clients")[:2],
     Measure("back.pN", Unit.SECONDS, "r.back_seconds"),
     Measure("back.max", Unit.SECONDS, "max(r.back_seconds)"),
+    Measure("refused.rate", Unit.SHARE, "sum(r.refused) * 1E0 / nullif(sum(r.asked), 0)"),
     Measure("listings.max", Unit.COUNT, "max(r.listings)", noun="lists"),
     Measure("reconnects.max", Unit.COUNT, "max(r.reconnects)", noun="connections"),
     Measure("reconnects.min", Unit.COUNT, "min(r.reconnects)", noun="connections"),

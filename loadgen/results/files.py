@@ -177,7 +177,7 @@ def _sign(found: Finding | Verdict) -> str:
 
 
 def _section(heading: str, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    heads = columns(rows, {"family", "bytes", *SELDOM} & rows[0].keys())
+    heads = columns(rows, {"family", "bytes", "asked", *SELDOM} & rows[0].keys())
     yield from (f"## {heading}", "", f"| {' | '.join(heads.values())} |", f"|{'---|' * len(heads)}")
     for row in rows[:_MOST_ROWS]:
         yield f"| {' | '.join(plain(cell(name, row[name])) for name in heads)} |"

@@ -82,7 +82,9 @@ FROM measured r WHERE r.outcome = 'answered' AND r.topics IS NOT NULL
 GROUP BY r.group, r.namespace ORDER BY r.group, r.namespace
 
 -- name: clients
--- A row for each client: how long after its start it was back, infinite for who never was.
+-- A row for each client: how long after its start it was back, infinite for who never was; and of its
+-- lists and watches how many were refused, lost or wrong. Those that found no server in a run that
+-- takes servers away, and those that the end of the run cut of who was back, are not counted.
 WITH known AS (
   SELECT r.client, r.group AS group, r.family, r.namespace,
     count_if(r.operation = 'list') AS listings FROM requests r
@@ -94,17 +96,28 @@ WITH known AS (
   SELECT client, min(CASE WHEN what = 'back' THEN value END) AS back_seconds,
     count_if(what = 'connection-lost') AS lost
   FROM events GROUP BY client
+), counted AS (
+  SELECT m.client, count(*) AS asked, count_if(m.outcome <> 'answered') AS refused,
+    count_if(m.outcome <> 'answered' AND m.reason = {ended}) AS cut
+  FROM measured m WHERE m.operation IN ('list', 'watch') AND NOT (
+    (SELECT count(*) FROM events WHERE what = 'shock') > 0
+    AND (m.outcome IN ('disconnected', 'unreachable')
+      OR coalesce(m.reason, '') LIKE 'ServiceNotReady%'))
+  GROUP BY m.client
 )
 SELECT k.client, min(k.group) AS group, min(k.family) AS family, min(k.namespace) AS namespace,
   coalesce(min(h.back_seconds), CAST('Infinity' AS DOUBLE)) AS back_seconds,
-  CAST(sum(k.listings) AS BIGINT) AS listings, coalesce(max(h.lost), 0) AS reconnects
-FROM known k LEFT JOIN happened h ON k.client = h.client
+  CAST(sum(k.listings) AS BIGINT) AS listings, coalesce(max(h.lost), 0) AS reconnects,
+  coalesce(max(c.asked - CASE WHEN h.back_seconds IS NULL THEN 0 ELSE c.cut END), 0) AS asked,
+  coalesce(max(c.refused - CASE WHEN h.back_seconds IS NULL THEN 0 ELSE c.cut END), 0) AS refused
+FROM known k LEFT JOIN happened h ON k.client = h.client LEFT JOIN counted c ON k.client = c.client
 GROUP BY k.client ORDER BY k.client
 
 -- name: back
--- How many clients of each group were back, and after how long.
+-- How many clients of each group were back, after how long, and how many of their lists and watches
+-- were refused, lost or wrong, as each client's.
 WITH placed AS (
-  SELECT c.group AS group, c.family, c.back_seconds,
+  SELECT c.group AS group, c.family, c.back_seconds, c.asked, c.refused,
     row_number() OVER (PARTITION BY c.group, c.family ORDER BY c.back_seconds) AS place,
     count(*) OVER (PARTITION BY c.group, c.family) AS total
   FROM ({clients}) c
@@ -116,7 +129,8 @@ SELECT p.group AS group, p.family, count(*) AS clients,
   min(CASE WHEN p.place * 100 >= p.total * 90 THEN p.back_seconds END) AS p90,
   min(CASE WHEN p.place * 100 >= p.total * 99 THEN p.back_seconds END) AS p99,
   min(CASE WHEN p.place * 1000 >= p.total * 999 THEN p.back_seconds END) AS p999,
-  max(p.back_seconds) AS max
+  max(p.back_seconds) AS max, CAST(sum(p.asked) AS BIGINT) AS asked,
+  CAST(sum(p.refused) AS BIGINT) AS refused
 FROM placed p GROUP BY p.group, p.family ORDER BY p.group, p.family
 
 -- name: agreement

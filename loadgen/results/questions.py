@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from loadgen.engine.rows import RUN_ENDED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -49,7 +51,8 @@ def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_questions(path: Path) -> dict[str, Query]:
     """Read a file of questions; name and title of a question are the comments above the SQL."""
-    _, *parts = _SECTION.split(path.read_text(encoding="utf-8").replace("{rise}", _RISE))
+    text = path.read_text(encoding="utf-8").replace("{rise}", _RISE)
+    _, *parts = _SECTION.split(text.replace("{ended}", f"'{RUN_ENDED}'"))
     titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
     asked = map(Query, titles, map(str.strip, parts[2::3]))
     return dict(zip(parts[::3], asked, strict=True))

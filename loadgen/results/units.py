@@ -101,6 +101,7 @@ _HEADS = {
     "response_seconds": "response",
     "service_seconds": "service",
     "part": "",
+    "asked": "lists and watches",
 }
 SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
 """Columns of requests that are often empty."""

@@ -33,7 +33,7 @@ class Level(StrEnum):
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
-    UNRELIABLE = "unreliable", ExitCode.GENERATOR_LIMITED, "the generator was the limit"
+    UNRELIABLE = "unreliable", ExitCode.GENERATOR_LIMITED, "the load was not as asked"
     INTERRUPTED = "interrupted", ExitCode.INTERRUPTED, "interrupted"
     WRONG = "wrong", ExitCode.CORRECTNESS, "wrong answers"
 
@@ -135,6 +135,9 @@ def verdict_of(results: Results) -> Verdict:
     for each in judged:
         level, text = Level.FINE if each.holds else Level.MISSED, each.expectation.text
         findings.append(Finding(level, text, f"{text}: {each.found}"))
+    # A study that knows more than the document has written what was missed.
+    further = results.run.get("missed") or {}
+    findings += [Finding(Level.MISSED, source, said) for source, said in further.items()]
     return Verdict(findings, judged)
 
 
@@ -176,6 +179,8 @@ def _answers(results: Results) -> Iterator[Finding]:
     )  # fmt: skip
     counts = row["of"] or {}
     for name, (operation, noun, sentence) in _CHECKED.items():
+        if name == "lost" and results.run.get("lost"):
+            continue  # The rows of a lost task may say that they came.
         found = results.query(name)
         for row in found[:_NAMED]:
             yield Finding(Level.WRONG, name, sentence.format(**row))
@@ -214,12 +219,11 @@ def _books(results: Results) -> Iterator[Finding]:
 def _whole(results: Results) -> Iterator[Finding]:
     """Yield whether the run came to its end."""
     run = results.run
-    aborted = run.get("aborted")
-    if aborted:
-        yield Finding(Level.MISSED, "end", f"{aborted} could no longer be met: it was ended early.")
-        return
     if lost := run.get("lost"):
         yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
+        return
+    if aborted := run.get("aborted"):
+        yield Finding(Level.MISSED, "end", f"{aborted} could no longer be met: it was ended early.")
         return
     ended = run.get("interrupted") or any(task.get("interrupted") for task in run.get("tasks", ()))
     begun = results.value("SELECT count(DISTINCT client) FROM requests") if ended else 0

@@ -34,7 +34,7 @@ from loadgen.studies.advise.limits import KEYS, Limits, Setting
 from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
-from loadgen.studies.advise.search import Tries, strains
+from loadgen.studies.advise.search import Tries
 from loadgen.studies.demo_checks import (
     Check,
     DemoRun,
@@ -324,8 +324,8 @@ def _advised(options: DemoOptions) -> list[str]:
     goal, against = question.goal, obstacles(question)
     if against:
         return [f"No limits bring all clients back in Pulsar (goal: {goal}).", *against]
-    tries, (as_asked, *_) = Tries(virtual_storms(math.inf), goal), strains(question)
-    setting = tries.climb(start(question), splits(question)[0], [as_asked])
+    tries = Tries(virtual_storms(math.inf), goal)
+    setting = tries.climb(start(question), splits(question)[0], [question])
     told = goal.told(tries.outcome(question, setting))
     storms = plural(len(tries.done), "simulated storm")
     return [

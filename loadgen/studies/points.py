@@ -196,7 +196,6 @@ def measured(directory: Path, values: Mapping[str, Value]) -> Point:
     """Judge a run by its tables, and read its figures from the tables."""
     with Results.open(directory) as results:
         verdict, asked = verdict_of(results), judge(_ASKED, results)
-    bad = sorted((each for each in verdict.findings if not each.fine), key=lambda f: -f.level.rank)
     figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
-    missed = tuple(each.sentence for each in bad)
+    missed = tuple(each.sentence for each in verdict.worst_first if not each.fine)
     return Point(values, figures, verdict.fine, verdict.level, verdict.word, missed, directory)

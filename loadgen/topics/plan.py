@@ -39,7 +39,7 @@ MOST_TOPICS_PER_NAMESPACE = 10_000_000
 _MOST_NAME_BYTES = 2**31 - 1
 """Of a namespace: the offsets of an Arrow string column, which is sorted as one, have 31 bits."""
 MOST_PROPERTIES = 32
-WORDS_NAME_BYTES, SHORTEST_NAME_BYTES = 90, 32
+WORDS_NAME_BYTES, SHORTEST_NAME_BYTES, UNIQUE_DIGITS = 90, 32, 8
 _RANGES = {
     "mean_name_bytes": (SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES),
     "plain_share": (0, 1),
@@ -109,6 +109,7 @@ class TopicPlan:
 
     Attributes:
         sizes: Names of each namespace; none: the shape says how they are dealt.
+        names: Names of the namespaces, in the order of their sizes; none: they are made up.
     """
 
     topics: int
@@ -116,6 +117,7 @@ class TopicPlan:
     seed: int
     shape: TopicShape = field(default_factory=TopicShape)
     sizes: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.namespaces < 1:
@@ -156,12 +158,12 @@ class NamespacePlan:
 
 @lru_cache(maxsize=4)
 def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
-    """Return the namespaces of a plan in the order of their names, ids dealt out.
+    """Return the namespaces of a plan, ids dealt out; names that are made up are in order.
 
     Without skew all have the same number of topics; where the total is no multiple, the first ones
     have one more. With skew it is chance which namespace is how large.
     """
-    names = sorted(_namespace_names(plan))
+    names = plan.names or ["/".join(each) for each in sorted(_namespace_names(plan))]
     sizes = _topics_by_rank(plan)
     if plan.skewed and not plan.sizes:
         indexes = np.arange(len(sizes), dtype=np.uint64)
@@ -169,8 +171,8 @@ def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
         sizes = [sizes[rank] for rank in ranks]
     planned = []
     first_id = 0
-    for (tenant, local), topics in zip(names, sizes, strict=True):
-        planned.append(NamespacePlan(tenant, f"{tenant}/{local}", first_id, topics))
+    for name, topics in zip(names, sizes, strict=True):
+        planned.append(NamespacePlan(name.partition("/")[0], name, first_id, topics))
         first_id += topics
     return tuple(planned)
 

@@ -31,7 +31,7 @@ from loadgen.topics.distributions import (
     partition_counts,
     permuted32,
 )
-from loadgen.topics.plan import NONE, USUAL
+from loadgen.topics.plan import NONE, UNIQUE_DIGITS, USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,6 @@ _PARTITIONS, _LENGTH, _FILLER, _SUBJECT, _EVENT, _PERMUTATION = range(2, 8)
 _SQUAD, _ENVIRONMENT, _THIRD, _TIER = range(8, 12)
 _DOMAIN, _LABEL = 13, 14
 _PIECE_ROWS = 200_000
-_UNIQUE_DIGITS = 8
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _ENVIRONMENT_WEIGHTS = np.array([0.60, 0.20, 0.15, 0.05])
 # The third property: none, tier, owner.
@@ -143,7 +142,7 @@ def _base_names(
     spread = length_spread(shape.name_lengths, seed, _LENGTH, ids, shape.mean_name_bytes)
     bytes_each = np.minimum(np.rint(wanted + spread), LONGEST_NAME_BYTES + 12).astype(np.int64)
     digits = bytes_each - pc.binary_length(stems).to_numpy()
-    keys = _hex_keys(plan, namespace, ids, np.maximum(digits, _UNIQUE_DIGITS))
+    keys = _hex_keys(plan, namespace, ids, np.maximum(digits, UNIQUE_DIGITS))
     return pc.binary_join_element_wise(stems, keys, "")
 
 
@@ -159,9 +158,9 @@ def _hex_keys(
     # One hash gives sixteen digits; 64 of them are more than the longest name has.
     blocks = np.repeat(ids, digits) * np.uint64(64) + (place // 16).astype(np.uint64)
     random = counter_hash(plan.seed, _FILLER, blocks)
-    shift = ((_UNIQUE_DIGITS - 1 - np.minimum(place, _UNIQUE_DIGITS - 1)) * 4).astype(np.uint64)
+    shift = ((UNIQUE_DIGITS - 1 - np.minimum(place, UNIQUE_DIGITS - 1)) * 4).astype(np.uint64)
     random_shift = ((place % 16) * 4).astype(np.uint64)
-    nibbles = np.where(place < _UNIQUE_DIGITS, unique >> shift, random >> random_shift)
+    nibbles = np.where(place < UNIQUE_DIGITS, unique >> shift, random >> random_shift)
     text = _HEX[(nibbles & np.uint64(15)).astype(np.int64)]
     offsets = np.concatenate([[0], ends]).astype(np.int32)
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(text))

@@ -22,7 +22,14 @@ from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
 from loadgen.studies.advise.bounds import least_setting, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
-from loadgen.studies.advise.limits import Setting, capped, larger_of, memory_knobs, scaled
+from loadgen.studies.advise.limits import (
+    Setting,
+    capped,
+    larger_of,
+    memory_knobs,
+    raised,
+    scaled,
+)
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
 from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadgen.studies.advise.question import Question
-    from loadgen.studies.advise.search import Storm
+    from loadgen.studies.advise.search import OnTry, Storm
     from loadgen.studies.points import Experiment
 
 MOST_CLIENTS = 20_000
@@ -95,10 +102,11 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits are sure to meet the goal, and no real storm missed it."""
-        if self.setting is None or not (self.outcome or self.confirmations):
-            return False
-        return self.promised and all(each.met for each in self.confirmations[-1:])
+        """True if the advised limits are sure to meet the goal: all that tried them met it."""
+        tried = [each.met for each in self.confirmations[-1:]]
+        if self.outcome is not None:
+            tried.append(not self.question.goal.misses(self.outcome))
+        return self.setting is not None and self.promised and bool(tried) and all(tried)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -157,7 +165,7 @@ def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
 def advise(
     question: Question,
     storm: Storm | None = None,
-    on_try: Callable[[int, Outcome], None] = lambda _number, _outcome: None,
+    on_try: OnTry = lambda *_: None,
 ) -> Advice:
     """Search limits that meet the goal with room for differences on the day.
 
@@ -211,14 +219,14 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
-        promised = not tries.misses(tried[1].question, setting)
+        promised = not tries.misses(tried[1], setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
         for harder in (*([each] for each in tried[1:]), *directions(question)):
-            broken = next((e for e in harder if tries.misses(e.question, setting)), None)
+            broken = next((each for each in harder if tries.misses(each, setting)), None)
             if broken is None:
-                borne.append(harder[-1].name)
+                borne.append(harder[-1].strain)
             else:
-                breaks.append((broken.name, tries.outcome(broken.question, setting)))
+                breaks.append((broken.strain, tries.outcome(broken, setting)))
     except OutOfTimeError:
         tried_once = tries.done.get((question, found.setting)) if found.setting else None
         found = replace(found, complete=False, outcome=found.outcome or tried_once)
@@ -237,7 +245,7 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
-    missed = "; ".join(tries.goal.misses(outcome))
+    missed = ", ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
     yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
     for server, words in LOOKUP_REFUSALS.items():
@@ -260,6 +268,8 @@ def confirm(
     at: RunOptions = HERE,
 ) -> Advice:
     """Run the advised limits over sockets, and after a missed goal limits one step above.
+
+    No limits take more than may be accounted: where no step is left, the missed goal stands.
 
     The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
     own, for one storm.
@@ -292,9 +302,10 @@ def confirm(
         options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
         storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
-        if storms[-1].met or at.service_url:
+        larger = raised(setting, STEP, question.goal.accounted_mb)
+        if storms[-1].met or at.service_url or larger == setting:
             break
-        setting = scaled(setting, STEP, setting)
+        setting = larger
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=why)

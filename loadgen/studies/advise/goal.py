@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING
 
-from loadgen.engine.link import RUN_ENDED
+from loadgen.engine.rows import RUN_ENDED
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
 from loadgen.units import MB_BYTES, format_bytes, format_seconds
@@ -24,7 +24,7 @@ class Outcome:
         back: Clients that were back by the end of the goal's time.
         slowest_seconds: When the last client was back; None: no client was.
         requests: Lists and watches asked for.
-        refused: Requests refused, timed out, lost or wrong.
+        refused: Of these: see the question ``clients``.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
         reasons: Texts of refusals, and how many had each.
         stalled_seconds: Seconds in which hundreds waited for heap, and next to nothing was answered
@@ -70,7 +70,7 @@ class Goal:
 
     def __str__(self) -> str:
         return (
-            f"all clients recovered within {self.back_within_seconds:g} s, at most "
+            f"all clients back within {self.back_within_seconds:g} s, at most "
             f"{100 * self.refused_share:g} % refused, at most {self.accounted_mb:,} MB in each "
             "limiter"
         )
@@ -80,8 +80,7 @@ class Goal:
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
-            within = f"not recovered within {self.back_within_seconds:g} s"
-            found.append(f"{late:,} of {outcome.clients:,} {within}")
+            found.append(f"{percent(late / outcome.clients)} late")
         if outcome.refused > outcome.requests * self.refused_share + 1e-6:
             found.append(f"{percent(outcome.refused_share)} refused")
         if outcome.stalled_seconds:
@@ -95,10 +94,10 @@ class Goal:
         """Say in a few words how an outcome does."""
         missed, last = self.misses(outcome), outcome.slowest_seconds
         if missed:
-            return f"goal missed: {'; '.join(missed)}"
+            return f"goal missed: {', '.join(missed)}"
         if last is None:
             return "goal met, no client asked"
-        return f"goal met, last client recovered after {format_seconds(last)}"
+        return f"goal met in {format_seconds(last)}"
 
 
 def percent(share: float) -> str:
@@ -106,16 +105,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
-# A client that is back goes on polling: a poll cut by the end of the run is no refusal.
-_REQUESTS = """SELECT coalesce(r.reason, r.outcome) AS reason, count(*) AS n,
-    r.outcome <> 'answered' AS failed
-  FROM requests r JOIN ({clients}) c ON r.client = c.client
-  WHERE r.operation IN ('list', 'watch')
-    AND NOT (r.reason = :ended AND c.back_seconds < CAST('Infinity' AS DOUBLE))
-  GROUP BY ALL ORDER BY n DESC, reason"""
 _CLIENTS = """SELECT count(*) AS clients, coalesce(count_if(back_seconds <= :within), 0) AS back,
-  max(CASE WHEN back_seconds < CAST('Infinity' AS DOUBLE) THEN back_seconds END) AS slowest
-  FROM ({clients})"""
+  max(CASE WHEN back_seconds < CAST('Infinity' AS DOUBLE) THEN back_seconds END) AS slowest_seconds,
+  coalesce(sum(asked), 0) AS requests, coalesce(sum(refused), 0) AS refused FROM ({clients})"""
 
 
 # From scrape to scrape of a second or so: requests waiting for heap, answers, work of servers.
@@ -136,22 +128,21 @@ _STALLED = """WITH told AS (SELECT floor(seconds) AS second,
       WHERE a.second BETWEEN since AND looks.second - 1) <= :share * mean * (second - since)"""
 _STALL = {"waiting": 100, "busy": 0.4, "share": 0.2}
 """Requests waiting for heap, seconds of a processor's second, share of the mean pace."""
-_ALIKE = 0.02
+_ALIKE, _MOST_REASONS = 0.02, 100
 
 
 def outcome_of(goal: Goal, directory: Path) -> Outcome:
     """Return the outcome of a run by a goal."""
     inner, within = QUERIES["clients"].sql, goal.back_within_seconds
     with Results.open(directory) as results:
-        rows = results.sql(_REQUESTS.replace("{clients}", inner), ended=RUN_ENDED)
         (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)
         stalled = results.value(_STALLED, **_STALL)
         figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
-    reasons = {row["reason"]: row["n"] for row in rows if row["failed"]}
+        told = results.query("reasons", most=_MOST_REASONS)
+    reasons = {row["reason"] or row["outcome"]: row["requests"] for row in told}
+    reasons.pop(RUN_ENDED, None)
     held = dict.fromkeys((process for process, _ in figures), 0.0)
     for process, kind in product(held, ("heap", "direct")):
         used = figures.get((process, f"{kind}.used"), 0.0)
         held[process] += figures.get((process, f"{kind}.high"), used)
-    clients, back, slowest = found.values()
-    asked, refused = sum(row["n"] for row in rows), sum(reasons.values())
-    return Outcome(clients, back, slowest, asked, refused, held, reasons, int(stalled))
+    return Outcome(**found, accounted=held, reasons=reasons, stalled_seconds=int(stalled))

@@ -80,6 +80,20 @@ class Setting:
     broker: Limits
     proxy: Limits | None = None
 
+    def __str__(self) -> str:
+        """Say the memory of each server, once where both servers have the same."""
+        each = {
+            server: ", ".join(
+                f"{size} MB {memory}" if size > 0 else f"{memory} without a limit"
+                for size, memory in ((limits.heap_mb, "heap"), (limits.direct_mb, "direct"))
+            )
+            for server in self.servers
+            for limits in (self.of(server),)
+        }
+        if len({*each.values()}) == 1:
+            return next(iter(each.values()))
+        return "; ".join(f"{server} {told}" for server, told in each.items())
+
     def of(self, server: Role) -> Limits:
         """Return the values of one server."""
         limits = self.broker if server == "broker" else self.proxy
@@ -122,6 +136,15 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
     for knob in memory_knobs(setting):
         value = math.ceil(factor * knob.value(setting))
         setting = knob.set(setting, max(value, knob.value(least)))
+    return setting
+
+
+def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
+    """Return a setting with so many times the memory, or with all that may be accounted."""
+    for knob in memory_knobs(setting):
+        value = knob.value(setting)
+        room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
+        setting = knob.set(setting, min(math.ceil(factor * value), value + room))
     return setting
 
 

@@ -127,8 +127,9 @@ def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
     if question.profile == "floodgate" or not question.today.broker.pause:
         return
     switch, answer, direct_mb = KEYS["pause"], question.largest.answer_bytes, limits.direct_mb
-    yield said("switch-is-on", key=switch)
-    if direct_mb > 0:
+    if direct_mb <= 0:
+        yield said("switch-is-on", key=switch)
+    else:
         unread = plural(max(1, direct_mb * MB_BYTES // answer), "unread answer")
         figures = {"key": switch, "unread": unread, "answer": answer, "direct_mb": direct_mb}
         yield said("switch-stops-a-broker", **figures)

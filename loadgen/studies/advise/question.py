@@ -14,7 +14,7 @@ import yaml
 from limiter.memory.size_estimate import BYTES_PER_NAME
 from loadgen.documents.service_times import PULSAR, SERVICE_TIMES, ServiceTimes
 from loadgen.errors import UsageError
-from loadgen.topics.plan import SHORTEST_NAME_BYTES
+from loadgen.topics.plan import SHORTEST_NAME_BYTES, UNIQUE_DIGITS
 from proto.frames import FRAME_PADDING_BYTES
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Question:
         seed: Of all chances.
         seconds: The time of the search.
         more: Further keys of the operator's files that decide, by role; see ``MORE_KEYS``.
+        strain: By what it is harder than the question that was asked, in a few words.
     """
 
     groups: tuple[Group, ...]
@@ -105,6 +106,7 @@ class Question:
     seed: int = 1
     seconds: float = 120.0
     more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    strain: str = ""
 
     @property
     def proxy(self) -> bool:
@@ -230,7 +232,7 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
         "expect": [
             f"clients.back.p{max(0.1, 100 * (1 - goal.refused_share)):.10g} <= "
             f"{goal.back_within_seconds:.10g}s",
-            f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
+            f"clients.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
 
@@ -248,7 +250,7 @@ def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:
 
 
 def _topics(question: Question) -> dict[str, Any]:
-    """Return the listed namespaces, by size classes, with names of their mean length.
+    """Return the listed namespaces, by size classes, with topics' names of their mean length.
 
     A namespace with longer or shorter names has so many more or fewer names that its list counts
     as much.
@@ -257,14 +259,17 @@ def _topics(question: Question) -> dict[str, Any]:
     name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
 
     def names(shape: NamespaceShape) -> int:
-        alike = round(shape.charged_bytes / (name_bytes + BYTES_PER_NAME))
+        least = len(f"persistent://{shape.name}/") + UNIQUE_DIGITS
+        alike = round(shape.charged_bytes / (max(name_bytes, least) + BYTES_PER_NAME))
         return max(1, shape.topics if abs(alike / shape.topics - 1) < _ALIKE else alike)
 
     first, *further = [
         {"namespaces": count, "per_namespace": size}
         for count, size in size_classes([names(each) for each in question.listed])
     ]
-    return {**first, "mean_name_bytes": name_bytes, "seed": question.seed, "further": further}
+    own = [each.name for each in sorted(question.listed, key=names, reverse=True)]
+    made = {"mean_name_bytes": name_bytes, "seed": question.seed}
+    return {**first, **made, "further": further, "names": own}
 
 
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:

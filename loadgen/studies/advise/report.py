@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Role
     from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.limits import Setting
     from loadgen.studies.advise.question import Question
 
 SCHEMA_VERSION = 5
 REPORT_NAME, JSON_NAME, DOCUMENT_NAME = "advice.md", "advice.json", "advice.yaml"
 _WIDTH = 96
 _CELLS = ("today", "advised", "why")
+_OF_MEMORY = {TITLES[name] for name in MEMORY}
 
 
 # -- each key -------------------------------------------------------------------------------------
@@ -99,6 +99,8 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
     """Return title, today, advised and why of each key; as proxy / broker where both differ."""
     found: dict[str, list[KeyFinding]] = {}
     for each in findings(advice):
+        if each.title in _OF_MEMORY and int(each.today) <= 0:
+            each = replace(each, today=f"{each.today} (off)")
         found.setdefault(each.title, []).append(each)
     return [
         (title, *(" / ".join(dict.fromkeys(getattr(each, part) for each in of)) for part in _CELLS))
@@ -164,7 +166,7 @@ def _markdown(advice: Advice) -> Iterator[str]:
     yield f"**Goal**: {question.goal}."
     load = said("load", **_figures(question))
     yield f"**Load**: {load}\n"
-    yield "\n\n".join((verdict(advice), *sure(advice))) + "\n"
+    yield "\n\n".join((*verdict(advice), *sure(advice))) + "\n"
     if advice.obstacles:
         yield from _listed("## Nothing helps", advice.obstacles)
     for warning in advice.warnings:
@@ -184,71 +186,47 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
     return [f"{heading}\n", *(f"- {each}" for each in sentences), ""]
 
 
-def verdict(advice: Advice) -> str:
-    """Say the outcome of today and the outcome of the advice, in two sentences."""
-    question, setting = advice.question, advice.setting
-    found = []
+def verdict(advice: Advice) -> list[str]:
+    """Say the outcome of today and the outcome of the advice, a sentence each."""
+    question, told, found = advice.question, advice.question.goal.told, []
     if advice.today is not None:
-        told = question.goal.told(advice.today)
-        found.append(said("today", limits=_memory(question.today), told=told))
-    if advice.shaky:
-        found.append(said("shaky", band=advice.question.times.band))
-    if setting is None:
-        return " ".join([*found, said("nothing-found")])
-    told = "not tried" if advice.outcome is None else question.goal.told(advice.outcome)
-    kept = said("kept") if setting == question.today else ""
-    found.append(kept or said("found", limits=_memory(setting), told=told))
+        luck = said("shaky", band=question.times.band) if advice.shaky else ""
+        found.append(said("today", told=told(advice.today), luck=luck))
+    if advice.setting is None:
+        return [*found, said("nothing-found")]
+    outcome = "not tried" if advice.outcome is None else told(advice.outcome)
+    kept = advice.setting == question.today
+    found.append(said("kept") if kept else said("found", told=outcome))
     if not advice.promised:
         found.append(said("unsure", band=question.times.band))
-    return " ".join(found)
-
-
-def _memory(setting: Setting) -> str:
-    """Say the limits of each server, once where both servers have the same."""
-    each = {
-        server: " and ".join(
-            f"{size} MB of {memory}" if size > 0 else f"{memory} without a limit"
-            for size, memory in ((limits.heap_mb, "heap"), (limits.direct_mb, "direct memory"))
-        )
-        for server in setting.servers
-        for limits in (setting.of(server),)
-    }
-    if len({*each.values()}) == 1:
-        return next(iter(each.values()))
-    return "; ".join(f"{server}: {told}" for server, told in each.items())
+    return found
 
 
 def sure(advice: Advice) -> list[str]:
-    """Say how sure the advice is, and on which strains it breaks."""
+    """Say on which strains the advice holds and breaks, and how sure that is."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
     if advice.bears:
         found.append(said("bears", bears="; ".join(advice.bears)))
-    found += [
-        said("breaks", strain=name, missed="; ".join(goal.misses(each)))
-        for name, each in advice.breaks
-    ]
+    if advice.breaks:
+        breaks = (f"{strain} ({', '.join(goal.misses(each))})" for strain, each in advice.breaks)
+        found.append(said("breaks", breaks="; ".join(breaks)))
     if advice.edge is not None:
-        found.append(said("edge", limits=_memory(advice.edge)))
+        found.append(said("edge", limits=advice.edge))
     if question.jvm is not None:
         limits = advice.setting.broker
         found += left_of("broker", question.jvm, limits.heap_mb, limits.direct_mb)
     if not advice.complete:
         found.append(said("cut", advice=advice))
+    real = said("not-confirmed", why=advice.not_confirmed)
+    if advice.confirmations:
+        *before, last = advice.confirmations
+        where = advice.stormed or said("confirmed-by-floodgate", profile=question.profile)
+        real = said("confirmed", where=where, told=goal.told(last.outcome))
+        real += said("missed-before", storms=plural(len(before), "storm")) if before else ""
     storms = plural(advice.tries, "storm")
-    found.append(said("simulated", storms=storms, advice=advice))
-    if not advice.confirmations:
-        return [*found, said("not-confirmed", why=advice.not_confirmed)]
-    *before, last = advice.confirmations
-    outcome, profile = last.outcome, question.profile
-    where = advice.stormed or said("confirmed-by-floodgate", profile=profile)
-    figures = {"told": goal.told(outcome), "share": outcome.refused_share}
-    found.append(said("confirmed", outcome=outcome, where=where, **figures))
-    return [
-        *found,
-        *([said("missed-before", storms=plural(len(before), "storm"))] if before else []),
-    ]
+    return [*found, said("simulated", storms=storms, advice=advice, real=real)]
 
 
 def _figures(question: Question) -> dict[str, Any]:
@@ -311,7 +289,7 @@ def document_of(advice: Advice) -> dict[str, Any]:
         "met": advice.met,
         "promised": advice.promised,
         "findings": [*findings(advice)],
-        "verdict": verdict(advice),
+        "verdict": " ".join(verdict(advice)),
         "sure": sure(advice),
         "warnings": advice.warnings,
         "settings": advice.setting.keys() if advice.setting else {},

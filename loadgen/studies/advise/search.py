@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from loadgen.studies.advise.limits import capped, memory_knobs, scaled
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.question import Question
 
     Storm = Callable[[Question, Setting], Outcome]
+    OnTry = Callable[[int, Question, Setting, Outcome], None]
 
 STEP = 1.5
 """The memory of the next try, beside limits that do not hold."""
@@ -34,44 +35,25 @@ _FURTHER = (1.5, 2.0, 3.0, 5.0)
 """Factors of a single strain, to find the end of the advice."""
 
 
-class Strain(NamedTuple):
-    """A harder question than the original.
-
-    Attributes:
-        name: The difference, in a few words.
-    """
-
-    name: str
-    question: Question
-
-
-def strains(question: Question) -> tuple[Strain, ...]:
-    """Return the strains for limits: the question as asked, then likely reasons to break.
+def strains(question: Question) -> tuple[Question, ...]:
+    """Return the question as asked, and harder ones: likely reasons for limits to break.
 
     The first two are the question itself, with a usual and a slower broker.
     """
-    band = question.times.band
     grown = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     return (
-        Strain("as asked", question),
-        Strain(f"a broker {band:g} times as slow", slower(question, band)),
-        Strain("a quarter more clients, the largest namespace half as large again", grown),
-        Strain("a broker three times as slow", reseeded(slower(question, SLOWER), 1)),
-        Strain("a broker three times as fast", reseeded(slower(question, 1 / SLOWER), 2)),
+        question,
+        slower(question, question.times.band),
+        grown,
+        reseeded(slower(question, SLOWER), 1),
+        reseeded(slower(question, 1 / SLOWER), 2),
     )
 
 
-def directions(question: Question) -> list[list[Strain]]:
+def directions(question: Question) -> list[list[Question]]:
     """Return lists of ever harder questions: more clients, growth, slow processors."""
-    kinds = {
-        "clients": more_clients,
-        "names in the largest namespace": larger,
-        "time that a broker takes": slower,
-    }
-    return [
-        [Strain(f"{factor:g} times the {kind}", harder(question, factor)) for factor in _FURTHER]
-        for kind, harder in kinds.items()
-    ]
+    kinds = (more_clients, larger, slower)
+    return [[harder(question, factor) for factor in _FURTHER] for harder in kinds]
 
 
 def more_clients(question: Question, factor: float) -> Question:
@@ -80,7 +62,7 @@ def more_clients(question: Question, factor: float) -> Question:
         each.model_copy(update={"count": math.ceil(factor * each.count)})
         for each in question.groups
     )
-    return replace(question, groups=tuple(groups))
+    return _strained(question, f"{factor:g}x clients", groups=tuple(groups))
 
 
 def larger(question: Question, factor: float) -> Question:
@@ -92,12 +74,17 @@ def larger(question: Question, factor: float) -> Question:
         name_bytes=math.ceil(factor * largest.name_bytes),
     )
     namespaces = tuple(grown if each is largest else each for each in question.namespaces)
-    return replace(question, namespaces=namespaces)
+    return _strained(question, f"{factor:g}x largest namespace", namespaces=namespaces)
 
 
 def slower(question: Question, factor: float) -> Question:
     """Return a question to servers with so many times the service times."""
-    return replace(question, times=question.times.scaled(factor))
+    how = f"{factor:g}x as slow" if factor >= 1 else f"{1 / factor:g}x as fast"
+    return _strained(question, f"a broker {how}", times=question.times.scaled(factor))
+
+
+def _strained(question: Question, name: str, **said: Any) -> Question:  # noqa: ANN401
+    return replace(question, strain=", ".join(filter(None, (question.strain, name))), **said)
 
 
 def reseeded(question: Question, further: int) -> Question:
@@ -119,12 +106,12 @@ class Tries:
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
         goal: The goal of every setting.
-        on_try: Told of each finished storm, with its number.
+        on_try: Told of each finished storm: its number, question, setting and outcome.
     """
 
     storm: Storm
     goal: Goal
-    on_try: Callable[[int, Outcome], None] = lambda _number, _outcome: None
+    on_try: OnTry = lambda *_: None
     done: dict[tuple[Question, Setting], Outcome] = field(default_factory=dict)
 
     def outcome(self, question: Question, setting: Setting) -> Outcome:
@@ -135,22 +122,22 @@ class Tries:
         """
         if (question, setting) not in self.done:
             found = self.done[question, setting] = self.storm(question, setting)
-            self.on_try(len(self.done), found)
+            self.on_try(len(self.done), question, setting, found)
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
         """Say where a setting falls short of the goal; empty: the goal is met."""
         return self.goal.misses(self.outcome(question, setting))
 
-    def bears(self, strain: Strain, setting: Setting, most: Setting) -> bool:
+    def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
         """Say if a setting meets the goal under a strain, or does as well as all memory would."""
-        outcome = self.outcome(strain.question, setting)
+        outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True
-        largest = self.outcome(strain.question, most)
+        largest = self.outcome(strain, most)
         return bool(self.goal.misses(largest)) and outcome.as_good_as(largest)
 
-    def climb(self, start: Setting, most: Setting, strains: Sequence[Strain]) -> Setting:
+    def climb(self, start: Setting, most: Setting, strains: Sequence[Question]) -> Setting:
         """Return limits that bear all strains: the start, larger limits in steps, or the most."""
 
         def all_borne(setting: Setting) -> bool:
@@ -164,7 +151,7 @@ class Tries:
         return found
 
     def edge(
-        self, strains: Sequence[Strain], passing: Setting, least: Setting, most: Setting
+        self, strains: Sequence[Question], passing: Setting, least: Setting, most: Setting
     ) -> Setting:
         """Return the smallest limits found to bear strains, in the proportions of passing limits.
 

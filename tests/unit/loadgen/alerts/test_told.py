@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.alerts.told import seen_by_scrapes, seen_rows
+from loadgen.alerts.rules import Alert, Alerts
+from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, sample
 
@@ -27,4 +28,29 @@ def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
     heap, direct = found
     assert (heap["most"], heap["seen"], heap["timeouts"]) == (5e6, 3e6, 7)
     assert direct["most"] == 0
-    assert [row[0] for row in seen_rows(found)] == ["broker heap.used"]
+    assert [row[0] for row in seen_rows(found)] == ["broker: heap memory"]
+
+
+def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> None:
+    alerts = Alerts(
+        3,
+        27.0,
+        (
+            Alert("Wait", "warning", "broker", 15.0, 15.0, 635.0),
+            Alert("High", "warning", "broker", 20.0, 30.0, None),
+            Alert("Full", "critical", "proxy", 5.0, None, 15.0),
+        ),
+        {},
+    )
+    assert [row[3:] for row in alert_rows(alerts)] == [
+        ("15.0 s", "10.3 min", "at 15.0 s"),
+        ("20.0 s", "15.1 min", "at 30.0 s"),
+        ("5.00 s", "10.0 s", "never"),
+    ]
+    told = " ".join(alert_sentences(alerts))
+    assert told.startswith("Alerts that fire: 2 of 3. A rule that is true for less than the time")
+    assert "evaluated on behind the end" in told
+
+
+def test_a_run_without_alerts_has_nothing_to_explain() -> None:
+    assert alert_sentences(Alerts(3, 27.0, (), {})) == ["Alerts that fire: none of 3."]

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from loadgen.commands import advise as command
+from loadgen.commands import shown
 from loadgen.commands.advise import advise, families_document, question_of
 from loadgen.commands.options import own_files
+from loadgen.documents.service_times import PULSAR
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.studies.advise.goal import Goal
+from loadgen.studies.advise.advice import Confirmation
+from loadgen.studies.advise.advice import advise as search
+from loadgen.studies.advise.goal import Goal, Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadgen.studies.advise.advice import Advice
+    from loadgen.studies.advise.limits import Setting
+    from loadgen.studies.advise.question import Question
 
 
 SLOW = ["clients.java-watch.read.rate=1"]
@@ -129,7 +139,7 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
     # When
-    asked, files = families_document(["cpp=5"], (), "--family"), own_files(path, None)
+    asked, files = families_document(["cpp=5"], ()), own_files(path, None)
     limits = question_of(asked, (), Goal(), "pulsar", files).today.broker
     # Then
     assert (limits.heap_mb, limits.direct_mb) == (9, 100)
@@ -147,6 +157,52 @@ def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
     assert ended.value.exit_code is ExitCode.THRESHOLDS
     assert "The readers' speed alone makes the goal impossible" in capsys.readouterr().out
     assert "## Nothing helps" in (out / "advice.md").read_text()
+
+
+def answer(proxy: bool, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Advise of luck today, the switch on, strains of which most break it, and a real storm."""
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        limits, slow = setting.of(setting.servers[0]), asked.times.accept / PULSAR.accept
+        harder = asked.clients > 1_250 or asked.largest.topics > 20 or slow > 1
+        met = limits.heap_mb >= 5 and not (harder and limits.direct_mb < 400 and slow != 2)
+        back = asked.clients if met and not (slow == 2 and limits.direct_mb < 100) else 123
+        return Outcome(asked.clients, back, 12.3, 5_000, 5_000 * (back == 123) // 3)
+
+    def confirmed(found: Advice, *_: object, **__: object) -> Advice:
+        assert found.setting
+        assert found.outcome
+        return replace(found, confirmations=(Confirmation(found.setting, found.outcome, met=True),))
+
+    files = {f"{role}_conf": folder / f"{role}.conf" for role in ("broker", "proxy")[: 1 + proxy]}
+    for file in files.values():
+        file.write_text(f"{HEAP}=20\n{DIRECT}=20\n")
+    with files["broker_conf"].open("a") as broker:
+        broker.write("pulsarChannelPauseReceivingRequestsIfUnwritable=true\n")
+    patch.setattr(shown, "COLUMNS", 80)
+    patch.setattr(command, "search", lambda asked, on_try: search(asked, storm, on_try))
+    patch.setattr(command, "confirm", confirmed)
+    patch.chdir(folder)
+    advise(topics=topics_file(folder), **files)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("proxy", [False, True])
+def test_an_answer_has_25_lines_of_80_columns_at_most(
+    proxy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(proxy, tmp_path, monkeypatch)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(-(-len(line) // 80) for line in lines) <= 25
+
+
+def test_the_line_of_a_try_says_its_limits_and_its_strain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(False, tmp_path, monkeypatch)
+    lines = capsys.readouterr().err.splitlines()
+    assert "  try 1: 20 MB heap, 20 MB direct: goal met in 12.3 s" in lines
+    harder = "20 MB heap, 20 MB direct, a broker 2x as slow: goal missed: 88 % late, 33 % refused"
+    assert any(line.endswith(f": {harder}") for line in lines)
 
 
 def test_with_json_nothing_is_beside_the_advice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from html import escape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,11 @@ import yaml
 
 from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.results.units import plain
+from loadgen.studies.repeats import FinishedSide
+from tests.support.runs.recorded_run import TASK, record_run, request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,17 +45,21 @@ def test_a_deploy_is_played_and_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # When
-    code = run(monkeypatch, "--topics", topics, "--clients", "java-watch=8,cpp=4",
+    code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
                "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
     # Then
     said = capsys.readouterr().out
     assert code == ExitCode.PASSED
     assert "Assumed: 12 clients" in said
     assert "8 of 8" in said
-    assert "broker heap.used" in said
-    assert "these fire: none." in said
+    assert "broker: heap memory" in said
+    assert "Alerts that fire: none of 13." in said
+    assert "of 100 names in acme/ns0, takes" in said
+    assert "--set seed=2 has others" in said
     page = (tmp_path / "out" / "rehearse-deploy" / "index.html").read_text()
     assert "What Prometheus shows" in page
+    for name in ("acme/ns0", "acme/ns1"):
+        assert f">{name}</td>" in page
 
 
 def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
@@ -62,7 +72,7 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     conf = tmp_path / "broker.conf"
     conf.write_text("maxConcurrentLookupRequest=1\nmaxTopicListInFlightHeapMemSizeMB=3\n")
     # When
-    code = run(monkeypatch, "--topics", topics, "--clients", "cpp=4", "--broker-conf", conf,
+    code = run(monkeypatch, "--topics", topics, "--family", "cpp=4", "--broker-conf", conf,
                "--event", "deploy", "--out", tmp_path / "out", "--json")  # fmt: skip
     # Then
     told = json.loads(capsys.readouterr().out)
@@ -70,8 +80,27 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     (back,) = told["back"]
     assert (back["clients"], back["back"], back["last_seconds"]) == (4, 1, None)
     assert told["reasons"][0]["requests"] == 3
-    assert told["missed"][0] == "3 of 4 cpp not back within 60.0 s"
+    assert "3 of 4 cpp not back within 60.0 s" in told["missed"]
+    assert "clients.refused.rate <= 0.1%: 75 %" in told["missed"]
+    assert (back["refused"], back["asked"]) == (3, 4)
+    page, readme = (
+        (tmp_path / "out" / "rehearse-deploy" / name).read_text()
+        for name in ("index.html", "README.md")
+    )
+    for sentence in told["missed"]:
+        assert escape(sentence) in page
+        assert plain(sentence) in readme
     assert told["alerts"]["rules"] >= 9
+
+
+def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
+    topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
+    with Results.open(late) as results:
+        finished = [FinishedSide(late, write_files(results))]
+    monkeypatch.setattr("loadgen.commands.rehearse.run_sides", lambda *_: finished)
+    assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 
 def test_the_document_alone_is_written(
@@ -82,19 +111,21 @@ def test_the_document_alone_is_written(
 ) -> None:
     file = tmp_path / "mine.yaml"
     code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
-               "--set", "clients.java-watch.read.rate=1MB/s", "--write-document", file)  # fmt: skip
+               "--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7",
+               "--write-document", file)  # fmt: skip
     assert code == ExitCode.PASSED
     assert capsys.readouterr().out == f"Play it with: loadgen run {file} --place virtual\n"
     written = yaml.safe_load(file.read_text())
     assert written["clients"][0]["read"]["rate"] == 1_000_000
     assert len(written["shocks"]) == 2
+    assert written["seed"] == 7
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "say whose topics: --topics PATH or --admin-url URL"),
-        (("--clients", "java"), "write --clients NAME=COUNT"),
+        (("--family", "java"), "write --family NAME=COUNT"),
         (("--event", "rolling"), "say --brokers 3"),
         (("--alerts", "nowhere.yml"), "nowhere.yml is no file of Prometheus' alerting rules"),
         (("--away", "soon"), "--away 'soon'"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import pytest
@@ -10,12 +9,12 @@ import pytest
 from loadgen.commands.shown import counting
 
 
-def told(capsys: pytest.CaptureFixture[str], moments: list[float], *, hidden: bool = False) -> str:
+def told(capsys: pytest.CaptureFixture[str], moments: list[float], *, as_json: bool = False) -> str:
     """Count up, a step at each moment, and return what was said."""
     clock = iter(moments)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(time, "monotonic", lambda: next(clock, moments[-1]))
-        with counting("Importing topics", 5_000, hidden=hidden) as on_done:
+        with counting("Importing topics", 5_000, as_json=as_json) as on_done:
             for done, _ in enumerate(moments, start=1):
                 on_done(done * 1_000)
     return capsys.readouterr().err
@@ -27,12 +26,5 @@ def test_beside_a_terminal_progress_is_a_line_now_and_then(
     assert told(capsys, [0, 5, 9, 11, 11, 12]) == "Importing topics: 3,000 of 5,000\n"
 
 
-def test_it_is_json_where_that_is_asked_for(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["loadgen", "load", "--json"])
-    assert told(capsys, [0, 11]) == '{"step": "Importing topics: 1,000 of 5,000"}\n'
-
-
-def test_what_is_hidden_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, [0, 11], hidden=True) == ""
+def test_it_is_json_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, [0, 11], as_json=True) == '{"step": "Importing topics: 1,000 of 5,000"}\n'

@@ -35,6 +35,13 @@ def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(
     assert known_namespaces(MADE) == bare != made
 
 
+def test_namespaces_with_names_of_their_own_keep_the_order_of_the_document(tmp_path: Path) -> None:
+    named = MADE.model_copy(update={"names": ("z/large", "a/large", "m/small")})
+    for known in (known_namespaces(named), known_namespaces(named, corpus(named, tmp_path))):
+        told = [(each.name, each.topics) for each in known]
+        assert told == [("z/large", 30), ("a/large", 30), ("m/small", 7)]
+
+
 def test_names_that_a_server_has_already_are_all_that_is_known() -> None:
     known = known_namespaces(Topics(of=("a/b", "public/default")))
     assert [(each.name, each.topics) for each in known] == [("a/b", None), ("public/default", None)]

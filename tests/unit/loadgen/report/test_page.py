@@ -11,11 +11,11 @@ import pytest
 from loadgen.errors import LoadgenError
 from loadgen.report import page
 from loadgen.report.page import comparison_page, run_page, write_page
-from loadgen.report.sections import table
+from loadgen.report.sections import beside, table
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.tables import TABLES
-from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
+from tests.support.runs.recorded_run import GROUP, TASK, event, record_run, request, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,10 +65,11 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
         "Ask it yourself",
         "What produced it",
     ]
-    samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
+    samples = [sample(f, at, 1e6) for f in ("resident", "heap.used") for at in (0.0, 1.0)]
     expect = {"expect": ["steady.list.answered == 100%"]}
     back = [event("back", value=1.0)]
     fuller = headings(made(tmp_path / "b", events=back, samples=samples, document=expect))
+    assert fuller[0] == "What Prometheus shows"
     assert {"The servers", "Who came back"} <= set(fuller)
 
 
@@ -161,7 +162,7 @@ def test_every_column_is_on_the_page(tmp_path: Path) -> None:
 
 BARE = re.compile(r"-?[\d,.]+")
 WITHOUT_UNIT = {"task", "client", "name"}
-NOUNS = {"requests", "clients", "answers", "topics", "events"}
+NOUNS = {"requests", "clients", "answers", "topics", "events", "lists"}
 
 
 def columns(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -227,6 +228,30 @@ def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     assert "<h1>run a beside run b</h1>" in text
     signs = re.findall(r'class="sign (good|bad)"', text)
     assert signs == ["bad", *["good"] * 5] * 2
+
+
+def test_the_figures_of_every_task_are_on_the_page(tmp_path: Path) -> None:
+    tasks = [{**TASK, "task": n, "moments": 1_000 + n} for n in range(101)]
+    text = made(tmp_path / "run", tasks=[*tasks, {**TASK, "task": 101, "requests": 7}])
+    told = text.partition("What tasks tell of themselves")[2]
+    assert "1,100" in told
+    assert told.count("<tr>") == 103
+    assert "not shown" not in told
+
+
+def test_runs_side_by_side_show_all_outcomes_and_the_memory_of_a_jvm(tmp_path: Path) -> None:
+    rows = [request(), request(client=1, outcome="refused"), request(client=2, outcome="timeout")]
+    samples = [sample(f"jvm.{kind}.used", 0.0, 5.0 * 2**20) for kind in ("heap", "direct")]
+    with (
+        Results.open(record_run(tmp_path / "a", rows, title="a")) as a,
+        Results.open(record_run(tmp_path / "b", rows, samples=samples, title="b")) as b,
+    ):
+        told = {row["figure"]: (row["a"], row["b"]) for row in beside([a, b], ["a", "b"])}
+    for outcome in ("answered", "refused", "timeout"):
+        assert told[f"steady.list {outcome}"] == ("1 requests", "1 requests")
+    assert told["broker: JVM heap, at most"] == ("-", "5.0 MB")
+    assert told["broker: JVM direct memory, at most"] == ("-", "5.0 MB")
+    assert "steady.list wrong" not in told
 
 
 def test_a_page_that_cannot_be_written_is_a_sentence(

@@ -26,6 +26,23 @@ def refused(count: int, of: int) -> list[dict[str, Any]]:
     return [request(client=n, outcome="refused" if n < count else "answered") for n in range(of)]
 
 
+LOST_MESSAGES: dict[str, Any] = {
+    "requests": [
+        request(client=c, group=g, operation=o, item=i, due=d, topics=None)
+        for c, g, o, i, d in (
+            (1, "orders", "lookup", "topic", 0.0),
+            (2, "billing", "lookup", "topic", 0.0),
+            (2, "billing", "subscribe", "", 0.1),
+            (1, "orders", "publish", "1", 1.0),
+            (1, "orders", "publish", "2", 50.0),
+            (2, "billing", "deliver", "1 2", 50.0),
+        )
+    ],
+    "clients": [
+        {"name": "orders", "do": "publish", "count": 1},
+        {"name": "billing", "do": "consume", "count": 1, "of": "orders", "subscription": "s"},
+    ],
+}
 RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "a right answer": (Level.FINE, "", {"requests": [request()]}),
     "a wrong answer": (
@@ -77,6 +94,16 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
             "lost": "lost are tasks 1 on 10.0.0.2, of 2: it was killed",
             "tasks": [{**TASK, "interrupted": True}],
         },
+    ),
+    "a run that lost a task and was ended early": (
+        Level.UNRELIABLE,
+        "The load was not whole",
+        {"requests": [request()], "lost": "lost is task 1", "aborted": "x", "interrupted": True},
+    ),
+    "messages whose deliveries a lost task may have had": (
+        Level.UNRELIABLE,
+        "The load was not whole",
+        {**LOST_MESSAGES, "lost": "lost is task 1"},
     ),
     "a server that answers nothing": (
         Level.MISSED,
@@ -191,31 +218,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "messages that are lost": (
         Level.WRONG,
         "1 messages of orders never came to subscription orders/s",
-        {
-            "requests": [
-                *(
-                    request(client=c, group=g, operation=o, item=i, due=d, topics=None)
-                    for c, g, o, i, d in (
-                        (1, "orders", "lookup", "topic", 0.0),
-                        (2, "billing", "lookup", "topic", 0.0),
-                        (2, "billing", "subscribe", "", 0.1),
-                        (1, "orders", "publish", "1", 1.0),
-                        (1, "orders", "publish", "2", 50.0),
-                        (2, "billing", "deliver", "1 2", 50.0),
-                    )
-                )
-            ],
-            "clients": [
-                {"name": "orders", "do": "publish", "count": 1},
-                {
-                    "name": "billing",
-                    "do": "consume",
-                    "count": 1,
-                    "of": "orders",
-                    "subscription": "s",
-                },
-            ],
-        },
+        LOST_MESSAGES,
     ),
 }
 

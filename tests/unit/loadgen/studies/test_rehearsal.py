@@ -107,6 +107,19 @@ def test_an_event_of_servers_that_are_not_there_is_refused(
         Rehearsal(question(proxy=proxy), event, brokers)
 
 
+def test_it_says_how_near_the_largest_list_is_to_each_limit_that_there_is() -> None:
+    largest = NamespaceShape("t/big", 50_000, 5_000_000)
+    tight = Setting(Limits(heap_mb=10, direct_mb=0), Limits(heap_mb=100, direct_mb=5))
+    near, luck = Rehearsal(
+        Question(GROUPS, (*SHAPES, largest), Goal(), "pulsar", tight, seed=4), "restart"
+    ).told()
+    assert near.startswith(
+        "The largest list, of 50,000 names in t/big, takes 6.3 % of the proxy's heap limit, "
+        "97 % of the proxy's direct limit, 63 % of the broker's heap limit. Above"
+    )
+    assert luck.endswith("with the chances of seed 4: --set seed=5 has others.")
+
+
 def test_what_is_assumed_is_said() -> None:
     told = "; ".join(Rehearsal(question(proxy=True), "restart", 3).assumed())
     for said in ("one broker of 3 is played", "takes over all", "the proxy serves the clients of"):

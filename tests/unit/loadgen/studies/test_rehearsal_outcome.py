@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.alerts.rules import SHIPPED_RULES
 from loadgen.results.results import Results
 from loadgen.studies.rehearsal import Rehearsal, rehearsed
-from tests.support.runs.recorded_run import record_run, request
+from tests.support.runs.recorded_run import event, record_run, request
 from tests.unit.loadgen.studies.test_rehearsal import question
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
         cpp(4, 60.0, outcome="refused", reason="ServiceNotReady: <address> cannot be reached"),
         cpp(4, 100.0, outcome="refused", reason="TooManyRequests: x"), cpp(4, 160.0),
     ]  # fmt: skip
-    run = record_run(tmp_path / "run", requests, clients=CLIENTS, document={"phases": PHASES})
+    shock = event("shock", client=-1, group="", seconds=30.0, text="restart broker")
+    run = record_run(
+        tmp_path / "run", requests, [shock], clients=CLIENTS, document={"phases": PHASES}
+    )
     # When
     with Results.open(run) as results:
         found = rehearsed(rehearsal, results, SHIPPED_RULES)
@@ -47,10 +50,8 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
     assert (watching["clients"], watching["back"], watching["last_seconds"]) == (3, 1, math.inf)
     assert round(watching["half_seconds"], 1) == 100.1
     assert (polling["clients"], polling["back"], round(polling["last_seconds"], 1)) == (2, 2, 130.1)
-    assert found.missed == (
-        "2 of 3 java-watch not back within 90.0 s",
-        "1 of 9 lists and watches refused (at most 0.1 %)",
-    )
+    assert found.missed == {"java-watch": "2 of 3 java-watch not back within 90.0 s"}
+    assert [(row["refused"], row["asked"]) for row in found.back] == [(0, 4), (1, 3)]
     assert not found.alerts.found
 
 

@@ -54,6 +54,12 @@ def test_namespaces_have_the_sizes_that_are_given_in_their_order() -> None:
     assert [each for part in plan_parts(plan, 3) for each in part] == list(planned)
 
 
+def test_each_namespace_has_one_name() -> None:
+    for names in (("a/b",), ("a/b", "a/b")):
+        with pytest.raises(ValueError, match="names has 1 different names for 2 namespaces"):
+            Topics(namespaces=2, names=names)
+
+
 @pytest.mark.parametrize(
     ("arguments", "shape", "said"),
     [

@@ -118,10 +118,9 @@ def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar
     # Given
     asked = load(today=Setting(Limits(pause=True)))
     # When
-    found = list(switch_warnings(asked, Limits(direct_mb=10)))
+    (found,) = switch_warnings(asked, Limits(direct_mb=10))
     # Then
-    assert found[0].startswith("Your broker.conf has pulsarChannelPauseReceiving")
-    assert "10 unread answers of 1.0 MB" in found[1]
+    assert "IfUnwritable=true (yours): 10 unread answers of 1.0 MB" in found
     assert not list(switch_warnings(replace(asked, profile="floodgate"), Limits(pause=True)))
     assert not list(switch_warnings(load(), Limits(direct_mb=10)))
 

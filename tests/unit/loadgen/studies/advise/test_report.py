@@ -23,7 +23,6 @@ from loadgen.studies.advise.report import (
     markdown,
     rows,
     sure,
-    verdict,
     write,
 )
 from server.configuration.file import parse_properties
@@ -77,17 +76,9 @@ def test_every_key_comes_with_its_value_today_and_its_reason() -> None:
     text, told = markdown(advice(proxy=False)), rows(advice(proxy=False))
     # Then
     assert [title for title, *_ in told] == [*TITLES.values()]
-    assert "| heap MB | 5 | 8 | all first guesses and the largest list fit |" in text
+    assert "| heap MB | 5 | 8 | first guesses, largest list |" in text
     assert "| heap queue | 10000 | 10000 | stays as it is |" in text
     assert text.index("as shipped.") < text.index("pulsarChannelPauseReceivingCooldownMs=5000")
-
-
-def test_an_advice_is_read_in_a_minute() -> None:
-    # When
-    given = advice()
-    lines = [verdict(given), *(" ".join(row) for row in rows(given)), *sure(given)]
-    # Then
-    assert sum(-(-len(line) // 80) for line in lines) <= 25
 
 
 def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
@@ -108,15 +99,17 @@ def test_the_edge_of_two_servers_is_said_of_each() -> None:
     assert given.edge.proxy is not None
     assert given.edge.proxy != given.edge.broker
     told = " ".join(sure(given))
-    assert f"proxy: {given.edge.proxy.heap_mb} MB of heap" in told
-    assert f"broker: {given.edge.broker.heap_mb} MB of heap" in told
+    assert f"proxy {given.edge.proxy.heap_mb} MB heap" in told
+    assert f"broker {given.edge.broker.heap_mb} MB heap" in told
 
 
 def test_limits_that_are_off_and_those_of_two_servers_are_said_as_they_are() -> None:
     today = Setting(Limits(heap_mb=0, direct_mb=20), Limits(heap_mb=5, direct_mb=-1))
-    told = verdict(advise(question(today=today), needs(5, 19)))
-    assert "broker: heap without a limit and 20 MB of direct memory)" in told
-    assert "(proxy: 5 MB of heap and direct memory without a limit;" in told
+    heap, direct = rows(advise(question(today=today), needs(5, 19)))[:2]
+    assert (heap[1], direct[1]) == ("5 / 0 (off)", "-1 (off) / 20")
+    assert str(today) == (
+        "proxy 5 MB heap, direct without a limit; broker heap without a limit, 20 MB direct"
+    )
 
 
 def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
@@ -148,7 +141,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     assert document.clients[0].count == 40
     assert document.expect == (
         "clients.back.p99.9 <= 65s",
-        "requests.refused.rate <= 0.1%",
+        "clients.refused.rate <= 0.1%",
     )
 
 
