@@ -76,7 +76,7 @@ def run_directory(directory: Path) -> Iterator[Path]:
             "--out"
         )
     if isinstance(directory, StoredPath):
-        with emptied(directory, RUN_NAME):
+        with emptied(directory, RUN_NAME, f"*{_LOG}"):
             yield directory
         return
     try:

@@ -202,6 +202,36 @@ def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
+    # Given
+    for local, partitions in (("a", "2"), ("c", "__HIVE_DEFAULT_PARTITION__")):
+        topic = f"topic=persistent:%2F%2Ft%2Fn%2F{local}"
+        folder = tmp_path / "list" / topic / f"partitions={partitions}"
+        folder.mkdir(parents=True)
+        others = pa.table({"topic": ["persistent://t/n/b"], "partitions": pa.array([7], "int32")})
+        pq.write_table(others, folder / "0.parquet")
+    # When
+    made = make(tmp_path / "list", tmp_path / "out").corpus
+    # Then
+    assert [(row["topic"], row["partitions"]) for row in rows(made)] == [
+        ("persistent://t/n/a-partition-0", 2),
+        ("persistent://t/n/a-partition-1", 2),
+        ("persistent://t/n/c", 0),
+    ]
+
+
+def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
+    # Given a corpus, and a link to a file of it
+    source = tmp_path / "names.txt"
+    source.write_text("persistent://t/n/a\n")
+    make(source, tmp_path / "out")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "out" / "part-00000.parquet")
+    # When / Then
+    with pytest.raises(UsageError, match=r"--out \S+/out would take the place of \S+/link"):
+        make(tmp_path / "link.parquet", tmp_path / "out")
+    assert (tmp_path / "out" / "part-00000.parquet").exists()
+
+
 def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "list" / "partitions=many").mkdir(parents=True)
     names = pa.table({"topic": ["persistent://t/n/a"]})
