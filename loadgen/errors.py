@@ -63,7 +63,7 @@ class UsageError(LoadgenError):
 def reason_of(error: Exception) -> str:
     """Return what an error says, in one line: the name of its kind where it says nothing."""
     text = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-    return str(text).splitlines()[0]
+    return str(text).splitlines()[0].rstrip(".")
 
 
 @contextmanager

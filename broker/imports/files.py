@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from broker.imports.rows import TopicRows
 from broker.stores.property_rows import PROPERTIES_TYPE
 from proto.parquet_folders import parquet_files, values_said
+from proto.parquet_versions import TOPICS_VERSION, why_too_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,6 +155,8 @@ def _opened(file: Path, said: Iterable[str]) -> pq.ParquetFile:
         reader = pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
+    if why := why_too_new(reader.metadata.metadata, TOPICS_VERSION):
+        raise ImportFailedError(f"{file} {why}")
     own = [field for field in reader.schema_arrow if field.name not in said]
     _check_columns(file, pa.schema([*own, *(pa.field(name, pa.string()) for name in said)]))
     return reader

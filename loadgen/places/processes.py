@@ -50,10 +50,7 @@ async def _run_task(plan: TaskPlan) -> TaskFacts:
     control = ControlClient(plan.task, plan.control)
     try:
         facts, rows = await Task(plan, control).run()
-        try:
-            write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
-        except OSError as error:
-            raise LoadgenError(f"the run cannot be written to {plan.directory}: {error}") from error
+        write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, rows)
         control.end(facts.model_dump(mode="json"))
     finally:
         await control.close()

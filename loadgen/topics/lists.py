@@ -21,6 +21,7 @@ from loadgen.stored import readable
 from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
 from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
 from proto.parquet_folders import parquet_files, values_said
+from proto.parquet_versions import TOPICS_VERSION, why_too_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -170,20 +171,30 @@ def opened(file: Path) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is none, or topics of a newer version.
     """
     try:
-        return pq.ParquetFile(readable(file))
+        found = pq.ParquetFile(readable(file))
     except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
+        raise UsageError(f"{file} cannot be read as Parquet: {reason_of(error)}.") from error
+    if why := why_too_new(found.metadata.metadata, TOPICS_VERSION):
+        raise UsageError(f"{file} {why}.")
+    return found
 
 
 def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield all lines, or rows, of a piece, with the number of the first of each batch."""
+    """Yield all lines, or rows, of a piece, with the number of the first of each batch.
+
+    Raises:
+        UsageError: They cannot be read.
+    """
     first = piece.first
-    for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
-        yield first, batch
-        first += len(batch)
+    try:
+        for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
+            yield first, batch
+            first += len(batch)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{piece.file} cannot be read: {reason_of(error)}.") from error
 
 
 def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:

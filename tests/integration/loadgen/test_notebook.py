@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from loadgen import spark
@@ -58,6 +59,14 @@ def test_tables_of_several_runs_are_one(session: SparkSession, tmp_path: Path) -
     runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in "ab"]
     assert sorted(row.run for row in spark.requests(session, *runs).collect()) == ["a", "b"]
     assert spark.samples(session, runs[0]).columns[:3] == ["run", "process", "at"]
+
+
+def test_a_column_that_an_older_run_lacks_is_null(session: SparkSession, tmp_path: Path) -> None:
+    runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in "ab"]
+    (part,) = (runs[0] / "requests").iterdir()
+    pq.write_table(pq.read_table(part).drop_columns(["topics_hash"]), part)
+    found = {row.run: row.topics_hash for row in spark.requests(session, *runs).collect()}
+    assert found == {"a": None, "b": "h"}
 
 
 def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Path) -> None:
