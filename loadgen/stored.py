@@ -276,6 +276,19 @@ def written_whole(path: Path) -> Iterator[pa.NativeFile]:
         raise
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, which is there whole or as it was before.
+
+    Raises:
+        LoadgenError: It cannot be written.
+    """
+    try:
+        with written_whole(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise LoadgenError(f"{path} cannot be written: {reason_of(error)}") from error
+
+
 def _asked(path: Path) -> AbstractContextManager[tuple[fs.FileSystem, str]]:
     if isinstance(path, StoredPath):
         return path.asked()
@@ -326,7 +339,11 @@ def copied_here(path: Path, folder: Path) -> Path:
     """Return a local folder unchanged; copy a folder of a store to ``folder``, and return that."""
     if not isinstance(path, StoredPath):
         return path
-    folder.mkdir()
-    with path.asked() as (system, source):
+    try:
+        folder.mkdir()
+        system, source = path.at
         fs.copy_files(source, str(folder), source_filesystem=system)
+    except (OSError, pa.ArrowException) as error:
+        said = f"{path} cannot be copied to {folder}: {reason_of(error)}"
+        raise LoadgenError(said) from None
     return folder

@@ -18,7 +18,7 @@ from loadgen.commands.explained import explained
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.places.directory import RUN_NAME, run_directory
+from loadgen.places.directory import RUN_NAME, run_directory, write_json
 from loadgen.places.launcher import known_namespaces, running_servers
 from loadgen.results.asking import run_sql
 from loadgen.results.files import write_files
@@ -35,7 +35,7 @@ from loadgen.topics.reading import read_topics
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PLAN = TopicPlan(1000, 7, seed=7)
 HERE = in_this_process(lambda done: None)
@@ -187,6 +187,24 @@ def test_a_store_that_does_not_take_a_file_has_none(
     with pytest.raises(LoadgenError, match=r"^s3a://b/file cannot be used: quota exceeded$"):
         placed(Path("s3a://b/file")).write_text("all of it")
     assert left_in(bucket) == []
+
+
+class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
+    """The file system of a disk without room."""
+
+    def open_output_stream(self, path: str, **_: Any) -> Any:
+        Path(path).touch()
+        return pa.OSFile("/dev/full", "wb")
+
+
+@pytest.mark.parametrize("write", [lambda run: write_json(run / "run.json", {}), record_run])
+def test_a_full_disk_is_a_sentence_and_has_no_half_files(
+    write: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fs, "LocalFileSystem", FullDisk)
+    with pytest.raises(LoadgenError, match=r"cannot be written.*No space left on device$"):
+        write(tmp_path)
+    assert left_in(tmp_path) == []
 
 
 # -- topics ---------------------------------------------------------------------------------------
@@ -374,13 +392,36 @@ def test_a_ctrl_c_before_there_are_figures_leaves_no_logs(bucket: Path) -> None:
 def test_an_error_is_not_lost_where_logs_cannot_be_copied(
     bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StoredPath, "write_bytes", _refuse)
-    with pytest.raises(LoadgenError, match=r"^See "):
-        logged(LoadgenError(""))
+    def fail() -> None:
+        with folder_here(RUN) as here:
+            (here / "broker.log").touch()
+            monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
+            raise LoadgenError("It was not to be.")
+
+    with pytest.raises(LoadgenError, match="not to be"):
+        fail()
 
 
-def _refuse(*_: object) -> None:
-    raise LoadgenError("the store is full")
+def test_a_store_that_refuses_a_run_says_so_before_the_storm(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
+    refused = pytest.raises(LoadgenError, match=r"^s3a://b/runs/r/\S+ cannot be used: it is full$")
+    with refused, run_directory(RUN):
+        pytest.fail("the storm began")
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise OSError("it is full")
+
+
+def test_a_run_that_cannot_be_copied_here_is_a_sentence_that_names_both_places(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_run(RUN, [request()])
+    monkeypatch.setattr(fs, "copy_files", _refuse)
+    with pytest.raises(LoadgenError, match=r"^s3a://b/runs/r cannot be copied to /\S+: it is full"):
+        Results.open(RUN)
 
 
 def test_logs_stay_when_a_new_run_takes_the_place_of_an_older_one(bucket: Path) -> None:
