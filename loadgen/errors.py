@@ -60,6 +60,12 @@ class UsageError(LoadgenError):
         self.args = (sentence,)
 
 
+def reason_of(error: Exception) -> str:
+    """Return what an error says, in one line: the name of its kind where it says nothing."""
+    text = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    return str(text).splitlines()[0].rstrip(".")
+
+
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
     """Make the directory of ``--out``, and say in a sentence if it cannot be written.
@@ -92,7 +98,7 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
         with file.open(encoding="utf-8", errors=undecoded) as opened:
             text = opened.read(most_bytes + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        reason = reason_of(error) if isinstance(error, OSError) else "it is not UTF-8"
         reason = "no file has such a name" if "\0" in str(file) else reason
         raise UsageError(f"{what} {file} cannot be read: {reason}") from None
     if len(text) > most_bytes:

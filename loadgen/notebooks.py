@@ -140,10 +140,11 @@ def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> Data
     directories = [placed(Path(each)).resolve() for each in runs]
     for each in directories:
         read_run(each)
+    kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in TABLES[name])
+    schema = from_arrow_schema(pa.schema(list(kinds)))
     if not (found := [spark_path(each / name) for each in directories if parts_of(each, name)]):
-        kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in TABLES[name])
-        return session.createDataFrame([], from_arrow_schema(pa.schema(list(kinds))))
-    return session.read.parquet(*found)
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(*found)  # a column that older files lack is null
 
 
 def spark_path(path: Path) -> str:

@@ -13,19 +13,20 @@ import os
 import re
 import stat
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatch
 from functools import lru_cache
-from pathlib import Path, PosixPath
+from pathlib import Path, PosixPath, PurePath
 from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 from pyarrow import fs
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from contextlib import AbstractContextManager
 
     from _typeshed import ReadableBuffer
 
@@ -93,8 +94,7 @@ class StoredPath(PosixPath):
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
-            said = str(error).splitlines()[0]
-            raise LoadgenError(f"{self} cannot be used: {said}") from None
+            raise LoadgenError(f"{self} cannot be used: {reason_of(error)}") from None
 
     # -- listings -------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class StoredPath(PosixPath):
 
     def write_bytes(self, data: ReadableBuffer) -> int:
         """Write the whole file."""
-        with self.asked() as (system, path), system.open_output_stream(path) as stream:
+        with self.asked(), written_whole(self) as stream:
             return int(stream.write(data))
 
     def write_text(self, data: str, encoding: str | None = None, *_: object, **__: object) -> int:
@@ -198,11 +198,21 @@ class StoredPath(PosixPath):
         with self.asked() as (system, path):
             system.delete_dir(path)
 
-    def clear(self, first: str) -> None:
-        """Delete all files of the folder: first ``first``, the mark of a whole folder."""
+    def clear(self, first: str, spared: str = "") -> None:
+        """Delete all files of the folder but those with a name of a form, such as ``*.log``.
+
+        The first one deleted is ``first``, the mark of a whole folder.
+        """
         (self / first).unlink(missing_ok=True)
-        with self.asked() as (system, path):
-            system.delete_dir_contents(path, missing_dir_ok=True)
+        if not any(self.glob(spared)):
+            with self.asked() as (system, path):
+                system.delete_dir_contents(path, missing_dir_ok=True)
+            return
+        for each in self.iterdir():
+            if each.is_dir():
+                each.remove()
+            elif not fnmatch(each.name, spared):
+                each.unlink()
 
 
 @lru_cache
@@ -227,50 +237,113 @@ def readable(path: Path) -> Path | pa.NativeFile:
     return path.input() if isinstance(path, StoredPath) else path
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    """Tell whether a path is a folder or lies in it; the schemes of S3 lead to one store."""
+    one, other = (_plain(each.resolve()) for each in (path, folder))
+    return one.is_relative_to(other)
+
+
+def _plain(path: Path) -> PurePath:
+    scheme, *names = path.parts
+    return PurePath("s3:" if scheme.rstrip(":") in _S3 else scheme, *names)
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file for writing, which appears at its path when the block has ended."""
-    if isinstance(path, StoredPath):
-        with path.asked() as (system, target), system.open_output_stream(target) as stream:
-            yield stream
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    with pa.OSFile(str(unfinished), "wb") as file:
+    """Open a file for writing, which appears at its path when the block has ended.
+
+    What a block that fails has written is deleted.
+
+    Raises:
+        LoadgenError: A store did not take the file. Errors of the block come as they are.
+    """
+    hidden = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path if isinstance(path, StoredPath) else hidden
+    with _asked(unfinished) as (system, target):
+        file = system.open_output_stream(target, compression=None)
+    try:
         yield file
-    unfinished.replace(path)
+        with _asked(unfinished):
+            file.close()
+        if unfinished is not path:
+            unfinished.replace(path)
+    except BaseException:
+        # A stream to a store cannot be given up: it is an object as soon as nobody has it.
+        with suppress(OSError, pa.ArrowException):
+            file.close()
+        with suppress(OSError, LoadgenError):
+            unfinished.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, which is there whole or as it was before.
+
+    Raises:
+        LoadgenError: It cannot be written.
+    """
+    try:
+        with written_whole(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise LoadgenError(f"{path} cannot be written: {reason_of(error)}") from error
+
+
+def _asked(path: Path) -> AbstractContextManager[tuple[fs.FileSystem, str]]:
+    if isinstance(path, StoredPath):
+        return path.asked()
+    return nullcontext((fs.LocalFileSystem(), str(path)))
 
 
 @contextmanager
-def emptied(folder: StoredPath, mark: str) -> Iterator[StoredPath]:
-    """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails."""
-    folder.clear(mark)
+def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredPath]:
+    """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails.
+
+    Files with a name of the form ``spared`` stay, but for a Ctrl-C.
+    """
+    folder.clear(mark, spared)
     try:
         yield folder
-    except BaseException:
-        with suppress(LoadgenError):
-            folder.clear(mark)
+    except BaseException as error:
+        with suppress(OSError, LoadgenError):
+            folder.clear(mark, "" if isinstance(error, KeyboardInterrupt) else spared)
         raise
 
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Hand out a local folder, whose files go to ``path`` at the end if that is in a store."""
+    """Hand out a local folder; if ``path`` is in a store its files go there, whatever happened."""
     if not isinstance(path, StoredPath):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
         here = Path(folder, path.name)
         here.mkdir()
-        yield here
-        for each in here.iterdir():
-            (path / each.name).write_bytes(each.read_bytes())
+        try:
+            yield here
+        except BaseException as error:
+            if isinstance(error, LoadgenError):  # The folder that it names is gone soon.
+                error.sentence = error.sentence.replace(str(here), str(path))
+            with suppress(OSError, LoadgenError):
+                _copy(here, path)
+            raise
+        _copy(here, path)
+
+
+def _copy(folder: Path, path: StoredPath) -> None:
+    for each in folder.iterdir():
+        (path / each.name).write_bytes(each.read_bytes())
 
 
 def copied_here(path: Path, folder: Path) -> Path:
     """Return a local folder unchanged; copy a folder of a store to ``folder``, and return that."""
     if not isinstance(path, StoredPath):
         return path
-    folder.mkdir()
-    with path.asked() as (system, source):
+    try:
+        folder.mkdir()
+        system, source = path.at
         fs.copy_files(source, str(folder), source_filesystem=system)
+    except (OSError, pa.ArrowException) as error:
+        said = f"{path} cannot be copied to {folder}: {reason_of(error)}"
+        raise LoadgenError(said) from None
     return folder

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from broker.imports.rows import TopicRows
 from broker.stores.property_rows import PROPERTIES_TYPE
 from proto.parquet_folders import parquet_files, values_said
+from proto.parquet_versions import TOPICS_VERSION, why_too_new
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO, TypeAlias
 
@@ -101,7 +102,7 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group, and the range of its namespaces; ``said`` is that which its folder says."""
+    """A row group, the range of its namespaces, and what its folders say of columns."""
 
     file: Path
     index: int
@@ -109,7 +110,7 @@ class _RowGroup:
     rows: int
     lowest: str | None
     highest: str | None
-    said: str | None
+    said: Mapping[str, str | None]
 
     def may_hold(self, namespace: str) -> bool:
         """Return True if rows of a namespace may be in this row group."""
@@ -149,28 +150,29 @@ def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
     return lowest[::-1]
 
 
-def _opened(file: Path, said: str | None) -> pq.ParquetFile:
+def _opened(file: Path, said: Iterable[str]) -> pq.ParquetFile:
     try:
         reader = pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
-    schema = reader.schema_arrow
-    if said is not None:
-        schema = schema.append(pa.field("namespace", pa.string()))
-    _check_columns(file, schema)
+    if why := why_too_new(reader.metadata.metadata, TOPICS_VERSION):
+        raise ImportFailedError(f"{file} {why}")
+    own = [field for field in reader.schema_arrow if field.name not in said]
+    _check_columns(file, pa.schema([*own, *(pa.field(name, pa.string()) for name in said)]))
     return reader
 
 
 def _row_groups(path: Path, file: Path) -> Iterator[_RowGroup]:
-    said = values_said(path, file).get("namespace")
+    values = values_said(path, file).items()
+    said = {name: text for name, text in values if name in REQUIRED_COLUMNS}
     reader = _opened(file, said)
     # Row groups hold leaves: a column before may have several.
     leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
     first_row = 1
     for index in range(reader.num_row_groups):
         metadata = reader.metadata.row_group(index)
-        lowest = highest = said
-        if said is None:
+        lowest = highest = said.get("namespace")
+        if "namespace" not in said:
             lowest, highest = _range(metadata.column(leaves.index("namespace")).statistics)
         yield _RowGroup(file, index, first_row, metadata.num_rows, lowest, highest, said)
         first_row += metadata.num_rows
@@ -207,7 +209,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
-    there = reader.schema_arrow.names
+    there = {*reader.schema_arrow.names} - group.said.keys()
     kinds = {name: kind for name, kind in COLUMNS.items() if name in there}
     try:
         # Arrow's own threads would keep what they freed: as much as a row group each.
@@ -215,8 +217,8 @@ def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
             ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
         ):
             columns = {name: batch[name].cast(kind) for name, kind in kinds.items()}
-            if group.said is not None:
-                columns["namespace"] = pa.repeat(pa.scalar(group.said), len(batch))
+            for name, text in group.said.items():
+                columns[name] = pa.repeat(pa.scalar(text, pa.string()), len(batch))
             yield pa.table(columns)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{group.file} cannot be read: {error}") from None

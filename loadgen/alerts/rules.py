@@ -16,7 +16,7 @@ from loadgen.alerts.promql import (
     parse_duration,
     parse_promql,
 )
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, reason_of
 from loadgen.places.sampling import LABEL
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def read_rules(path: Path) -> list[Rule]:
         said = [rule for group in groups for rule in group["rules"] if "alert" in rule]
         return [_rule(each) for each in said]
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        told = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UsageError(f"{path} is no file of Prometheus' alerting rules: {told}") from None
+        told = f"{path} is no file of Prometheus' alerting rules: {reason_of(error)}"
+        raise UsageError(told) from None
 
 
 def _rule(said: Mapping[str, Any]) -> Rule:

@@ -141,8 +141,6 @@ def _listed(
     """
     if not source.exists():
         raise UsageError(f"--from {source} does not exist.")
-    if out.resolve() == source.resolve():
-        raise UsageError(f"--out {out} is the list itself: give another folder.")
     size = source.stat().st_size if source.is_file() else sys.maxsize
     worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
     with (

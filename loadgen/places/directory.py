@@ -8,13 +8,14 @@ written in its place, where an older one is deleted first, and is one with its `
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.tables import TABLES
-from loadgen.stored import StoredPath, emptied
+from loadgen.stored import StoredPath, emptied, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,8 @@ _LONGEST_NAME_BYTES = 200
 _SHOWN = 60
 _LOG = ".log"
 _UNFINISHED = ".unfinished"
+_OF_A_KILLED = re.compile(r"^\.(.+)\.\d+$")
+"""A file that was being written when its command was killed."""
 MADE_OF_A_RUN = ("summary.json", "summary.csv", "junit.xml", "README.md", "index.html")
 """Files that are made of a run's tables, and can be made again."""
 _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
@@ -61,7 +64,8 @@ def run_directory(directory: Path) -> Iterator[Path]:
     unfinished = directory / _UNFINISHED
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        found = {each.name for each in directory.iterdir() if not each.name.endswith(_LOG)}
+        names = [each.name for each in directory.iterdir()]
+        found = {_OF_A_KILLED.sub(r"\1", each) for each in names if not each.endswith(_LOG)}
         others = found - _OF_A_RUN
         if not (others or isinstance(directory, StoredPath)):
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -76,7 +80,9 @@ def run_directory(directory: Path) -> Iterator[Path]:
             "--out"
         )
     if isinstance(directory, StoredPath):
-        with emptied(directory, RUN_NAME):
+        with emptied(directory, RUN_NAME, f"*{_LOG}"):
+            unfinished.write_text("")  # A store that refuses files is known before the storm.
+            unfinished.unlink()
             yield directory
         return
     try:
@@ -93,7 +99,7 @@ def run_directory(directory: Path) -> Iterator[Path]:
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write a document for people and programs."""
     text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    write_whole(path, f"{text}\n")
 
 
 def _take_place(directory: Path, unfinished: Path) -> None:

@@ -43,7 +43,8 @@ from loadgen.places.sampling import (
 from loadgen.places.shocks import Shocks, shock_events
 from loadgen.places.task import TaskPlan
 from loadgen.plan.clients import ClientPlan, Namespace
-from loadgen.results.tables import write_rows
+from loadgen.results.merging import merged_files
+from loadgen.results.tables import RUN_VERSION, write_rows
 from loadgen.stored import folder_here, store_variables
 from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from loadgen.places.sampling import Samples
     from loadgen.places.task import TaskFacts
 
-SCHEMA_VERSION = 2
 _INFO = re.compile(rf"^({METRIC}|pulsar_version_info)\{{(.*)\}} ", re.MULTILINE)
 _BROKERS = "/admin/v2/brokers"
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
@@ -91,7 +91,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
         write_json(
             folder / RUN_NAME,
             {
-                "schema_version": SCHEMA_VERSION,
+                "schema_version": RUN_VERSION,
                 "run": options.name,
                 "name": document.name,
                 "title": options.label or document.title or options.name,
@@ -102,6 +102,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "place": options.place,
                 "service_url": options.service_url,
                 **told,
+                "files": merged_files(folder),
                 "versions": {package: _version(package) for package in _PACKAGES},
                 "machine": _machine(),
             },

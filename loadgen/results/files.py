@@ -11,13 +11,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from loadgen.errors import LoadgenError
 from loadgen.jvm_options import JVM_OPTIONS
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.summary import summary_of
 from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import limit_of, of_server
+from loadgen.stored import write_whole
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ def write_files(results: Results) -> Verdict:
         "junit.xml": junit_of(summary, verdict),
         "README.md": readme_of(results, summary, verdict),
     }
-    try:
-        for name, content in contents.items():
-            (results.directory / name).write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise LoadgenError(f"{results.directory} cannot be written: {error.strerror}") from error
+    for name, content in contents.items():
+        write_whole(results.directory / name, content)
     return verdict
 
 

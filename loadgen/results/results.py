@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, reason_of
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
-from loadgen.results.tables import TABLES, part_of, parts_of
+from loadgen.results.tables import RUN_VERSION, TABLES, part_of, parts_of
 from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-RUN_VERSION = 2
 _MEMORY, _THREADS = "256MB", 2
 _TOLD = """CREATE TABLE groups AS SELECT run, (g->>'name') AS "group", (g->>'do') AS behaviour,
   CAST(g->>'count' AS INTEGER) AS clients, (g->>'pattern') AS pattern, (g->>'of') AS publishers,
@@ -82,17 +81,16 @@ def read_run(directory: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def _require_parts(directory: Path, tasks: Sequence[int]) -> None:
-    """Refuse a run that has lost the rows of a task: each task writes a part of both tables.
-
-    Further parts are the driver's, of shocks.
-    """
-    for table in ("requests", "events"):
-        parts = sum(part_of(directory, table, task).exists() for task in tasks)
-        if parts < len(tasks):
+def _require_files(directory: Path, run: dict[str, Any]) -> None:
+    """Refuse a run that has lost a file: one that it names, or of an older run one of a task."""
+    # Of a run that lost tasks it names the others alone.
+    tasks = [part_of(directory, "", each["task"]).name for each in run.get("tasks", ())]
+    for table, names in run.get("files", {"requests": tasks, "events": tasks}).items():
+        found = sum((directory / table / name).exists() for name in names)
+        if found < len(names):
             raise RunDirectoryError(
-                f"{directory / table} has the rows of {parts} of {len(tasks)} tasks: the run is no "
-                "longer whole; copy it again, or run the scenario again"
+                f"{directory / table} has {found} of {len(names)} files: the run is no longer "
+                "whole; copy it again, or run the scenario again"
             )
 
 
@@ -102,13 +100,12 @@ def _whole_folders(
     """Yield the folders with the rows of runs, of runs in a store their copies.
 
     Raises:
-        RunDirectoryError: A run has lost the rows of a task.
+        RunDirectoryError: A run has lost a file.
     """
     for number, (directory, run) in enumerate(zip(directories, runs, strict=True)):
         # Every figure is a question: rows of a store come to this machine once.
         folder = copied_here(directory, copies / str(number))
-        # Of a run that lost tasks it names the others alone.
-        _require_parts(folder, [each["task"] for each in run.get("tasks", ())])
+        _require_files(folder, run)
         yield folder
 
 
@@ -151,12 +148,10 @@ class Results:
         for name, schema in TABLES.items():
             if files := [str(path) for each in self.folders for path in parts_of(each, name)]:
                 try:
-                    self.connection.read_parquet(files).create_view(name)
+                    self._view_files(name, files)
                 except duckdb.Error as error:
                     self.close()
-                    said = (
-                        f"{name} of {self.directory} cannot be read: {str(error).splitlines()[0]}"
-                    )
+                    said = f"{name} of {self.directory} cannot be read: {reason_of(error)}"
                     raise RunDirectoryError(said) from None
             else:
                 self.connection.register(name, schema.empty_table())
@@ -164,6 +159,17 @@ class Results:
         self.connection.execute(as_json, [[*map(json.dumps, runs)]])
         self.connection.execute(_TOLD)
         self._view_measured()
+
+    def _view_files(self, name: str, files: list[str]) -> None:
+        """View files as a table; a column that they lack, as they are older, is null."""
+        found = self.connection.read_parquet(files, union_by_name=True)
+        if {*TABLES[name].names} <= {*found.columns}:
+            found.create_view(name)
+            return
+        found.create_view(f"_{name}")
+        self.connection.register(f"_no_{name}", TABLES[name].empty_table())
+        more = f"SELECT * FROM _{name} UNION ALL BY NAME SELECT * FROM _no_{name}"
+        self.connection.execute(f"CREATE VIEW {name} AS {more}")
 
     def _view_measured(self) -> None:
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
@@ -211,11 +217,20 @@ class Results:
         return self._answered[key]
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a question in the form of ``queries.sql``."""
+        """Return the rows of a question in the form of ``queries.sql``.
+
+        Raises:
+            RunDirectoryError: The tables are damaged.
+        """
         given = parameters_of(text, parameters)
-        found = self.connection.execute(PARAMETER.sub(r"$\1", text), given)
+        try:
+            found = self.connection.execute(PARAMETER.sub(r"$\1", text), given)
+            rows = found.fetchall()
+        except duckdb.Error as error:
+            said = f"the tables of {self.directory} cannot be read: {reason_of(error)}"
+            raise RunDirectoryError(said) from error
         self.columns = [column[0] for column in found.description or ()]
-        return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
+        return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
         """Return the only value of a question's only row."""

@@ -1,7 +1,8 @@
 """The tables of a run, which its tasks write as Parquet; all figures are made from the tables.
 
 ``requests/`` has a row for each request, ``events/`` all else that clients and servers report,
-``samples/`` the servers' figures over time. A folder has a file for each task.
+``samples/`` the servers' figures over time. A folder has a file for each task, or few that were
+merged of these.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.engine.rows import Outcome
+from loadgen.errors import LoadgenError, reason_of
 from loadgen.stored import placed, written_whole
+from proto.parquet_versions import version_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from loadgen.engine.rows import RequestRow, Rows
 
+RUN_VERSION = 2
+"""The version of ``run.json`` and of the tables beside it; a column more is no new one."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _NUMBER = pa.float64()
 _TYPES = {
@@ -37,7 +42,8 @@ _TYPES = {
 def _schema(columns: str) -> pa.Schema:
     """Return a schema by the names of columns; a column with a question mark may be null."""
     named = [(each.rstrip("?"), each.endswith("?")) for each in columns.split()]
-    return pa.schema([pa.field(name, _TYPES.get(name, _NUMBER), null) for name, null in named])
+    fields = [pa.field(name, _TYPES.get(name, _NUMBER), null) for name, null in named]
+    return pa.schema(fields, version_metadata(RUN_VERSION))
 
 
 # docs/reports.md explains the columns. Moments are seconds since the agreed start, but for ``at``,
@@ -84,11 +90,20 @@ def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[st
 
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
-    """Write a part of a table."""
+    """Write a part of a table.
+
+    Raises:
+        LoadgenError: It cannot be written.
+    """
     path = part_of(placed(Path(directory)), table, part)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as file:
-        pq.write_table(pa.table(columns, schema=TABLES[table]), file, compression="zstd")
+    rows = pa.table(columns, schema=TABLES[table])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(path) as file:
+            pq.write_table(rows, file, compression="zstd")
+    except OSError as error:
+        said = f"the run cannot be written to {directory}: {reason_of(error)}"
+        raise LoadgenError(said) from error
 
 
 def _wall(t0_epoch_seconds: float, seconds: float) -> int:
@@ -118,6 +133,6 @@ def part_of(directory: Path, table: str, part: int) -> Path:
     return directory / table / f"part-{part:05}.parquet"
 
 
-def parts_of(directory: Path, table: str) -> Iterable[Path]:
+def parts_of(directory: Path, table: str) -> list[Path]:
     """Return the files of a table."""
     return sorted((directory / table).glob("*.parquet"))

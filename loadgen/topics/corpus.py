@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from loadgen.topics.manifest import Entry
 
 ROW_GROUP_ROWS = 100_000
+_NEEDED = ("namespace", "topic")
+"""Columns without which a file is not topics; others that it lacks are null."""
 _FOOTERS_AT_ONCE = 16
 SCRATCH = ".scratch"
 _LEFT = re.compile(rf"part-\d+\.parquet|\{SCRATCH}")
@@ -150,7 +152,8 @@ def parquet_rows(file: Path) -> int:
     with opened(file) as parquet:
         found = {each.name: each.type for each in parquet.schema_arrow}
         for wanted in TOPIC_SCHEMA:
-            if (kind := found.get(wanted.name, "missing")) != wanted.type:
+            missing = "missing" if wanted.name in _NEEDED else wanted.type
+            if (kind := found.get(wanted.name, missing)) != wanted.type:
                 told = f"column {wanted.name} is {kind}, not {wanted.type}"
                 raise UsageError(f"{file} is not topics: {told}.")
         return int(parquet.metadata.num_rows)

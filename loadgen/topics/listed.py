@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.stored import StoredPath, readable, written_whole
+from loadgen.errors import UsageError
+from loadgen.stored import StoredPath, lies_in, readable, written_whole
 from loadgen.topics.corpus import SCRATCH, Corpus, replacing, write_part_file
 from loadgen.topics.lists import pieces_of, require_topics, rows_of
 from loadgen.topics.manifest import write_manifest
@@ -62,10 +63,12 @@ def write_listed_corpus(
         skip_invalid: Leave invalid names out; otherwise they are refused.
 
     Raises:
-        UsageError: The list cannot be read, holds no topic, or has invalid ones.
+        UsageError: The list cannot be read, lies in ``out``, holds no topic, or has invalid ones.
         LoadgenError: The files cannot be written.
     """
     pieces = pieces_of(path.resolve())  # tasks may run in another folder
+    if any(lies_in(piece.file, out) for piece in pieces):
+        raise UsageError(f"--out {out} would take the place of {path}: give another folder.")
     buckets = max(1, min(MOST_BUCKETS, sum(piece.rows for piece in pieces) // BUCKET_ROWS))
     with replacing(out) as directory:
         scratch = directory / SCRATCH

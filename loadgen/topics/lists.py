@@ -7,7 +7,7 @@ at once; what it does not recognize is looked at one by one, as :mod:`proto.name
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, reason_of
 from loadgen.stored import readable
 from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
 from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
 from proto.parquet_folders import parquet_files, values_said
+from proto.parquet_versions import TOPICS_VERSION, why_too_new
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 PIECE_BYTES = 32 * 1024 * 1024
@@ -62,7 +63,7 @@ class Piece:
         end: The byte behind the last, or the row group behind it.
         rows: How many topics it has, blank lines and comments included.
         first: The number of its first row in the file.
-        partitions: Those of all of its topics, if its folder says that.
+        said: What its folders say of columns, by their names.
     """
 
     file: Path
@@ -72,7 +73,7 @@ class Piece:
     end: int
     rows: int
     first: int
-    partitions: int | None = None
+    said: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
@@ -114,7 +115,7 @@ def _beginning(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_LOOKED_AT_BYTES)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}.") from error
 
 
 def pieces_of(path: Path) -> list[Piece]:
@@ -128,29 +129,32 @@ def pieces_of(path: Path) -> list[Piece]:
         raise UsageError(f"{path} is a folder without Parquet files (*.parquet).")
     prefix = "{}, " if path.is_dir() else ""
     return [
-        replace(one, partitions=_partitions_of_all(path, file))
+        one
         for file in files
-        for one in _pieces(file, prefix.format(file.relative_to(path)))
+        for one in _pieces(file, prefix.format(file.relative_to(path)), _said(path, file))
     ]
 
 
-def _partitions_of_all(path: Path, file: Path) -> int | None:
-    said = values_said(path, file).get("partitions")
-    if said is not None and not _COUNT.fullmatch(said):
-        raise UsageError(f"{file}: {shown(said)} is no number of partitions, as its folder says.")
-    return None if said is None else int(said)
+def _said(path: Path, file: Path) -> dict[str, str | None]:
+    said = {name: text for name, text in values_said(path, file).items() if name in _READ}
+    partitions = said.get("partitions")
+    if partitions is not None and not _COUNT.fullmatch(partitions):
+        wrong = f"{shown(partitions)} is no number of partitions, as its folder says."
+        raise UsageError(f"{file}: {wrong}")
+    return said
 
 
-def _pieces(file: Path, prefix: str) -> Iterator[Piece]:
+def _pieces(file: Path, prefix: str, said: Mapping[str, str | None]) -> Iterator[Piece]:
     first = 1
     if is_parquet(file):
         with opened(file) as parquet:
             columns, groups = parquet.schema_arrow, parquet.metadata
-        if "topic" not in (each.name for each in columns if each.type in _STRINGS):
+        texts = {each.name for each in columns if each.type in _STRINGS}
+        if "topic" not in texts | said.keys():
             raise UsageError(f"{file} has no column `topic` of text.")
         for group in range(groups.num_row_groups):
             rows = groups.row_group(group).num_rows
-            yield Piece(file, True, f"{prefix}row", group, group + 1, rows, first)
+            yield Piece(file, True, f"{prefix}row", group, group + 1, rows, first, said)
             first += rows
         return
     if b"\0" in _beginning(file):
@@ -167,20 +171,30 @@ def opened(file: Path) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is none, or topics of a newer version.
     """
     try:
-        return pq.ParquetFile(readable(file))
+        found = pq.ParquetFile(readable(file))
     except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
+        raise UsageError(f"{file} cannot be read as Parquet: {reason_of(error)}.") from error
+    if why := why_too_new(found.metadata.metadata, TOPICS_VERSION):
+        raise UsageError(f"{file} {why}.")
+    return found
 
 
 def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield all lines, or rows, of a piece, with the number of the first of each batch."""
+    """Yield all lines, or rows, of a piece, with the number of the first of each batch.
+
+    Raises:
+        UsageError: They cannot be read.
+    """
     first = piece.first
-    for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
-        yield first, batch
-        first += len(batch)
+    try:
+        for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
+            yield first, batch
+            first += len(batch)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{piece.file} cannot be read: {reason_of(error)}.") from error
 
 
 def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
@@ -206,12 +220,13 @@ def _name_in(line: bytes) -> bytes | None:
 
 def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(readable(piece.file)) as parquet:
-        columns = [name for name in _READ if name in parquet.schema_arrow.names]
+        there = {*parquet.schema_arrow.names} - piece.said.keys()
+        columns = [name for name in _READ if name in there]
         for batch in parquet.iter_batches(_BATCH_ROWS, [piece.start], columns):
             read = dict(zip(columns, batch.columns, strict=True))
+            for name, text in piece.said.items():
+                read[name] = pa.repeat(pa.scalar(text, pa.string()), len(batch))
             read["topic"] = pc.fill_null(read["topic"].cast(pa.binary()), b"")
-            if piece.partitions is not None:
-                read["partitions"] = pa.repeat(piece.partitions, len(batch))
             yield _as_read(read)
 
 

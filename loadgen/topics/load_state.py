@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.stored import written_whole
 
 if TYPE_CHECKING:
@@ -82,12 +82,12 @@ class LoadState:
     def _save(self) -> None:
         """Write the file, which is whole at every moment; where nothing may be written, do not."""
         if self.done:
-            with suppress(OSError), written_whole(self.path) as file:
+            with suppress(OSError, LoadgenError), written_whole(self.path) as file:
                 file.write(f"{json.dumps({**self._of, 'done': self.done})}\n".encode())
             self._saved_at = time.monotonic()
 
     def _forget(self) -> None:
-        with suppress(OSError):
+        with suppress(OSError, LoadgenError):
             self.path.unlink(missing_ok=True)
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from loadgen.errors import UsageError
 from loadgen.plan.clients import Namespace
-from loadgen.stored import written_whole
+from loadgen.stored import write_whole
 from proto.topic_hash import format_hash, topics_hash
 
 if TYPE_CHECKING:
@@ -122,8 +122,7 @@ def write_manifest(
         shape=dict(shape),
         namespaces=found,
     )
-    with written_whole(directory / MANIFEST_NAME) as file:
-        file.write(f"{manifest.model_dump_json(indent=1)}\n".encode())
+    write_whole(directory / MANIFEST_NAME, f"{manifest.model_dump_json(indent=1)}\n")
     return manifest
 
 

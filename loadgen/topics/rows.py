@@ -32,6 +32,7 @@ from loadgen.topics.distributions import (
     permuted32,
 )
 from loadgen.topics.plan import NONE, UNIQUE_DIGITS, USUAL
+from proto.parquet_versions import TOPICS_VERSION, version_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 
 TOPIC_SCHEMA = pa.schema(
     {name: pa.string() for name in ("tenant", "namespace", "topic")}
-    | {"partitions": pa.int32(), "properties": pa.map_(pa.string(), pa.string())}
+    | {"partitions": pa.int32(), "properties": pa.map_(pa.string(), pa.string())},
+    version_metadata(TOPICS_VERSION),
 )
 # One random stream for each decision, so that a new decision changes no old one.
 # Numbers 1 and 12 are those of loadgen.topics.plan.

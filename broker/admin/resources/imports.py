@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
 
 IMPORT_PATH = "/admin/v2/floodgate/import"
+_OFF = "imports at run time are off: set floodgateImportDirectory to a folder they may read"
 _MAX_BODY_BYTES = 65_536
 """Largest body; more is cut, and refused, as very many members would hold the event loop."""
 
@@ -54,7 +56,9 @@ def import_routes(
 
     async def import_from_path(request: web.Request) -> web.Response:
         asked = _asked(await request.read())
-        path = _inside(allowed, asked.path)
+        if allowed is None:
+            raise RestError(403, _OFF)
+        path = await asyncio.to_thread(_inside, allowed, asked.path)
         progress = partial(under_way.__setitem__, str(path))
         progress(0)
         try:
@@ -88,19 +92,15 @@ def _asked(body: bytes) -> ImportRequest:
         ) from None
 
 
-def _inside(allowed: Path | None, path: Path) -> Path:
-    if allowed is None:
-        raise RestError(
-            403,
-            "imports at run time are off: set floodgateImportDirectory to a folder they may read",
-        )
+def _inside(allowed: Path, path: Path) -> Path:
+    """Return where a path leads, which takes as long as its folder is large."""
     try:
-        resolved = path.resolve()
+        resolved, root = path.resolve(), allowed.resolve()
         # A link in the folder may lead out of it, and would be read like any file.
-        read = [resolved, *(file.resolve() for file in parquet_files(resolved))]
+        if resolved.is_relative_to(root) and all(
+            file.resolve().is_relative_to(root) for file in parquet_files(resolved)
+        ):
+            return resolved
     except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
         raise RestError(412, f"{str(path)!r} is not a file name") from None
-    root = allowed.resolve()
-    if not all(file.is_relative_to(root) for file in read):
-        raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")
-    return resolved
+    raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")

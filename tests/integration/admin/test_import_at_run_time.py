@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from broker.admin.resources import imports
 from broker.admin.resources.imports import IMPORT_PATH
 from broker.stores.changes import StoreError
 from proto.names import TopicName
@@ -58,6 +60,25 @@ async def test_without_a_folder_imports_are_off(allowed: Path) -> None:
         # Then
         assert status == 403
         assert "floodgateImportDirectory" in answer["reason"]
+
+
+async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
+    allowed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    walked: list[tuple[Path, bool]] = []
+
+    def walk(folder: Path) -> list[Path]:
+        walked.append((folder, current_thread() is main_thread()))
+        return []
+
+    monkeypatch.setattr(imports, "parquet_files", walk)
+    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
+        # When
+        for path in (allowed, allowed.parent):
+            await post(parts, {"path": str(path)})
+    # Then
+    assert walked == [(allowed, False)]
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", ".."])

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from loadgen import spark
@@ -110,6 +111,14 @@ def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
         with pytest.raises(KeyboardInterrupt):
             spark.run(session, silent, name="twice", on_progress=always, **asked)
     assert not (tmp_path / "twice" / "run.json").exists()
+
+
+def test_a_column_that_an_older_run_lacks_is_null(session: SparkSession, tmp_path: Path) -> None:
+    runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in "ab"]
+    (part,) = (runs[0] / "requests").iterdir()
+    pq.write_table(pq.read_table(part).drop_columns(["topics_hash"]), part)
+    found = {row.run: row.topics_hash for row in spark.requests(session, *runs).collect()}
+    assert found == {"a": None, "b": "h"}
 
 
 def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Path) -> None:

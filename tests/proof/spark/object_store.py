@@ -58,7 +58,7 @@ name: stored
 description: Clients come back within five seconds.
 seed: 7
 clients:
-  - {name: all, do: list, count: 60, period: 4s, arrive: {kind: poisson, rate: 12}}
+  - {name: all, do: list, count: 60, every: 4s, arrive: {kind: poisson, rate: 12}}
 phases: {measure: 8s, drain: 4s}
 """
 _FIRST = "SELECT client, min(due) AS due FROM requests GROUP BY client ORDER BY client"
@@ -223,7 +223,8 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
             ("spark", store, ("--master", "local[2]")),
         ):
             options.note(f"a run ({name})")
-            _loadgen([*run, "--out", place, "--name", name, *more], allowed=(0, 98))
+            called = ["--name", name, "--set", f"description=In {name}"]  # or they are repeats
+            _loadgen([*run, "--out", place, *called, *more], allowed=(0, 98))
         options.note("interrupting runs")
         begun = store / "killed"
         words = [*run, "--out", store, "--name", "killed"]

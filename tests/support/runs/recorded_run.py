@@ -6,8 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from loadgen.results.results import RUN_VERSION
-from loadgen.results.tables import TABLES, write_table
+from loadgen.results.tables import RUN_VERSION, TABLES, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
@@ -16,15 +18,16 @@ from loadgen.commands.explained import explained
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.places.directory import RUN_NAME, run_directory
+from loadgen.places.directory import RUN_NAME, run_directory, write_json
 from loadgen.places.launcher import known_namespaces, running_servers
 from loadgen.results.asking import run_sql
 from loadgen.results.files import write_files
 from loadgen.results.results import Results
-from loadgen.stored import StoredPath, folder_here, placed
+from loadgen.stored import StoredPath, folder_here, placed, written_whole
 from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.load_state import LoadState
 from loadgen.topics.loading import load_by_import
 from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.plan import TopicPlan
@@ -32,7 +35,7 @@ from loadgen.topics.reading import read_topics
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PLAN = TopicPlan(1000, 7, seed=7)
 HERE = in_this_process(lambda done: None)
@@ -136,6 +139,74 @@ def test_a_store_that_does_not_answer_is_told_in_a_sentence(
         TOPICS.exists()
 
 
+def test_an_error_without_words_is_told_by_its_name(bucket: Path) -> None:
+    def fail() -> None:
+        with TOPICS.asked():
+            raise TimeoutError
+
+    with pytest.raises(LoadgenError, match=r"^s3a://b/topics cannot be used: TimeoutError$"):
+        fail()
+
+
+# -- whole or not at all --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored_there", [True, False])
+@pytest.mark.parametrize("error", [OSError("the source is gone"), KeyboardInterrupt()])
+def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_it_is(
+    bucket: Path, error: BaseException, stored_there: bool
+) -> None:
+    # Given
+    (bucket / "x").mkdir()
+    path = placed(Path("s3a://b/x/file")) if stored_there else bucket / "x" / "file"
+
+    def fail() -> None:
+        with written_whole(path) as file:
+            file.write(b"half of it")
+            raise error
+
+    # When / Then
+    with pytest.raises(type(error)) as caught:
+        fail()
+    assert (caught.value, left_in(bucket)) == (error, [])
+
+
+def test_a_store_that_does_not_take_a_file_has_none(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(pa.PythonFile):  # type: ignore[misc]
+        def close(self) -> None:
+            super().close()
+            raise OSError("quota exceeded")
+
+    monkeypatch.setattr(
+        Bucket,
+        "open_output_stream",
+        lambda self, path, **_: Full((bucket / "file").open("wb"), mode="w"),
+    )
+    with pytest.raises(LoadgenError, match=r"^s3a://b/file cannot be used: quota exceeded$"):
+        placed(Path("s3a://b/file")).write_text("all of it")
+    assert left_in(bucket) == []
+
+
+class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
+    """The file system of a disk without room."""
+
+    def open_output_stream(self, path: str, **_: Any) -> Any:
+        Path(path).touch()
+        return pa.OSFile("/dev/full", "wb")
+
+
+@pytest.mark.parametrize("write", [lambda run: write_json(run / "run.json", {}), record_run])
+def test_a_full_disk_is_a_sentence_and_has_no_half_files(
+    write: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fs, "LocalFileSystem", FullDisk)
+    with pytest.raises(LoadgenError, match=r"cannot be written.*No space left on device$"):
+        write(tmp_path)
+    assert left_in(tmp_path) == []
+
+
 # -- topics ---------------------------------------------------------------------------------------
 
 
@@ -191,6 +262,37 @@ def test_what_a_killed_job_left_is_no_corpus_and_is_replaced(bucket: Path) -> No
         open_corpus(TOPICS)
     write_corpus(PLAN, TOPICS, 2, HERE)
     assert len(left_in(bucket)) == 3
+
+
+@pytest.mark.parametrize("out", ["s3a://b/topics", "s3n://b/topics", "s3a://b"])
+def test_a_list_is_not_replaced_by_the_corpus_that_is_made_of_it(bucket: Path, out: str) -> None:
+    write_corpus(PLAN, TOPICS, 3, HERE)
+    before = left_in(bucket)
+    with pytest.raises(UsageError, match=f"--out {out} would take the place of s3a://b/topics"):
+        write_listed_corpus(TOPICS, placed(Path(out)), [HERE, HERE])
+    assert left_in(bucket) == before
+
+
+async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    known = stored._file_system
+
+    def only_b(scheme: str, place: str) -> Any:
+        if place != "b":
+            raise OSError(f"bucket {place} does not exist")
+        return known(scheme, place)
+
+    monkeypatch.setattr(stored, "_file_system", only_b)
+    (bucket / "0.parquet").touch()
+    # When
+    with suppress(KeyboardInterrupt), LoadState(placed(Path("s3a://b")), "http://x", "rest") as it:
+        it.item_done(0)
+        raise KeyboardInterrupt
+    # Then
+    assert it.done == 1
+    assert left_in(bucket) == ["0.parquet"]
 
 
 def test_a_job_that_fails_leaves_nothing(bucket: Path) -> None:
@@ -260,7 +362,71 @@ def test_a_run_that_fails_leaves_no_rows(bucket: Path) -> None:
     assert left_in(bucket) == []
 
 
-def test_logs_of_servers_that_were_started_here_go_there_at_the_end(bucket: Path) -> None:
-    with folder_here(RUN) as here:
+def logged(error: BaseException | None) -> None:
+    """Run with servers' logs in a folder here, and end."""
+    with run_directory(RUN), folder_here(RUN) as here:
         (here / "broker.log").write_text("It began.")
+        if isinstance(error, LoadgenError):
+            error.sentence = f"See {here / 'broker.log'}"
+        if error is not None:
+            raise error
+
+
+def test_logs_of_servers_that_were_started_here_go_there_at_the_end(bucket: Path) -> None:
+    logged(None)
     assert (bucket / "runs" / "r" / "broker.log").read_text() == "It began."
+
+
+def test_logs_of_a_run_that_fails_go_there_and_are_named_where_they_are(bucket: Path) -> None:
+    with pytest.raises(LoadgenError, match=r"^See s3a://b/runs/r/broker\.log$"):
+        logged(LoadgenError(""))
+    assert left_in(bucket) == ["runs/r/broker.log"]
+
+
+def test_a_ctrl_c_before_there_are_figures_leaves_no_logs(bucket: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        logged(KeyboardInterrupt())
+    assert left_in(bucket) == []
+
+
+def test_an_error_is_not_lost_where_logs_cannot_be_copied(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        with folder_here(RUN) as here:
+            (here / "broker.log").touch()
+            monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
+            raise LoadgenError("It was not to be.")
+
+    with pytest.raises(LoadgenError, match="not to be"):
+        fail()
+
+
+def test_a_store_that_refuses_a_run_says_so_before_the_storm(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
+    refused = pytest.raises(LoadgenError, match=r"^s3a://b/runs/r/\S+ cannot be used: it is full$")
+    with refused, run_directory(RUN):
+        pytest.fail("the storm began")
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise OSError("it is full")
+
+
+def test_a_run_that_cannot_be_copied_here_is_a_sentence_that_names_both_places(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_run(RUN, [request()])
+    monkeypatch.setattr(fs, "copy_files", _refuse)
+    with pytest.raises(LoadgenError, match=r"^s3a://b/runs/r cannot be copied to /\S+: it is full"):
+        Results.open(RUN)
+
+
+def test_logs_stay_when_a_new_run_takes_the_place_of_an_older_one(bucket: Path) -> None:
+    record_run(RUN, [request()])
+    (RUN / "broker.log").write_text("It began.")
+    (RUN / "README.md").write_text("It is made.")
+    with run_directory(RUN):
+        assert left_in(bucket) == ["runs/r/broker.log"]

@@ -15,6 +15,7 @@ def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path:
     for name in (
         *("b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet"),
         *("_delta_log/0.parquet", ".scratch/0.parquet", "mine/0.parquet", "_SUCCESS"),
+        *("_metadata.parquet", ".b.parquet", "tenant=a/.0.parquet", ".at=1/0.parquet"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from broker.imports import files as topic_files
 from broker.imports.importer import ImportFailedError, import_topics
 from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PROPERTIES_TYPE
+from proto.parquet_versions import TOPICS_VERSION, version_metadata
 from tests.support.stores.topic_stores import A, B, base, names, selected, topic
 
 if TYPE_CHECKING:
@@ -126,6 +129,34 @@ async def test_namespaces_are_those_that_folders_say(tmp_path: Path) -> None:
     # Then
     assert (result.topics, result.namespaces) == (3, 2)
     assert await names(store) == [base("a"), base("b")]
+
+
+async def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
+    # Given
+    folder = tmp_path / f"namespace={str(A).replace('/', '%2F')}"
+    folder.mkdir()
+    others = pa.table({"namespace": [str(B)] * 2, "topic": [base("a"), base("b")]})
+    pq.write_table(others, folder / "0.parquet")
+    store = MemoryStore()
+    # When
+    await import_topics(store, tmp_path)
+    # Then
+    assert await names(store) == [base("a"), base("b")]
+
+
+async def test_a_folder_may_say_the_topic_and_that_there_is_no_namespace(tmp_path: Path) -> None:
+    folder = tmp_path / "namespace=__HIVE_DEFAULT_PARTITION__" / f"topic={quote(base('a'), '')}"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"partitions": [0]}), folder / "0.parquet")
+    assert "row 1: lacks its topic or its namespace" in await refusal(tmp_path)
+    folder.parent.rename(tmp_path / f"namespace={quote(str(A), '')}")
+    assert (await import_topics(MemoryStore(), tmp_path)).topics == 1
+
+
+async def test_topics_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+    newer = table(base("a")).replace_schema_metadata(version_metadata(TOPICS_VERSION + 1))
+    pq.write_table(newer, tmp_path / "0.parquet")
+    assert re.search(r"/0\.parquet has version b'\d+' of its schema, and", await refusal(tmp_path))
 
 
 async def test_a_row_that_lies_in_another_folder_is_told_with_it(tmp_path: Path) -> None:

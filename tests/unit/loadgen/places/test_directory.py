@@ -37,6 +37,13 @@ def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
     assert (tmp_path / "run.json").read_text() == "new"
 
 
+def test_what_a_killed_command_had_begun_to_write_is_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / ".summary.json.4711").touch()
+    with run_directory(tmp_path) as folder:
+        (folder / "run.json").touch()
+    assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_a_run_that_fails_leaves_the_older_one(tmp_path: Path) -> None:
     (tmp_path / "run.json").touch()
     with pytest.raises(LoadgenError):

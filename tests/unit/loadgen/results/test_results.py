@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["requests", "events"])
 def test_a_run_that_has_lost_the_rows_of_a_task_is_refused(table: str, tmp_path: Path) -> None:
     shutil.rmtree(record_run(tmp_path, [request()]) / table)
-    with pytest.raises(RunDirectoryError, match=f"{table} has the rows of 0 of 1 tasks"):
+    with pytest.raises(RunDirectoryError, match=f"{table} has 0 of 1 files"):
         Results.open(tmp_path)
 
 
@@ -70,8 +71,48 @@ def test_the_part_of_the_driver_stands_for_no_task(tmp_path: Path) -> None:
     shocks = shock_events([{"at": 1.0, "what": "restart broker", "ready_seconds": 2.0}])
     write_rows(str(run), "r", 2, 0.0, shocks)
     (run / "requests" / "part-00000.parquet").unlink()
-    with pytest.raises(RunDirectoryError, match="requests has the rows of 1 of 2 tasks"):
+    with pytest.raises(RunDirectoryError, match="requests has 1 of 2 files"):
         Results.open(run)
+
+
+def test_a_run_that_has_lost_a_file_that_it_names_is_refused(tmp_path: Path) -> None:
+    files = {"requests": ["part-00000.parquet", "merged-part-00001.parquet"], "samples": []}
+    run = record_run(tmp_path, [request()], files=files)
+    with pytest.raises(RunDirectoryError, match=r"requests has 1 of 2 files: the run is no longer"):
+        Results.open(run)
+
+
+def test_a_table_whose_pages_are_damaged_is_a_sentence(tmp_path: Path) -> None:
+    run = record_run(tmp_path, [request(reason=f"{number:090}") for number in range(90)])
+    (part,) = (run / "requests").iterdir()
+    content = bytearray(part.read_bytes())
+    pages = slice(4, -8 - int.from_bytes(content[-8:-4], "little"))  # between magic and footer
+    content[pages] = bytes(len(content[pages]))
+    part.write_bytes(content)
+    with (
+        Results.open(run) as results,
+        pytest.raises(RunDirectoryError, match=r"^the tables of \S+ cannot be read: "),
+    ):
+        results.query("all")
+
+
+def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
+    # Given
+    runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in ("new", "old")]
+    (part,) = (runs[1] / "requests").iterdir()
+    table = pq.read_table(part)
+    pq.write_table(table.drop_columns(["topics_hash", "first_byte"]), part)
+    # When / Then
+    asked = 'SELECT run, upper(topics_hash) AS hash, first_byte + 1 AS "first" FROM requests'
+    for several in (runs, runs[1:]):
+        with Results.open(*several) as results:
+            found = {row["run"]: (row["hash"], row["first"]) for row in results.sql(asked)}
+        assert found == {"old": (None, None)} | ({"new": ("H", 1.1)} if several is runs else {})
+
+
+def test_files_say_the_version_of_their_schema(tmp_path: Path) -> None:
+    (part,) = (record_run(tmp_path) / "samples").iterdir()
+    assert pq.read_metadata(part).metadata[b"floodgate.schema_version"] == b"2"
 
 
 def test_runs_of_one_name_are_not_opened_together(tmp_path: Path) -> None:

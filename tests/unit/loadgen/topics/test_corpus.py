@@ -15,6 +15,7 @@ from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.manifest import MANIFEST_NAME, expected_namespaces, namespace_entry
 from loadgen.topics.plan import TopicPlan, TopicShape
+from loadgen.topics.reading import read_topics
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
@@ -102,6 +103,19 @@ def test_an_older_corpus_is_replaced_whole(tmp_path: Path) -> None:
     corpus = write(tmp_path / "topics", parts=2)
     assert len(corpus.files) == 2
     assert open_corpus(tmp_path / "topics") == corpus
+
+
+def test_files_say_the_version_of_their_schema(tmp_path: Path) -> None:
+    (file,) = write(tmp_path / "topics", parts=1).files
+    assert pq.read_metadata(file).metadata[b"floodgate.schema_version"] == b"1"
+
+
+def test_a_column_that_an_older_corpus_lacks_is_null(tmp_path: Path) -> None:
+    corpus = write(tmp_path / "topics")
+    for file in corpus.files:
+        pq.write_table(pq.read_table(file, columns=["namespace", "topic"]), file)
+    assert open_corpus(corpus.directory) == corpus
+    assert {len(topic.properties) for topic in read_topics(corpus.directory)} == {0}
 
 
 def test_what_is_no_corpus_is_not_replaced(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from loadgen.topics.executors import in_processes, in_this_process
 from loadgen.topics.listed import ListedCorpus, write_listed_corpus
 from loadgen.topics.lists import batches_of, pieces_of
 from loadgen.topics.plan import TopicPlan, TopicShape
+from proto.parquet_versions import version_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,6 +201,53 @@ def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
         ("persistent://t/n/many-partition-1", 2),
         ("persistent://t/n/one", 0),
     ]
+
+
+def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
+    # Given
+    for local, partitions in (("a", "2"), ("c", "__HIVE_DEFAULT_PARTITION__")):
+        topic = f"topic=persistent:%2F%2Ft%2Fn%2F{local}"
+        folder = tmp_path / "list" / topic / f"partitions={partitions}"
+        folder.mkdir(parents=True)
+        others = pa.table({"topic": ["persistent://t/n/b"], "partitions": pa.array([7], "int32")})
+        pq.write_table(others, folder / "0.parquet")
+    # When
+    made = make(tmp_path / "list", tmp_path / "out").corpus
+    # Then
+    assert [(row["topic"], row["partitions"]) for row in rows(made)] == [
+        ("persistent://t/n/a-partition-0", 2),
+        ("persistent://t/n/a-partition-1", 2),
+        ("persistent://t/n/c", 0),
+    ]
+
+
+def test_topics_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+    newer = pa.table({"topic": ["persistent://t/n/a"]}, metadata=version_metadata(99))
+    pq.write_table(newer, tmp_path / "0.parquet")
+    with pytest.raises(UsageError, match=r"/0\.parquet has version b'99' of its schema, and this"):
+        make(tmp_path / "0.parquet", tmp_path / "out")
+
+
+def test_rows_that_cannot_be_read_are_no_fault_of_the_corpus(tmp_path: Path) -> None:
+    names = pa.table({"topic": [f"persistent://t/n/{number}" for number in range(2_000)]})
+    pq.write_table(names, tmp_path / "0.parquet")
+    content = bytearray((tmp_path / "0.parquet").read_bytes())
+    content[20:2_000] = bytes(1_980)
+    (tmp_path / "0.parquet").write_bytes(content)
+    with pytest.raises(UsageError, match=r"/0\.parquet cannot be read: "):
+        make(tmp_path / "0.parquet", tmp_path / "out")
+
+
+def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
+    # Given a corpus, and a link to a file of it
+    source = tmp_path / "names.txt"
+    source.write_text("persistent://t/n/a\n")
+    make(source, tmp_path / "out")
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "out" / "part-00000.parquet")
+    # When / Then
+    with pytest.raises(UsageError, match=r"--out \S+/out would take the place of \S+/link"):
+        make(tmp_path / "link.parquet", tmp_path / "out")
+    assert (tmp_path / "out" / "part-00000.parquet").exists()
 
 
 def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -> None:

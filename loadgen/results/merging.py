@@ -1,0 +1,74 @@
+"""Merges the files of a run's tables, one a task, into few: 400 tasks would leave 800."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from loadgen.errors import LoadgenError, reason_of
+from loadgen.results.tables import TABLES, parts_of
+from loadgen.stored import readable, written_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+MOST_FILES = 16
+"""Of a table."""
+_AT_ONCE = 4
+"""Merged at a time: in a store each part takes several calls. Each has some 100 MB in memory."""
+_ROW_GROUP_ROWS = 65_536
+
+
+def merged_files(directory: Path) -> dict[str, list[str]]:
+    """Merge the files of each table that has more than ``MOST_FILES``, and return all names.
+
+    A merged file takes the place of its parts when it is whole; where it cannot be written they
+    stay.
+
+    Raises:
+        LoadgenError: A part cannot be deleted, so that its rows are there twice.
+    """
+    for table in TABLES:
+        parts = parts_of(directory, table)
+        size = -(-len(parts) // MOST_FILES)
+        if size > 1:
+            groups = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
+            with ThreadPoolExecutor(_AT_ONCE) as threads:
+                list(threads.map(_merge, groups))
+    return {table: [each.name for each in parts_of(directory, table)] for table in TABLES}
+
+
+def _merge(parts: Sequence[Path]) -> None:
+    merged = parts[0].with_name(f"merged-{parts[0].name}")
+    schema = TABLES[merged.parent.name]
+    try:
+        with (
+            written_whole(merged) as file,
+            pq.ParquetWriter(file, schema, compression="zstd") as writer,
+        ):
+            for rows in _row_groups(parts):
+                writer.write_table(rows)
+    except (OSError, pa.ArrowException, LoadgenError):
+        return
+    for part in parts:
+        try:
+            part.unlink()
+        except OSError as error:
+            raise LoadgenError(f"{part} cannot be deleted: {reason_of(error)}") from error
+
+
+def _row_groups(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    pending: list[pa.RecordBatch] = []
+    for part in parts:
+        with pq.ParquetFile(readable(part), pre_buffer=True) as source:
+            for batch in source.iter_batches():
+                pending.append(batch)
+                if sum(map(len, pending)) >= _ROW_GROUP_ROWS:
+                    yield pa.Table.from_batches(pending)
+                    pending = []
+    if pending:
+        yield pa.Table.from_batches(pending)

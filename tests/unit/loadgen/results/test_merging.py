@@ -1,0 +1,78 @@
+"""A run has a bounded number of files, with each of its rows once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from loadgen.errors import LoadgenError
+from loadgen.results import merging
+from loadgen.results.merging import MOST_FILES, merged_files
+from loadgen.results.tables import TABLES, parts_of, write_table
+from tests.support.runs.recorded_run import request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TASKS = 2 * MOST_FILES + 1
+
+
+def record(run: Path, tasks: int) -> list[dict[str, Any]]:
+    """Write a table of a row a task, and return its rows."""
+    for task in range(tasks):
+        row = request(task=task, reason=f"that of {task}")
+        write_table(str(run), "requests", task, {name: [row[name]] for name in row})
+    return rows(run)
+
+
+def rows(run: Path) -> list[dict[str, Any]]:
+    return [row for part in parts_of(run, "requests") for row in pq.read_table(part).to_pylist()]
+
+
+@pytest.mark.parametrize("row_group", [1, 2, 100])
+def test_many_files_become_few_with_the_same_rows(
+    row_group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(merging, "_ROW_GROUP_ROWS", row_group)
+    before = record(tmp_path, TASKS)
+    # When
+    names = merged_files(tmp_path)["requests"]
+    # Then
+    assert names == [each.name for each in parts_of(tmp_path, "requests")]
+    assert len(names) <= MOST_FILES
+    assert rows(tmp_path) == before
+    schema = pq.read_schema(parts_of(tmp_path, "requests")[0])
+    assert schema.equals(TABLES["requests"], check_metadata=True)
+
+
+def test_few_files_stay_as_they_are(tmp_path: Path) -> None:
+    record(tmp_path, MOST_FILES)
+    assert merged_files(tmp_path) == {
+        "requests": [f"part-{number:05}.parquet" for number in range(MOST_FILES)],
+        "events": [],
+        "samples": [],
+    }
+
+
+def test_parts_that_cannot_be_merged_stay(tmp_path: Path) -> None:
+    record(tmp_path, TASKS)
+    damaged = tmp_path / "requests" / "part-00000.parquet"
+    damaged.write_bytes(b"half a file")
+    names = merged_files(tmp_path)["requests"]
+    assert names[0] == "merged-part-00003.parquet"
+    assert names[-3:] == [f"part-0000{number}.parquet" for number in range(3)]
+
+
+def test_a_part_that_cannot_be_deleted_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    record(tmp_path, TASKS)
+    monkeypatch.setattr(type(tmp_path), "unlink", refuse)
+    with pytest.raises(LoadgenError, match=r"part-\d+\.parquet cannot be deleted: Permission"):
+        merged_files(tmp_path)
