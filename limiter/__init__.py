@@ -23,7 +23,6 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from limiter.client_memory.reservation import Reservation, ReserveOutcome
 from limiter.clock import Clock, LoopClock, TimerHandle
 from limiter.errors import (
-    AdmissionFaultError,
     LimitScope,
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
@@ -55,7 +54,6 @@ __all__ = [
     "AcquireOutcome",
     "Admission",
     "AdmissionCaps",
-    "AdmissionFaultError",
     "AdmissionPolicy",
     "AdmissionRules",
     "AsyncDualMemoryLimiter",

@@ -96,11 +96,7 @@ class PermitAcquireRefusedError(PermitAcquireError):
         self.text = text
 
     def __str__(self) -> str:
-        return self.text
-
-
-class AdmissionFaultError(RuntimeError):
-    """An admission policy did what none may: a grant beyond the limit, a label of the limiter's."""
+        return str(self.text)
 
 
 class LimitScope(Enum):

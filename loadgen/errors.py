@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     CORRECTNESS = 97
     """An answer was wrong, or a server did not give back what it accounted for."""
     GENERATOR_LIMITED = 98
-    """The load was not as asked: the generator was the limit, or lost a task."""
+    """A run is not to be relied on: the generator was the limit or lost a task, a policy failed."""
     THRESHOLDS = 99
     INTERRUPTED = 130
 

@@ -135,15 +135,13 @@ class FairAdmission(Places):
         if waiter.account is not None and waiter.account.favoured is waiter.previous:
             waiter.account.favoured = permit
 
-    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
+    def admitted(self, waiter: Waiter, turn: Waiter) -> None:
         """Charge the account whose turn it was; count what goes before it against its wait."""
-        passes = turn is not waiter
-        if passes:
+        if turn is not waiter:
             turn.passed_permits += waiter.needed
         elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
             waiter.account.place.served(waiter.account, waiter.needed)
         self._take_out(waiter)
-        return passes
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
         """Return the last request of the account with most in the queue, for one that has fewer.
@@ -216,6 +214,14 @@ class FairAdmission(Places):
                 return account
             self._put_in_place(account)
         return None
+
+    def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
+        """See Admission: the oldest growth in ``room`` is granted, otherwise the last refused."""
+        if not self.growth.every_holder_waits():
+            return None
+        granted = self.growth.oldest_within(room)
+        ends = granted or self.growth.youngest()
+        return None if ends is None else (ends, granted is not None)
 
     # -- what changes -------------------------------------------------------------------------
 

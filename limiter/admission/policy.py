@@ -6,10 +6,9 @@ docs/your-own-policy.md shows how one is written and tried.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from limiter.admission.growth_queue import GrowthQueue
     from limiter.admission.view import BudgetView
     from limiter.errors import PermitAcquireRefusedError
     from limiter.permits.account import Account, SharedHolder, Waiter
@@ -24,11 +23,9 @@ class Admission:
 
     Attributes:
         counts_anonymous: Whether requests without an owner have accounts, too.
-        growth: Updates that wait, where the policy ends stalls.
     """
 
-    counts_anonymous: ClassVar[bool] = False
-    growth: GrowthQueue | None = None
+    counts_anonymous: bool = False
 
     def __init__(self, view: BudgetView) -> None:
         self.view = view
@@ -61,10 +58,16 @@ class Admission:
         """
         return turn if turn.needed <= available else None
 
-    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
-        """Forget a request that is granted; true when it goes before the next in turn."""
+    def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
+        """Return a growth, and whether it is granted or refused; None where nothing is stalled.
+
+        Args:
+            room: What it may need at most to be granted, some of it beyond the limit.
+        """
+
+    def admitted(self, waiter: Waiter, turn: Waiter) -> None:
+        """Forget a request that is granted, maybe before the next in turn."""
         self.discard(waiter)
-        return waiter is not turn
 
     def add(self, waiter: Waiter) -> None:
         """Take in that a request waits; it is the last of ``view.waiting`` now."""

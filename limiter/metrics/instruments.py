@@ -77,8 +77,9 @@ class Instrument:
         kind: What kind of instrument it is.
         unit: OpenTelemetry's unit. Prometheus has it in the name, and waits in milliseconds.
         description: One sentence without a stop.
-        read: Its value by outcome, or under "" where it has one value; a histogram is not read:
+        read: Its value by a label, or under "" where it has one value; a histogram is not read:
             it receives every wait.
+        label: The name of that label.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Instrument:
     unit: str
     description: str
     read: Callable[[BudgetSnapshot], dict[str, int | float]] = lambda _: {}
+    label: str = "outcome"
 
     def of(self, limit_type: LimitType) -> tuple[str, str, str]:
         """Return name, Prometheus' name and description of one budget."""
@@ -202,6 +204,15 @@ OWN_INSTRUMENTS = (
         "1",
         "Requests granted before one whose turn it was",
         _one(lambda budget: budget.statistics.passed_total),
+    ),
+    Instrument(
+        "floodgate.topic.list.policy.faults",
+        "floodgate_topic_list_policy_faults_total",
+        InstrumentKind.COUNTER,
+        "1",
+        "1 once an admission policy has failed, and how, so that fifo took its place",
+        lambda budget: {budget.statistics.policy_fault: int(bool(budget.statistics.policy_fault))},
+        "fault",
     ),
     Instrument(
         "floodgate.topic.list.holders",

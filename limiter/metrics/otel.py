@@ -170,10 +170,10 @@ def _reading(
     def read(_: CallbackOptions) -> Iterator[Observation]:
         for budget in budgets():
             if only in {None, budget.limit_type}:
-                for outcome, value in instrument.read(budget).items():
+                for text, value in instrument.read(budget).items():
                     by_type = {} if only else {"type": budget.limit_type.value}
-                    by_outcome = {"outcome": outcome} if outcome else {}
-                    yield Observation(number(value), {**by_type, **by_outcome})
+                    by_text = {instrument.label: text} if text else {}
+                    yield Observation(number(value), {**by_type, **by_text})
 
     return read
 

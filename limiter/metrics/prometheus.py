@@ -110,7 +110,7 @@ class TopicListMetrics(Collector):
         )
         for budget in budgets:
             labels = {"cluster": self._cluster, "type": budget.limit_type.value}
-            for outcome, value in instrument.read(budget).items():
-                by_outcome = {"outcome": outcome} if outcome else {}
-                family.add_sample(name, {**labels, **by_outcome}, value)
+            for text, value in instrument.read(budget).items():
+                by_text = {instrument.label: text} if text else {}
+                family.add_sample(name, {**labels, **by_text}, value)
         return family

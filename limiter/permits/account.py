@@ -67,6 +67,9 @@ class Waiter:
         self._future: asyncio.Future[None] | None = None
         self._callbacks: list[Callable[[], object]] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Waiter for {self.needed} of {self.owner!r}>"
+
     @property
     def done(self) -> bool:
         """True if the request was granted or refused."""

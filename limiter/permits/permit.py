@@ -47,6 +47,7 @@ class SemaphoreStatistics:
         overdrafts_total: How often that happened.
         passed_total: Requests that went before one whose turn it was.
         refused: Requests that the policy refused, by the label of its reason.
+        policy_fault: What a policy of one's own did wrong, so that fifo took its place; else empty.
     """
 
     max_permits: int
@@ -61,6 +62,7 @@ class SemaphoreStatistics:
     overdrafts_total: int = 0
     passed_total: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    policy_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

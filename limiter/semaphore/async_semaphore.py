@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from limiter.admission.guarded import GuardedAdmission
 from limiter.admission.rules import AdmissionRules
 from limiter.admission.view import BudgetView
 from limiter.admission.waiting_requests import WaitingRequests
@@ -70,11 +71,15 @@ class AsyncSemaphore:
         self._outcomes = outcomes = Outcomes(observer)
         accounts = Accounts()
         view = BudgetView(budget, waiting, accounts, rules.caps, clock)
-        admission = rules.policy_class(view)
+        own = isinstance(rules.policy, type)
+        self._guarded = GuardedAdmission(rules, view) if own else None
+        admission = self._guarded or rules.policy_class(view)
         self._books = books = Bookkeeping(budget, accounts, admission)
         self.contention = ContentionWatch(budget, waiting, admission)
         self.immediate = ImmediateGrants(books, waiting, outcomes)
         self._granting = Granting(books, rules, outcomes, self.contention, self.immediate, view)
+        if self._guarded is not None:
+            self._guarded.on_fault = self._granting.grant_waiters
         self.shared = SharedHolders(books, self._granting)
         self.owners = Owners(books, self._granting, self.shared)
 
@@ -265,8 +270,16 @@ class AsyncSemaphore:
 
     @property
     def policy_name(self) -> str:
-        """The order in which requests are granted, as ``floodgateAdmissionPolicy`` names it."""
-        return self._rules.policy_name
+        """The order in which requests are granted, as ``floodgateAdmissionPolicy`` names it.
+
+        That of a policy that has failed is told with its fault.
+        """
+        name, fault = self._rules.policy_name, self._policy_fault
+        return f"fifo, as {name} has failed: {fault}" if fault else name
+
+    @property
+    def _policy_fault(self) -> str:
+        return "" if self._guarded is None else self._guarded.fault
 
     @property
     def available_permits(self) -> int:
@@ -312,6 +325,7 @@ class AsyncSemaphore:
             overdrafts_total=budget.overdrafts_total,
             passed_total=self._granting.passed_total,
             refused=dict(self._outcomes.refused),
+            policy_fault=self._policy_fault,
         )
 
     async def _finish(self, waiter: Waiter) -> Permit:

@@ -29,7 +29,7 @@ class ContentionWatch:
 
     def current(self) -> Contention | None:
         """Return which request waits for permits of others; None when none does."""
-        turn = self._admission.turn()
+        turn = self._turn()
         return None if turn is None else self._of(turn)
 
     def others_wait(self, owner: Hashable) -> bool:
@@ -47,10 +47,13 @@ class ContentionWatch:
         """Call back if it became the turn of another request; the semaphore's to call."""
         if self._callback is None:
             return
-        turn = self._admission.turn() if self._waiting.requests else None
+        turn = self._turn()
         told, self._told = self._told, turn
         if turn is not None and turn is not told:
             self._callback(self._of(turn))
+
+    def _turn(self) -> Waiter | None:
+        return self._admission.turn() if self._waiting.requests else None
 
     def _of(self, turn: Waiter) -> Contention:
         owner = turn.account.owner if turn.account is not None else turn.owner

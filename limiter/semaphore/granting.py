@@ -9,12 +9,10 @@ done; the one whose turn it is does not fit (otherwise it would have been grante
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from limiter.admission.policy import Admission
 from limiter.errors import (
-    AdmissionFaultError,
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
     PermitAcquireQueueFullError,
@@ -66,8 +64,6 @@ class Granting:
         # A policy that has no say in this is not asked in every turn.
         sheds = type(books.admission).sheds is not Admission.sheds
         self._sheds = books.admission.sheds if sheds else None
-        # Shipped ones are held to this by tests.
-        self._is_checked = isinstance(rules.policy, type)
         self._running = False
         self.passed_total = 0
 
@@ -137,28 +133,15 @@ class Granting:
 
     def _wait_in_queue(self, waiter: Waiter) -> None:
         self._waiting.add(waiter)
-        try:
-            self._admission.add(waiter)
-            if self._view.drain is not None:
-                self._view.drain.begins(waiter.enqueued_at)
-            self.grant_waiters()
-            if not waiter.done:
-                seconds = self._admission.wait_seconds(waiter)
-                self._waiting.limit_wait(waiter, seconds, self._time_out)
-        except BaseException:
-            self._withdraw(waiter)
-            raise
-        if waiter.error is not None:
+        self._admission.add(waiter)
+        if self._view.drain is not None:
+            self._view.drain.begins(waiter.enqueued_at)
+        self.grant_waiters()
+        if not waiter.done:
+            seconds = self._admission.wait_seconds(waiter)
+            self._waiting.limit_wait(waiter, seconds, self._time_out)
+        elif waiter.error is not None:
             raise raised_anew(waiter.error)
-
-    def _withdraw(self, waiter: Waiter) -> None:
-        """Leave nothing of a request that is answered with the error of its policy."""
-        if waiter in self._waiting.requests:
-            with suppress(Exception):  # The policy may not even know it.
-                self._admission.discard(waiter)
-            self._waiting.remove(waiter)
-        elif waiter.permit is not None:
-            self._take_back(waiter, waiter.permit)
 
     # -- the next request --------------------------------------------------------------------
 
@@ -191,8 +174,6 @@ class Granting:
         waiter = None if turn is None else self._admission.next(turn, available)
         if turn is None or waiter is None:
             return self._end_stall(turn)
-        if self._is_checked:
-            self._check(waiter, available)
         if not self._refused_as_unwanted(waiter):
             self._admit(waiter, turn, AcquireOutcome.GRANTED)
         return True
@@ -202,13 +183,6 @@ class Granting:
             return False
         self.refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
         return True
-
-    def _check(self, waiter: Waiter, available: int) -> None:
-        if waiter.needed > available or waiter not in self._waiting.requests:
-            raise AdmissionFaultError(
-                f"{type(self._admission).__name__} lets a request for {waiter.needed} permits go "
-                f"first, which does not wait or is more than the {available} that are free"
-            )
 
     def _shed(self, one: tuple[Waiter, PermitAcquireRefusedError] | None) -> bool:
         if one is None:
@@ -220,17 +194,15 @@ class Granting:
 
     def _end_stall(self, turn: Waiter | None) -> bool:
         """Let one growth overdraw if all that is held waits to grow, or refuse the last to come."""
-        growth = self._admission.growth
-        if growth is None or not growth.every_holder_waits():
-            return False
         budget, limit = self._budget, self._budget.max_permits
-        room = limit + self._rules.overdraft_max(limit) - budget.acquired
-        waiter = growth.oldest_within(budget.available_permits if budget.overdraft else room)
-        if waiter is None:
-            last = growth.youngest()
-            if last is not None:
-                self.refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
-            return last is not None
+        beyond = 0 if budget.overdraft else self._rules.overdraft_max(limit)
+        ended = self._admission.ends_stall(budget.available_permits + beyond)
+        if ended is None:
+            return False
+        waiter, granted = ended
+        if not granted:
+            self.refuse(waiter, PermitAcquireStalledError(), AcquireOutcome.STALLED)
+            return True
         if self._refused_as_unwanted(waiter):
             return True
         outcome = AcquireOutcome.GRANTED
@@ -244,7 +216,8 @@ class Granting:
     # -- how a request ends -------------------------------------------------------------------
 
     def _admit(self, waiter: Waiter, turn: Waiter, outcome: AcquireOutcome) -> None:
-        self.passed_total += self._admission.admitted(waiter, turn)
+        self.passed_total += waiter is not turn
+        self._admission.admitted(waiter, turn)
         if self._view.drain is not None:
             self._view.drain.granted(waiter.needed, self._view.clock.now())
         self._end_wait(waiter, outcome)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from limiter.errors import AdmissionFaultError
 from limiter.permits.permit import AcquireOutcome
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 20
 """Labels of a policy's reasons that are counted apart; all further ones are ``other``."""
-_OWN = frozenset(each.name.lower() for each in AcquireOutcome)
 
 
 class Outcomes:
@@ -33,16 +31,7 @@ class Outcomes:
         self.refused: Counter[str] = Counter()
 
     def count_reason(self, label: str) -> None:
-        """Count a request that the policy refused; that it ended is told apart.
-
-        Raises:
-            AdmissionFaultError: The label is an outcome of the limiter's own.
-        """
-        if label in _OWN:
-            raise AdmissionFaultError(
-                f"the reason {label!r} of a refusal is an outcome of the limiter's own: choose "
-                "another label, such as expected_wait"
-            )
+        """Count a request that the policy refused; that it ended is told apart."""
         known = label in self.refused or len(self.refused) < MOST_LABELS
         self.refused[label if known else "other"] += 1
 

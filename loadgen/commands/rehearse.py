@@ -86,7 +86,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
     Exit code 0: all are back in time; 99: they are not, or too many were refused;
     97: an answer was wrong, or a server kept memory of clients that have left;
-    98: the load was not as asked; 130: interrupted.
+    98: not to be relied on; 130: interrupted.
 
     Examples:
       loadgen rehearse --topics topics.txt --broker-conf broker.conf \

@@ -97,7 +97,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
       loadgen run storm --place virtual --set repeats=5 --json
 
     Exit code 0: passed; 97: an answer was wrong, or a server kept memory of
-    clients that have left; 98: the load was not as asked; 99: an expectation
+    clients that have left; 98: not to be relied on; 99: an expectation
     was missed, or next to nothing was answered; 130: interrupted.
 
     Options:

@@ -73,8 +73,8 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     Spark and here.
 
     Exit code 0: measured, whether expectations were met or missed; 97: a run had
-    wrong answers, or a server kept memory of clients that have left; 98: the
-    load was not as asked.
+    wrong answers, or a server kept memory of clients that have left; 98: a run
+    is not to be relied on.
 
     Examples:
       loadgen sweep storm \
@@ -158,7 +158,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     lowest, such as a memory limit.
 
     Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
-    at a run with wrong answers, or whose load was not as asked.
+    at a run with wrong answers, or that is not to be relied on.
 
     Examples:
       loadgen find-limit mine.yaml --vary clients.all.count=10..1000

@@ -242,7 +242,13 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
         for sample in family.samples:
             kept = is_kept(sample.name) and not sample.name.endswith("_created")
             if kept and not math.isnan(sample.value):
-                yield sample.name + other_labels(sample.labels.items()), float(sample.value)
+                labels = ((name, _escaped(text)) for name, text in sample.labels.items())
+                yield sample.name + other_labels(labels), float(sample.value)
+
+
+def _escaped(text: str) -> str:
+    """Return the value of a label as a page of metrics has it."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy

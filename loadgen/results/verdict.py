@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
@@ -33,7 +34,7 @@ class Level(StrEnum):
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
-    UNRELIABLE = "unreliable", ExitCode.GENERATOR_LIMITED, "the load was not as asked"
+    UNRELIABLE = "unreliable", ExitCode.GENERATOR_LIMITED, "not to be relied on"
     INTERRUPTED = "interrupted", ExitCode.INTERRUPTED, "interrupted"
     WRONG = "wrong", ExitCode.CORRECTNESS, "wrong answers"
 
@@ -129,6 +130,7 @@ def verdict_of(results: Results) -> Verdict:
         *_answers(results),
         *_books(results),
         *_whole(results),
+        *_policies(results),
         *_generator(results),
         *_answered(results, judged),
     ]
@@ -214,6 +216,24 @@ def _books(results: Results) -> Iterator[Finding]:
             f"All clients have left, and still accounted for are {' and '.join(held)}.",
             "The servers hold nothing for clients that have left.",
         )  # fmt: skip
+
+
+_FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
+
+
+def _policies(results: Results) -> Iterator[Finding]:
+    """Yield faults of the servers' admission policies: they went on by another one."""
+    failed = results.sql(
+        "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
+        "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
+    )
+    for row in failed:
+        fault = "".join(_FAULT.findall(row["metric"])).replace('\\"', '"')
+        sentence = (
+            f"The admission policy of the {row['process']} has failed, so that fifo took its place "
+            f"and the figures are not its own: {fault}."
+        )
+        yield Finding(Level.UNRELIABLE, "policy", sentence)
 
 
 def _whole(results: Results) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from limiter.errors import (
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
     PermitAcquireQueueFullError,
+    PermitAcquireRefusedError,
     PermitAcquireStalledError,
     PermitAcquireTimeoutError,
     PermitTooLargeError,
@@ -48,6 +49,7 @@ OUTCOME_OF: dict[type[Exception], AcquireOutcome] = {
     PermitAcquireClosedError: AcquireOutcome.CLOSED,
     PermitTooLargeError: AcquireOutcome.OVERSIZED,
     PermitAcquireStalledError: AcquireOutcome.STALLED,
+    PermitAcquireRefusedError: AcquireOutcome.REFUSED,
 }
 REFUSALS = tuple(OUTCOME_OF)
 

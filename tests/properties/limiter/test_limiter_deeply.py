@@ -8,6 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.properties.limiter.test_limiter_any_policy_properties import (
+    AnyFairPolicyHistory,
+    AnyPolicyHistory,
+)
 from tests.properties.limiter.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.limiter.test_limiter_fifo_properties import FifoHistory
 from tests.properties.limiter.test_shared_leases_properties import LeaseHistory
@@ -27,6 +31,9 @@ DEEPLY = settings(
 
 @pytest.mark.proof
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize("history", [FifoHistory, FairHistory, CappedHistory, LeaseHistory])
+@pytest.mark.parametrize(
+    "history",
+    [FifoHistory, FairHistory, CappedHistory, AnyPolicyHistory, AnyFairPolicyHistory, LeaseHistory],
+)
 def test_nothing_is_found_in_long_histories(history: type[RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(history, settings=DEEPLY)

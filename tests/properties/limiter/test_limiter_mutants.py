@@ -153,10 +153,9 @@ class ShareThatIsTheWholeLimit(FairAdmission):
 
 
 class BypassWithoutABound(FairAdmission):
-    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
-        passes = super().admitted(waiter, turn)
+    def admitted(self, waiter: Waiter, turn: Waiter) -> None:
+        super().admitted(waiter, turn)
         turn.passed_permits = 0
-        return passes
 
 
 class NobodyMayPass(FairAdmission):

@@ -38,7 +38,9 @@ class FixedLimiter:
 
     def statistics(self) -> DualStatistics:
         return DualStatistics(
-            SemaphoreStatistics(1000, 1040, -40, 3, 10, 1100, 4, 12.5, 40, 2, 6),
+            SemaphoreStatistics(
+                1000, 1040, -40, 3, 10, 1100, 4, 12.5, 40, 2, 6, policy_fault="turn raises"
+            ),
             SemaphoreStatistics(0, 0, 2**63 - 1, 0, 20, 0),
         )
 
@@ -221,6 +223,8 @@ def test_instruments_of_our_own_have_the_type_as_an_attribute() -> None:
         ("memory.overdraft", "direct"): 0,
         ("passed", "heap"): 6,
         ("passed", "direct"): 0,
+        ("policy.faults", "heap", "turn raises"): 1,
+        ("policy.faults", "direct"): 0,
         ("holders", "heap"): 4,
         ("holders", "direct"): 0,
         ("oldest_waiter", "heap"): 12.5,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "metrics.txt"
 CREATED_SECONDS = 1_795_239_238.491
-OWN_LABELS = ("type", "outcome")
+OWN_LABELS = ("type", "outcome", "fault")
 
 
 class FixedLimiter:
@@ -41,7 +41,9 @@ class FixedLimiter:
 
 
 BUSY = FixedLimiter(
-    SemaphoreStatistics(1000, 1040, -40, 3, 10, 1100, 4, 12.5, 40, 2, 6),
+    SemaphoreStatistics(
+        1000, 1040, -40, 3, 10, 1100, 4, 12.5, 40, 2, 6, policy_fault="turn raises"
+    ),
     SemaphoreStatistics(2000, 5, 1995, 0, 20, 7),
 )
 # What was granted before the limit was lifted is still held.
@@ -139,6 +141,8 @@ def test_instruments_of_our_own_have_the_type_as_a_label() -> None:
         "memory_overdraft_bytes direct": 0,
         "passed_total heap": 6,
         "passed_total direct": 0,
+        "policy_faults_total heap turn raises": 1,
+        "policy_faults_total direct": 0,
         "holders heap": 4,
         "holders direct": 0,
         "oldest_waiter_seconds heap": 12.5,

@@ -71,6 +71,25 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
             "samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)],
         },
     ),
+    "an admission policy that failed": (
+        Level.UNRELIABLE,
+        "The admission policy of the proxy has failed, so that fifo took its place and the figures "
+        "are not its own: turn answers 'first \"one\"', expected",
+        {
+            "requests": [request()],
+            "samples": [
+                sample(f"floodgate_topic_list_policy_faults_total{{{labels}}}", 9, value, name)
+                for name, labels, value in (
+                    ("broker", 'type="direct"', 0),
+                    (
+                        "proxy",
+                        """type="direct",fault="turn answers 'first \\"one\\"', expected\"""",
+                        1,
+                    ),
+                )
+            ],
+        },
+    ),
     "an interrupted run": (
         Level.INTERRUPTED,
         "interrupted",

@@ -1,0 +1,141 @@
+"""A policy of one's own as a semaphore asks it: who asks is not at fault for what it does wrong.
+
+A policy that has failed may know no more who waits and who holds what. So it is asked no more, and
+its budget goes by policy fifo, which knows nothing but the queue: no permit and no request is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from functools import partialmethod
+from pathlib import Path
+from traceback import extract_tb, format_exception_only
+from typing import TYPE_CHECKING
+
+from limiter.admission.fifo import FifoAdmission
+from limiter.admission.policy import Admission
+from limiter.errors import PermitAcquireRefusedError, PermitTooLargeError
+from limiter.permits.permit import AcquireOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.admission.rules import AdmissionRules
+    from limiter.admission.view import BudgetView
+    from limiter.permits.account import Account, SharedHolder, Waiter
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = 300
+"""Characters that are shown of what a policy answers or raises."""
+_OWN_LABELS = frozenset(each.name.lower() for each in AcquireOutcome)
+
+
+def _is_reason(answer: object) -> bool:
+    return isinstance(answer, PermitAcquireRefusedError) and answer.label not in _OWN_LABELS
+
+
+def _is_yes_or_no(view: BudgetView, answer: object, *_: object) -> bool:
+    return bool(answer) in (True, False)
+
+
+def _waits(view: BudgetView, answer: Waiter | None, *_: object) -> bool:
+    return answer is None or answer in view.waiting
+
+
+def _refuses(view: BudgetView, answer: object, waiter: Waiter) -> bool:
+    return answer is None or _is_reason(answer)
+
+
+def _sheds(view: BudgetView, answer: tuple[Waiter, object] | None) -> bool:
+    waiter, reason = answer or (None, None)
+    return answer is None or (waiter in view.waiting and _is_reason(reason))
+
+
+def _is_seconds(view: BudgetView, answer: object, waiter: Waiter) -> bool:
+    return isinstance(answer, int | float) and math.isfinite(answer) and answer >= 0
+
+
+def _fits(view: BudgetView, answer: Waiter | None, turn: Waiter, available: int) -> bool:
+    return answer is None or (answer in view.waiting and answer.needed <= available)
+
+
+def _ends_stall(view: BudgetView, answer: tuple[Waiter, bool] | None, room: int) -> bool:
+    if answer is None:
+        return True
+    waiter, granted = answer
+    grows = waiter in view.waiting and waiter.previous is not None
+    return grows and (not granted or waiter.needed <= room)
+
+
+def _shares(view: BudgetView, answer: Account | None, holder: SharedHolder, waiter: Waiter) -> bool:
+    return answer is None or holder.references_of(answer) > 0
+
+
+_WAITS = "None or a request that waits"
+_REASON = "a PermitAcquireRefusedError whose label is no outcome of the limiter's own"
+_ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
+    "refuses": (_refuses, f"None or {_REASON}"),
+    "sheds": (_sheds, f"{_WAITS} and {_REASON}"),
+    "wait_seconds": (_is_seconds, "a number of seconds, finite and 0 or more"),
+    "turn": (_waits, _WAITS),
+    "next": (_fits, f"{_WAITS} and needs no more than is free"),
+    "ends_stall": (_ends_stall, "None or a growth that waits and whether it is granted"),
+    "crowded_out_by": (_waits, _WAITS),
+    "stands_for": (_shares, "None or the account of one who shares"),
+    **dict.fromkeys(("admits_new", "admits_growth", "precedes"), (_is_yes_or_no, "True or False")),
+}
+"""What is asked: whether an answer may be, and what is expected. All else is told only."""
+
+
+class GuardedAdmission(Admission):
+    """Asks a policy until it raises, or answers what it may not; then policy fifo for good.
+
+    Attributes:
+        fault: What the policy did wrong; empty as long as it has not failed.
+        on_fault: Called a moment after that: a request that the policy held back may be next.
+    """
+
+    def __init__(self, rules: AdmissionRules, view: BudgetView) -> None:
+        super().__init__(view)
+        self._name = rules.policy_name
+        self._policy = rules.policy_class(view)
+        self._fifo = FifoAdmission(view)
+        self.counts_anonymous = self._policy.counts_anonymous
+        self.fault = ""
+        self.on_fault: Callable[[], object] = lambda: None
+
+    def _asked(self, method: str, *args: object) -> object:
+        if not self.fault:
+            right, expected = _ANSWERS.get(method, (None, ""))
+            try:
+                answer: object = getattr(self._policy, method)(*args)
+                if right is None or right(self.view, answer, *args):
+                    return answer
+                self._fail(f"{method} answers {answer!r:.{_SHOWN}}, expected is {expected}")
+            except Exception as error:
+                if method == "validate" and isinstance(error, PermitTooLargeError):
+                    raise
+                text = " ".join("".join(format_exception_only(error)).split())
+                where = extract_tb(error.__traceback__)[-1]
+                place = f"{Path(where.filename).name}, line {where.lineno}"
+                self._fail(f"{method} raises {text[:_SHOWN]} ({place})", error)
+        return getattr(self._fifo, method)(*args)
+
+    def _fail(self, fault: str, error: Exception | None = None) -> None:
+        self.fault = fault
+        logger.error(
+            "The admission policy %s has failed, policy fifo takes its place: %s",
+            self._name,
+            fault,
+            exc_info=error,
+        )
+        if self.view.waiting:
+            self.view.clock.call_at(self.view.clock.now(), self.on_fault)
+
+
+for _method in (name for name, one in vars(Admission).items() if callable(one)):
+    if not _method.startswith("_"):
+        # All of them, so that none is forgotten that is added.
+        setattr(GuardedAdmission, _method, partialmethod(GuardedAdmission._asked, _method))

@@ -1,0 +1,171 @@
+"""A policy of one's own that fails harms nobody: its fault is told, and fifo takes its place."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from limiter.admission.fair import FairAdmission
+from limiter.admission.policy import Admission
+from limiter.admission.rules import AdmissionRules
+from limiter.errors import PermitAcquireRefusedError
+from limiter.permits.account import Waiter
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from limiter.admission.view import BudgetView
+
+REASON = PermitAcquireRefusedError("too_late", "Too late")
+OF_OURS = PermitAcquireRefusedError("timed_out", "Never waited")
+
+
+class World:
+    """A semaphore of 100, held by one permit, and two requests that wait for it."""
+
+    def __init__(self, policy: type[Admission]) -> None:
+        self.clock = ManualClock()
+        self.semaphore = AsyncSemaphore(100, 10, 25.0, self.clock, rules=AdmissionRules(policy))
+        self.held = self.semaphore.request(100, owner="holder").result()
+        self.first, self.second = (self.semaphore.request(60, owner=one) for one in ("one", "two"))
+
+    @property
+    def fault(self) -> str:
+        return self.semaphore.statistics().policy_fault
+
+
+def oldest(policy: Admission) -> Waiter:
+    return next(iter(policy.view.waiting))
+
+
+def answering(hook: str, answer: object) -> type[Admission]:
+    """Policy fair with one answer of its own, once somebody waits; an exception type is raised."""
+
+    class Answering(FairAdmission):
+        def __getattribute__(self, name: str) -> object:
+            if name != hook or not self.view.waiting:
+                return super().__getattribute__(name)
+            if isinstance(answer, type):
+                raise answer("a bug")
+            return lambda *_: answer(self) if callable(answer) else answer
+
+    return Answering
+
+
+@pytest.mark.parametrize(
+    ("hook", "answer", "sentence"),
+    [
+        ("refuses", "no", "answers 'no', expected is None or a PermitAcquireRefusedError"),
+        ("refuses", ValueError("no"), r"answers ValueError\('no'\), expected is None or a Permit"),
+        ("refuses", OF_OURS, r"answers .*'timed_out'.* whose label is no outcome of the limiter's"),
+        ("sheds", REASON, "raises TypeError: cannot unpack"),
+        ("sheds", (Waiter(60), REASON), r"answers \(<Waiter for 60 of None>, .* None or a request"),
+        ("sheds", lambda policy: (oldest(policy), "no"), r"answers \(<Waiter for .*>, 'no'\), exp"),
+        ("wait_seconds", math.nan, "answers nan, expected is a number of seconds, finite and 0 or"),
+        ("wait_seconds", math.inf, "answers inf, expected is a number"),
+        ("wait_seconds", -1.0, "answers -1.0, expected is a number"),
+        ("wait_seconds", None, "answers None, expected is a number"),
+        ("turn", "first", "answers 'first', expected is None or a request that waits"),
+        ("turn", Waiter(60), "answers <Waiter for 60 of None>, expected is None or a request that"),
+        ("next", oldest, "answers <Waiter for 60 of 'one'>, .* and needs no more than is free"),
+        ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(
+    hook: str, answer: object, sentence: str
+) -> None:
+    # When
+    world = World(answering(hook, answer))
+    # Then
+    assert re.match(f"{hook} {sentence}", world.fault)
+    world.semaphore.release(world.held)
+    assert (world.first.done, world.second.done) == (True, False)
+    world.semaphore.release(world.first.result())
+    assert world.second.result().size == 60
+
+
+@pytest.mark.parametrize(
+    "hook",
+    ["turn", "sheds", "next", "admitted", "gave_back", "took_on", "accounts_changed"],
+)
+def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
+    # Given
+    world = World(FairAdmission)
+    policy = world.semaphore._granting._admission._policy  # type: ignore[attr-defined]
+    policy.__class__ = answering(hook, KeyError)
+    # When
+    world.semaphore.release(world.held)
+    # Then
+    assert world.fault.startswith(f"{hook} raises KeyError: 'a bug'")
+    assert (world.first.done, world.second.done) == (True, False)
+    world.semaphore.release(world.first.result())
+    world.semaphore.release(world.second.result())
+    assert world.semaphore.acquired_permits == 0
+
+
+def test_a_policy_that_failed_is_logged_once_with_its_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    world = World(answering("turn", KeyError))
+    # When
+    world.semaphore.release(world.held)
+    # Then
+    (record,) = caplog.records
+    name = f"{__name__}:answering.<locals>.Answering"
+    said = f"The admission policy {name} has failed, policy fifo takes its place: {world.fault}"
+    assert record.getMessage() == said
+    assert world.semaphore.policy_name == f"fifo, as {name} has failed: {world.fault}"
+
+
+class TheFirstAlways(Admission):
+    """It never notices that its first request has gone."""
+
+    def __init__(self, view: BudgetView) -> None:
+        super().__init__(view)
+        self.first: Waiter | None = None
+
+    def add(self, waiter: Waiter) -> None:
+        self.first = self.first or waiter
+
+    def turn(self) -> Waiter | None:
+        return self.first
+
+
+def test_no_request_is_granted_twice() -> None:
+    world = World(TheFirstAlways)
+    world.semaphore.release(world.held)
+    assert world.semaphore.acquired_permits == 60
+    assert "turn answers" in world.fault
+    world.semaphore.release(world.first.result())
+    assert world.second.done
+
+
+def test_no_request_is_granted_that_was_withdrawn() -> None:
+    world = World(TheFirstAlways)
+    world.semaphore.abandon(world.first)
+    world.semaphore.release(world.held)
+    assert world.semaphore.acquired_permits == world.second.result().size == 60
+
+
+class ServesNobody(Admission):
+    def next(self, turn: Waiter, available: int) -> Waiter | None:
+        return None
+
+    def wait_seconds(self, waiter: Waiter) -> float:
+        return math.nan if waiter.owner == "three" else self.view.timeout_seconds
+
+
+def test_whom_a_policy_held_back_is_granted_a_moment_after_it_failed() -> None:
+    # Given
+    world = World(ServesNobody)
+    world.semaphore.release(world.held)
+    assert not world.first.done
+    # When
+    third = world.semaphore.request(60, owner="three")
+    world.clock.advance(0.0)
+    # Then
+    assert [one.done for one in (world.first, world.second, third)] == [True, False, False]
