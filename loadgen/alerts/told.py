@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadgen.results.results import Results
 
 SEEN_HEADS = ("server", "at most", f"scraped each {SCRAPE_SECONDS:g} s", "limit", "in vain")
-ALERT_HEADS = ("alert", "severity", "server", "true from", "for", "fires")
+ALERT_HEADS = ("alert", "fires", "true from", "for", "severity", "server")
 _MINUTES = 100.0
 _FIGURES = {
     "heap.used": "heap memory",
@@ -73,9 +73,9 @@ def alert_rows(alerts: Alerts) -> Iterator[tuple[str, ...]]:
     for each in alerts.found:
         lasted = (alerts.ended + QUIET_SECONDS if each.until is None else each.until) - each.since
         true_for = f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted)
-        fires = "never" if each.fires is None else f"at {format_seconds(each.fires)}"
-        where = each.alert, each.severity, each.server
-        yield *where, format_seconds(each.since), true_for, fires
+        fires = "never" if each.fires is None else format_seconds(each.fires)
+        times = fires, format_seconds(each.since), true_for
+        yield each.alert, *times, each.severity, each.server
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:

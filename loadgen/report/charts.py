@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 Look = Literal["line", "step", "area", "dots", "rings"]
 
-HEIGHT = 270
+WIDTH, HEIGHT = 560, 270
 MOST_POINTS, MOST_DOTS = 400, 1_500
 _AROUND, _LATE = 4, 4
 COLOURS = 6
@@ -74,6 +74,7 @@ class Chart:
     span: tuple[float, float] | None = None
     x_title: str = ""
     y_title: str = ""
+    width: int = WIDTH
     height: int = HEIGHT
     key: str = ""
 
@@ -117,6 +118,7 @@ class Bars:
 
     title: str
     bars: Sequence[Bar]
+    width: int = WIDTH
     key: str = ""
 
 

@@ -9,12 +9,11 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from loadgen.report.charts import Axis, Bars, Chart, Point, Series, drawable, stretches
+from loadgen.report.charts import WIDTH, Axis, Bars, Chart, Point, Series, drawable, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-WIDTH = 560
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
 _DIGIT = 8.0
@@ -32,7 +31,7 @@ _USE = re.compile(r"var\(--(\w+)\)")
 def render(drawn: Chart | Bars) -> str:
     """Return a chart as an ``svg`` element without colours."""
     height, body = _drawn(drawn)
-    return _svg(WIDTH, height, drawn.title, body)
+    return _svg(drawn.width, height, drawn.title, body)
 
 
 def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> str:
@@ -81,8 +80,9 @@ def _svg(width: int, height: int, title: str, body: str) -> str:
 def _chart(chart: Chart) -> tuple[int, str]:
     chart = replace(chart, series=drawable(chart), marks=sorted(chart.marks))
     x, y = chart.axes
-    title, under = _paragraph(0, 14, chart.title, "title")
-    legend, top = _legend([each for each in chart.series if each.name], under + _TITLE - 14)
+    width = chart.width
+    title, under = _paragraph(width, 14, chart.title, "title")
+    legend, top = _legend(width, [each for each in chart.series if each.name], under + _TITLE - 14)
     legend += _text(0, top + 14, chart.y_title, "soft")
     top += 20 if chart.y_title else 0
     rows = _mark_rows(chart, x)
@@ -90,7 +90,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
     left = 12 + _LETTER * max(len(label) for _, label in y.ticks)
     foot = _FOOT + (_LINE if chart.x_title else 0)
     height = max(chart.height, round(top) + 110 + foot)
-    plot = _Plot(x, y, left, top, WIDTH - _RIGHT - left, height - foot - top)
+    plot = _Plot(x, y, left, top, width - _RIGHT - left, height - foot - top)
     parts = [
         title,
         legend,
@@ -99,7 +99,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
         *(_series(plot, each) for each in chart.series),
         *(_mark(plot, *each, row) for each, row in zip(chart.marks, rows, strict=True)),
         *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
-        _text(left + plot.width / 2, height - 5, chart.x_title, "soft", "middle"),
+        _text(width, height - 5, chart.x_title, "soft", "end"),
     ]
     if not any(each.points for each in chart.series):
         middle = left + plot.width / 2, top + plot.height / 2
@@ -118,6 +118,11 @@ class _Plot:
     width: float
     height: float
 
+    @property
+    def edge(self) -> float:
+        """The right edge of the picture."""
+        return self.left + self.width + _RIGHT
+
     def x(self, value: float) -> float:
         return self.left + self.x_axis.share(value) * self.width
 
@@ -131,16 +136,16 @@ class _Plot:
         return " ".join(",".join(map(_n, self.place(point))) for point in points)
 
 
-def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
+def _legend(edge: int, series: Sequence[Series], top: float) -> tuple[str, float]:
     """Return the legend, and the place of its end."""
     parts, x, y = [], 0.0, top + 12.0
     for each in series:
         words = f"{each.name}: {each.words}" if each.words else each.name
         width = 24 + _LETTER * len(words) + 14
-        if x and x + width > WIDTH:
+        if x and x + width > edge:
             x, y = 0.0, y + _LINE
         parts.append(f'<g class="{each.colour}">{_swatch(each, x, y - 4)}</g>')
-        text, y = _paragraph(x + 24, y, words)
+        text, y = _paragraph(edge, y, words, x=x + 24)
         parts.append(text)
         x += width
     return "".join(parts), (y + 4 if series else top)
@@ -160,11 +165,17 @@ def _grid(plot: _Plot) -> Iterable[str]:
         y = _n(plot.y(value))
         yield f'<path class="grid" d="M{_n(plot.left)} {y}h{_n(plot.width)}"/>'
         yield _text(plot.left - 6, plot.y(value) + 4, label, "soft", "end")
+    free = 0.0
     for value, label in plot.x_axis.ticks:
-        x = plot.x(value)
+        x, half = plot.x(value), _DIGIT * len(label) / 2
         yield f'<path class="grid" d="M{_n(x)} {_n(bottom)}v4"/>'
-        over = x + _DIGIT * len(label) / 2 > WIDTH
-        yield _text(WIDTH if over else x, bottom + 17, label, "soft", "end" if over else "middle")
+        over = x + half > plot.edge
+        begins, ends = (plot.edge - 2 * half, plot.edge) if over else (x - half, x + half)
+        if begins >= free:  # Of labels that would cover each other the first stands.
+            free = ends
+            yield _text(
+                ends if over else x, bottom + 17, label, "soft", "end" if over else "middle"
+            )
 
 
 def _series(plot: _Plot, series: Series) -> str:
@@ -233,8 +244,8 @@ def _mark_rows(chart: Chart, x: Axis) -> list[int]:
     begins: list[float] = []
     rows = []
     for at, label in sorted(chart.marks, reverse=True):
-        left, width = x.share(at) * WIDTH, _LETTER * len(label) + 10
-        left -= width if left + width > WIDTH else 0
+        left, width = x.share(at) * chart.width, _LETTER * len(label) + 10
+        left -= width if left + width > chart.width else 0
         row = next((n for n, begin in enumerate(begins) if left + width <= begin), len(begins))
         begins[row : row + 1] = [left]
         rows.append(row)
@@ -243,7 +254,7 @@ def _mark_rows(chart: Chart, x: Axis) -> list[int]:
 
 def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
     x, top = plot.x(at), plot.top - 14 * row
-    ends = x + _LETTER * len(label) > WIDTH
+    ends = x + _LETTER * len(label) > plot.edge
     return f'<path class="mark" d="M{_n(x)} {_n(top - 10)}V{_n(plot.top + plot.height)}"/>' + _text(
         x - 3 if ends else x + 3, top - 3, label, "", "end" if ends else "start"
     )
@@ -254,11 +265,11 @@ def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
 
 def _bars(drawn: Bars) -> tuple[int, str]:
     totals = [sum(value for value, _ in bar.parts) for bar in drawn.bars]
-    scale = WIDTH / (max(totals, default=0) or 1)
-    text, under = _paragraph(0, 14, drawn.title, "title")
+    scale = drawn.width / (max(totals, default=0) or 1)
+    text, under = _paragraph(drawn.width, 14, drawn.title, "title")
     parts, y = [text], under + 24
     for bar in drawn.bars:
-        text, y = _paragraph(0, y, f"{bar.name}: {bar.words}" if bar.words else bar.name)
+        text, y = _paragraph(drawn.width, y, f"{bar.name}: {bar.words}" if bar.words else bar.name)
         parts.append(text)
         x = 0.0
         for value, colour in bar.parts:
@@ -269,9 +280,9 @@ def _bars(drawn: Bars) -> tuple[int, str]:
     return max(round(y) - 12, 60), "".join(parts)
 
 
-def _paragraph(x: float, y: float, words: str, css: str = "") -> tuple[str, float]:
-    """Return words in lines, and the place of the last line."""
-    letters = int((WIDTH - x) / (_LETTER * (_BOLD if css == "title" else 1)))
+def _paragraph(edge: int, y: float, words: str, css: str = "", x: float = 0.0) -> tuple[str, float]:
+    """Return words in lines up to an edge, and the place of the last line."""
+    letters = int((edge - x) / (_LETTER * (_BOLD if css == "title" else 1)))
     lines = textwrap.wrap(words, letters, max_lines=_MOST_LINES, placeholder=" …")
     text = "".join(_text(x, y + n * _LINE, line, css) for n, line in enumerate(lines))
     return text, y + _LINE * max(0, len(lines) - 1)

@@ -167,7 +167,7 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
             yield _over_time(
                 [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
                 "time from when it was due until it ended", key=operation, log=True,
-                x_title="when it was due, since the agreed start", span=(0.0, _end(runs)),
+                x_title="when it was due, since the start", span=(0.0, _end(runs)),
             )  # fmt: skip
 
 
@@ -297,7 +297,7 @@ def _over_time(
         ready = shock.get("ready_seconds")
         if ready is not None and ready > shock["at"] + 0.01 * end:
             marks[ready, "ready"] = None
-    drawn = {"span": (0.0, end), "x_title": "time since the agreed start", **more}
+    drawn = {"span": (0.0, end), "x_title": "time since the start", **more}
     if phases.get("warm_up"):
         drawn["x_title"] += ", with the warm-up"
     return Chart(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from loadgen.report.charts import Bars, Chart
     from loadgen.results.results import Results
 
+_PAGE_WIDTH = 380
+"""Of a chart on a page: as a phone is wide, so that its letters are legible there."""
 _MOST_CHARTS = 12
 """Charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
@@ -104,7 +107,7 @@ def _prometheus(run: Results) -> str:
     if not seen or not SHIPPED_RULES.exists():
         return ""
     alerts = alerts_of(run)
-    told = "".join(f"<p>{escape(each)}</p>" for each in alert_sentences(alerts))
+    told = f"<p>{escape(' '.join(alert_sentences(alerts)))}</p>"
     if alerts.found:
         told += table([dict(zip(ALERT_HEADS, row, strict=True)) for row in alert_rows(alerts)])
     return told + table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
@@ -112,7 +115,8 @@ def _prometheus(run: Results) -> str:
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
     """Render charts beside each other; empty without a chart."""
-    figures = "".join(f"<div>{render(each)}</div>" for each in charts[:_MOST_CHARTS])
+    narrow = (render(replace(each, width=_PAGE_WIDTH)) for each in charts[:_MOST_CHARTS])
+    figures = "".join(f"<div>{each}</div>" for each in narrow)
     more = len(charts) - _MOST_CHARTS
     left = f'<p class="hint">{more} further charts are not shown.</p>' if more > 0 else ""
     return f'<div class="charts">{figures}</div>{left}' if figures else ""

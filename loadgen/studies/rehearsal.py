@@ -253,7 +253,7 @@ def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
         late = row["clients"] - row["back"]
         if late > row["clients"] * share + 1e-6:
             told = f"{late:,} of {row['clients']:,} {row['group']} not back"
-            missed[row["group"]] = f"{told} within {format_seconds(row['due_seconds'])}"
+            missed[f"{row['group']}.back"] = f"{told} within {format_seconds(row['due_seconds'])}"
     seen = seen_by_scrapes(run)
     return Rehearsed(back, run.query("reasons"), seen, alerts_of(run, rules), missed)
 

@@ -75,6 +75,7 @@ _LABELS = """(() => {
       .filter((e) => e.textContent.trim())
       .map((e) => ({ text: e.textContent.trim(), box: e.getBoundingClientRect() }));
     const where = plot.getAttribute("aria-label"), edge = plot.getBoundingClientRect();
+    if (edge.right > wide + 1) cut.push(`${where}: wider than the window`);
     boxes.forEach((a, i) => {
       if (a.box.left < edge.left - 1 || a.box.right > edge.right + 1)
         cut.push(`${where}: ${a.text}`);

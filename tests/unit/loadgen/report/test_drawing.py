@@ -113,6 +113,18 @@ def test_a_label_at_the_end_of_an_axis_stays_within_the_figure() -> None:
     assert re.search(r'<text x="560"[^>]* text-anchor="end">90 %<', text)
 
 
+def test_labels_of_a_narrow_axis_do_not_cover_each_other() -> None:
+    line = Series("x", [(0.0, 1.0), (5.0, 2.0)])
+    shares = [
+        re.findall(r">([\d.]+ %)<", render(Chart("x", [line], x="percentile", width=width)))
+        for width in (560, 240)
+    ]
+    assert shares == [
+        ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"],
+        ["0 %", "90 %", "99 %", "99.9 %"],
+    ]
+
+
 def test_refusals_are_rings_and_lines_have_dashes_beside_their_colours() -> None:
     dots = render(Chart("x", [Series("a", LINE, "dots"), Series("b", LINE, "rings", "bad")]))
     assert dots.count('class="hole"') == 2  # in the legend, and in the plot

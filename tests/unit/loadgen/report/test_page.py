@@ -73,6 +73,13 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
     assert {"The servers", "Who came back"} <= set(fuller)
 
 
+def test_charts_are_as_narrow_as_a_phone_and_nothing_makes_them_wider(tmp_path: Path) -> None:
+    text = made(tmp_path / "a")
+    widths = {int(each) for each in re.findall(r'<svg [^>]* width="(\d+)"', text)}
+    assert max(widths) <= 390
+    assert "min-width" not in re.findall(r"\.charts svg \{[^}]*\}", text)[0]
+
+
 def test_the_headline_is_the_verdict_and_what_failed_stands_apart(tmp_path: Path) -> None:
     missed = "steady.list.response.p99 < 1ms"
     expect = {"expect": ["steady.list.answered == 100%", missed]}

@@ -103,7 +103,7 @@ def test_phases_are_shaded_and_shocks_marked(runs: list[Results]) -> None:
     chart = one("requests", runs[:1])
     assert [words for _, _, words in chart.bands] == ["warm-up", "drain"]
     assert chart.marks == [(1.0, "restart proxy"), (2.0, "ready")]
-    assert chart.x_title == "time since the agreed start, with the warm-up"
+    assert chart.x_title == "time since the start, with the warm-up"
 
 
 def test_each_request_is_a_dot_and_one_without_an_answer_a_ring(runs: list[Results]) -> None:

@@ -50,7 +50,7 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
     assert (watching["clients"], watching["back"], watching["last_seconds"]) == (3, 1, math.inf)
     assert round(watching["half_seconds"], 1) == 100.1
     assert (polling["clients"], polling["back"], round(polling["last_seconds"], 1)) == (2, 2, 130.1)
-    assert found.missed == {"java-watch": "2 of 3 java-watch not back within 90.0 s"}
+    assert found.missed == {"java-watch.back": "2 of 3 java-watch not back within 90.0 s"}
     assert [(row["refused"], row["asked"]) for row in found.back] == [(0, 4), (1, 3)]
     assert not found.alerts.found
 
