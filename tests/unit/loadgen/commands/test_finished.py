@@ -127,7 +127,7 @@ def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> N
         (
             Level.UNRELIABLE,
             "The generator was the limit, not the server: 9 s late.",
-            "the generator was the limit, not the server: 9 s late.",
+            "unreliable: The generator was the limit, not the server: 9 s late.",
         ),
         (Level.MISSED, "a.p99 < 1s: 2 s", "expectations were missed: a.p99 < 1s: 2 s."),
     ],
