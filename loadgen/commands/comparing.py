@@ -78,7 +78,8 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     Options:
         run_directories (RUN_DIR...): Directories of finished runs, such as out/runs/NAME. With
             --beside or --profiles the scenario: NAME or FILE.
-        baseline (TITLE): Runs that the others are compared with; without it the first one's.
+        baseline (LABEL): Runs that the others are compared with: their title, or the head of their
+            column; without it those of the first directory.
         force: Also compare runs of different scenarios.
         markdown (FILE): Write the comparison as Markdown.
         beside (URL): A real Pulsar: a scenario runs there and on Floodgate in turn, and the

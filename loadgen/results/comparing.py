@@ -14,6 +14,7 @@ import statistics
 from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
@@ -100,9 +101,10 @@ def finished_run(directory: Path) -> FinishedRun:
 
 @dataclass(frozen=True)
 class Side:
-    """The values of a figure in a group."""
+    """The values of a figure in a group, by the group's label."""
 
     values: Sequence[float]
+    label: str = ""
 
     @property
     def median(self) -> float:
@@ -174,25 +176,26 @@ def compare(
 
     Args:
         runs: In the order of their columns.
-        baseline: The label of the baseline; None is the first label.
+        baseline: The label of the baseline, or what a column shows of it; None is the first run's.
         force: Whether unlike runs are compared.
 
     Raises:
-        UsageError: Runs are unlike, nothing has the baseline's label, there are too many or none.
+        UsageError: Runs are unlike, the baseline has no run, there are too many or none.
     """
     groups: dict[str, list[FinishedRun]] = {}
     for run in runs:
-        if run.doubt is None:
-            groups.setdefault(run.label, []).append(run)
+        groups.setdefault(run.label, []).extend([run] if run.doubt is None else [])
+    base = _base([*groups], baseline)
+    groups = {label: reliable for label, reliable in groups.items() if reliable}
     doubts = [f"{run.place}: {run.doubt}" for run in runs if run.doubt is not None]
     if len(groups) < 2:
         left = f" beside {plural(len(doubts), 'run')} that cannot be relied on" if doubts else ""
         raise UsageError(f"there is nothing to compare: name runs of two labels{left}")
-    if baseline is not None:
-        if baseline not in groups:
-            known = ", ".join(groups)
-            raise UsageError(f"--baseline {baseline[:60]!r} is no label of these runs: {known}")
-        groups = {baseline: groups.pop(baseline), **groups}
+    if base not in groups:
+        raise UsageError(
+            f"the baseline {base} has no run that can be relied on: name another, --baseline LABEL"
+        )
+    groups = {base: groups.pop(base), **groups}
     asked = [run.run.get("document") or {} for each in groups.values() for run in each]
     names = dict.fromkeys(name for each in asked for name in each if name not in _NOT_ASKED)
     unlike = [n for n in names if any(each.get(n) != asked[0].get(n) for each in asked)]
@@ -205,8 +208,17 @@ def compare(
     first, *others = groups.values()
     if any(len(first) + len(each) > MOST_VALUES for each in others):
         raise UsageError(f"two groups have more than {MOST_VALUES} runs: compare fewer repeats")
-    rows = _rows(list(groups.values()), paired=paired)
+    rows = _rows(groups, paired=paired)
     return Comparison(groups, rows, doubts + left_out, unlike, paired)
+
+
+def _base(labels: Sequence[str], wanted: str | None) -> str:
+    heads = dict(zip(_heads(labels)[1:], labels, strict=True))
+    found = labels[0] if wanted is None else heads.get(wanted, wanted)
+    if found not in labels:
+        known = ", ".join(labels)
+        raise UsageError(f"--baseline {found[:60]!r} is no label of these runs: {known}")
+    return found
 
 
 def _paired(
@@ -231,13 +243,19 @@ def _paired(
     return kept, left_out, True
 
 
-def _rows(groups: Sequence[Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
-    found = [[{(n, u): v for n, u, v in figures_of(run.summary)} for run in g] for g in groups]
+def _rows(groups: Mapping[str, Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
+    found = {
+        label: [{(n, u): v for n, u, v in figures_of(run.summary)} for run in runs]
+        for label, runs in groups.items()
+    }
     table: dict[tuple[str, Unit], list[Side]] = {}
-    for figure in dict.fromkeys(each for group in found for run in group for each in run):
+    for figure in dict.fromkeys(each for group in found.values() for run in group for each in run):
         # A run without refusals of a reason had 0 of them; other missing figures are unknown.
         missing = 0.0 if figure[0].startswith("refused: ") else math.nan
-        sides = [Side([run.get(figure, missing) for run in group]) for group in found]
+        sides = [
+            Side([run.get(figure, missing) for run in group], label)
+            for label, group in found.items()
+        ]
         if not any(math.isnan(value) for side in sides for value in side.values):
             table[figure] = sides
     test = paired_distance if paired else distance
@@ -312,7 +330,7 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
-    shared, labels = _heads([*comparison.groups])
+    shared, *labels = map(plain, _heads([*comparison.groups]))
     agree, of = comparison.agreed()
     heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
     lines = [f"# {shared}{' beside '.join(labels)}", ""]
@@ -328,16 +346,20 @@ def markdown_of(comparison: Comparison) -> str:
         lines += ["", f"Paired by seed ({', '.join(seeds)}), as each run is the same at any time."]
     lines += ["", f"| median (spread) | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     lines += [_line(row) for row in comparison.rows if any(any(s.values) for s in row.sides)]
+    lines.append("")
+    for label, runs in zip(labels, comparison.groups.values(), strict=True):
+        names = ", ".join(PurePath(run.place).name for run in runs)
+        lines.append(f"- {label}: {plain(names)}")
     lines += ["", *(f"Left out: {doubt}." for doubt in comparison.doubts)]
     if comparison.unlike:
         lines.append(f"They were not asked alike: {', '.join(comparison.unlike)} differ.")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _heads(labels: Sequence[str]) -> tuple[str, list[str]]:
+def _heads(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the common beginning of a sweep's labels, up to a value, and the rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
-    return plain(labels[0][:end]), [plain(label[end:]) for label in labels]
+    return labels[0][:end], *(label[end:] for label in labels)
 
 
 def _line(row: Row) -> str:

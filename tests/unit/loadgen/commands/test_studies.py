@@ -73,7 +73,7 @@ def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
     assert (code, told["schema_version"]) == (0, 3)
     assert told["groups"] == {"a": ["a"], "b": ["b"]}
     sides = {each["figure"]: each["sides"] for each in told["figures"]}
-    assert sides["answered"] == [{"values": [1]}, {"values": [1]}]
+    assert sides["answered"] == [{"values": [1], "label": "a"}, {"values": [1], "label": "b"}]
     # and the same for people
     out = loadgen("compare", "a", "b", "--markdown", "x.md")[1]
     assert "Whether they agree needs 5 repeats of each." in out

@@ -114,6 +114,11 @@ def test_refusals_that_a_run_had_none_of_are_zero() -> None:
         ([run("x", 1.0)], {}, "nothing to compare: name runs of two labels"),
         ([run("x", 1.0), run("y", 1.0, "wrong")], {}, "beside 1 run that cannot be relied on"),
         ([run("x", 1.0), run("y", 1.0)], {"baseline": "z"}, "'z' is no label of these runs: x, y"),
+        (
+            [run("x", 1.0, "wrong"), run("y", 1.0), run("z", 1.0)],
+            {},
+            "the baseline x has no run that can be relied on: name another",
+        ),
         ([run("x", 1.0)] * 31 + [run("y", 1.0)] * 31, {}, "more than 60 runs"),
     ],
 )
@@ -130,6 +135,22 @@ def test_runs_that_were_not_asked_alike_are_compared_by_force() -> None:
         compare([run("x", 1.0), other])
     assert compare([run("x", 1.0), other], force=True).unlike == ["clients"]
     assert list(compare([run("x", 1.0), other], "y", force=True).groups) == ["y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "first"), [(None, "key=b"), ("a", "key=a"), ("key=a", "key=a")]
+)
+def test_the_first_run_that_is_named_is_the_baseline_unless_another_is_wanted(
+    baseline: str | None, first: str
+) -> None:
+    found = compare([run("key=b", 1.0), run("key=a", 1.0)], baseline)
+    assert next(iter(found.groups)) == first
+    assert [side.label for side in found.rows[0].sides] == list(found.groups)
+
+
+def test_the_page_tells_which_runs_have_which_label() -> None:
+    runs = [replace(run(f"key={name}", 1.0), place=f"out/{name}-1") for name in "ab"]
+    assert "\n- a: a-1\n- b: b-1\n" in markdown_of(compare(runs))
 
 
 def test_the_tables_of_a_run_are_compared_whatever_its_summary_says(tmp_path: Path) -> None:
