@@ -102,7 +102,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "place": options.place,
                 "service_url": options.service_url,
                 **told,
-                "files": merged_files(folder),
+                "files": merged_files(folder, [each["task"] for each in told["tasks"]]),
                 "versions": {package: _version(package) for package in _PACKAGES},
                 "machine": _machine(),
             },

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.errors import LoadgenError, reason_of
-from loadgen.results.tables import TABLES, parts_of
+from loadgen.results.tables import TABLES, part_of, parts_of
 from loadgen.stored import readable, written_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 MOST_FILES = 16
@@ -23,15 +24,26 @@ _AT_ONCE = 4
 _ROW_GROUP_ROWS = 65_536
 
 
-def merged_files(directory: Path) -> dict[str, list[str]]:
+def merged_files(directory: Path, tasks: Iterable[int]) -> dict[str, list[str]]:
     """Merge the files of each table that has more than ``MOST_FILES``, and return all names.
 
     A merged file takes the place of its parts when it is whole; where it cannot be written they
     stay.
 
+    Args:
+        directory: Of the run.
+        tasks: Those that have said that they wrote theirs.
+
     Raises:
-        LoadgenError: A part cannot be deleted, so that its rows are there twice.
+        LoadgenError: The file of a task is not there, or a part cannot be deleted, so that its rows
+            are there twice.
     """
+    for table, task in product(("requests", "events"), tasks):
+        if not (part := part_of(directory, table, task)).exists():
+            raise LoadgenError(
+                f"{part} is not there, and task {task} has written it: name an --out that all "
+                "hosts share, a folder or an object store"
+            )
     for table in TABLES:
         parts = parts_of(directory, table)
         size = -(-len(parts) // MOST_FILES)

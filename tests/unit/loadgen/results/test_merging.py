@@ -39,7 +39,7 @@ def test_many_files_become_few_with_the_same_rows(
     monkeypatch.setattr(merging, "_ROW_GROUP_ROWS", row_group)
     before = record(tmp_path, TASKS)
     # When
-    names = merged_files(tmp_path)["requests"]
+    names = merged_files(tmp_path, ())["requests"]
     # Then
     assert names == [each.name for each in parts_of(tmp_path, "requests")]
     assert len(names) <= MOST_FILES
@@ -50,7 +50,7 @@ def test_many_files_become_few_with_the_same_rows(
 
 def test_few_files_stay_as_they_are(tmp_path: Path) -> None:
     record(tmp_path, MOST_FILES)
-    assert merged_files(tmp_path) == {
+    assert merged_files(tmp_path, ()) == {
         "requests": [f"part-{number:05}.parquet" for number in range(MOST_FILES)],
         "events": [],
         "samples": [],
@@ -61,7 +61,7 @@ def test_parts_that_cannot_be_merged_stay(tmp_path: Path) -> None:
     record(tmp_path, TASKS)
     damaged = tmp_path / "requests" / "part-00000.parquet"
     damaged.write_bytes(b"half a file")
-    names = merged_files(tmp_path)["requests"]
+    names = merged_files(tmp_path, ())["requests"]
     assert names[0] == "merged-part-00003.parquet"
     assert names[-3:] == [f"part-0000{number}.parquet" for number in range(3)]
 
@@ -75,4 +75,12 @@ def test_a_part_that_cannot_be_deleted_fails_the_run(
     record(tmp_path, TASKS)
     monkeypatch.setattr(type(tmp_path), "unlink", refuse)
     with pytest.raises(LoadgenError, match=r"part-\d+\.parquet cannot be deleted: Permission"):
-        merged_files(tmp_path)
+        merged_files(tmp_path, ())
+
+
+def test_rows_of_a_task_that_are_not_there_fail_the_run(tmp_path: Path) -> None:
+    record(tmp_path, 2)
+    with pytest.raises(
+        LoadgenError, match=r"requests/part-00002\.parquet is not there, and task 2"
+    ):
+        merged_files(tmp_path, range(3))
