@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,6 @@ from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from loadgen.stored import placed
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.data_source import register
-from loadgen.topics.manifest import MANIFEST_NAME
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 
@@ -44,8 +44,8 @@ HADOOP = os.environ.get("S3_PROOF_PACKAGES", "org.apache.hadoop:hadoop-aws:3.5.0
 TOPICS, NAMESPACES, KILLED_TOPICS = 200_000, 40, 4_000_000
 BUCKET = "floodgate"
 WAIT_SECONDS, POLL_SECONDS = 120.0, 0.1
-RUNNING_SECONDS = 6.0
-"""After these a run of ``_DOCUMENT`` has clients that ask, and has not ended."""
+_ANSWERED = re.compile(r"measuring: .* [1-9]\d* answered")
+"""What a run says of itself when its clients have answers."""
 ENDPOINT = f"http://127.0.0.1:{PORT}"
 STORE = {
     "AWS_ENDPOINT_URL": ENDPOINT,
@@ -133,19 +133,27 @@ def _loadgen(
     return done
 
 
-def _killed(words: Sequence[Any], begun: Callable[[], bool], by: signal.Signals) -> int:
-    """Send a signal to a command as soon as it has begun, and return its exit code."""
-    with subprocess.Popen(
-        _command(words), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        _await(lambda: process.poll() is not None or begun(), f"the begin of loadgen {words[0]}")
+def _killed(
+    words: Sequence[Any], begun: Callable[[str], object], by: signal.Signals, log: Path
+) -> int:
+    """Send a signal to a command as soon as it has begun, and return its exit code.
+
+    Args:
+        words: The command.
+        begun: Tells from what the command has said whether it has.
+        by: The signal.
+        log: The file for what the command says.
+    """
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(_command(words), cwd=ROOT, stdout=output, stderr=output) as process,
+    ):
+        _await(
+            lambda: process.poll() is not None or bool(begun(log.read_text(encoding="utf-8"))),
+            f"the begin of loadgen {words[0]}",
+        )
         process.send_signal(by)
         return process.wait(WAIT_SECONDS)
-
-
-def _passed(seconds: float) -> Callable[[], bool]:
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() > end
 
 
 def _refusal(of: Callable[[], object]) -> str:
@@ -186,10 +194,10 @@ def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
     place = _place("processes")
     many = ["topics", "--topics", KILLED_TOPICS, "--namespaces", NAMESPACES, "--out", place]
 
-    def begun() -> bool:
-        return not (place / MANIFEST_NAME).is_file() and any(place.glob("part-*"))
+    def begun(_: str) -> bool:
+        return (place / "part-00005.parquet").is_file()  # The older corpus has four files.
 
-    _killed(many, begun, signal.SIGKILL)
+    _killed(many, begun, signal.SIGKILL, options.out / "killed.log")
     left, said = len([*place.iterdir()]), _refusal(lambda: open_corpus(place))
     _loadgen([*words, place])
     result.check(
@@ -216,7 +224,7 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
     with running_server(settings.broker_launch(), WAIT_SECONDS) as broker:
         run = ["run", document, "--service-url", broker.service_url, "--tasks", "2", "--admin-url"]
         run += [f"broker={broker.web_url},{broker.pid}", "--set"]
-        run += [f"topics.corpus={_place('topics')}", "--json"]
+        run += [f"topics.corpus={_place('topics')}"]
         for name, place, more in (
             ("folder", runs, ()),
             ("processes", store, ()),
@@ -227,10 +235,10 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
             _loadgen([*run, "--out", place, *called, *more], allowed=(0, 98))
         options.note("interrupting runs")
         begun = store / "killed"
-        words = [*run, "--out", store, "--name", "killed"]
-        _killed(words, _passed(RUNNING_SECONDS), signal.SIGKILL)
+        words, log = [*run, "--out", store, "--name", "killed"], options.out / "killed.log"
+        _killed(words, _ANSWERED.search, signal.SIGKILL, log)
         said = _refusal(lambda: Results.open(begun))
-        code = _killed(words, _passed(RUNNING_SECONDS), signal.SIGINT)
+        code = _killed(words, _ANSWERED.search, signal.SIGINT, log)
     made = (runs / "folder", store / "processes", store / "spark")
     told = [_asked_of(directory, _FIRST) for directory in made]
     wrong = _asked_of(store / "spark", "SELECT count(*) AS n FROM requests WHERE outcome = 'wrong'")

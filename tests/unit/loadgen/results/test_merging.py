@@ -80,7 +80,5 @@ def test_a_part_that_cannot_be_deleted_fails_the_run(
 
 def test_rows_of_a_task_that_are_not_there_fail_the_run(tmp_path: Path) -> None:
     record(tmp_path, 2)
-    with pytest.raises(
-        LoadgenError, match=r"requests/part-00002\.parquet is not there, and task 2"
-    ):
+    with pytest.raises(LoadgenError, match=r"part-00002\.parquet is not there, and task 2"):
         merged_files(tmp_path, range(3))
