@@ -159,8 +159,6 @@ class Granting:
                 pass
         finally:
             self._running = False
-        if self._view.drain is not None and not requests:
-            self._view.drain.ends()
         self._contention.check()
 
     def _grant_next(self) -> bool:
@@ -222,8 +220,13 @@ class Granting:
             self._view.drain.granted(waiter.needed, self._view.clock.now())
         self._end_wait(waiter, outcome)
 
-    def _end_wait(self, waiter: Waiter, outcome: AcquireOutcome) -> None:
+    def _leave_queue(self, waiter: Waiter) -> None:
         self._waiting.remove(waiter)
+        if self._view.drain is not None and not self._waiting.requests:
+            self._view.drain.ends()
+
+    def _end_wait(self, waiter: Waiter, outcome: AcquireOutcome) -> None:
+        self._leave_queue(waiter)
         self._outcomes.tell(outcome, self._waiting.waited_seconds(waiter))
         self.grant(waiter)
 
@@ -263,7 +266,7 @@ class Granting:
         if waiter not in self._waiting.requests:
             return  # What an earlier refusal woke has abandoned it meanwhile.
         self._admission.discard(waiter)
-        self._waiting.remove(waiter)
+        self._leave_queue(waiter)
         self._books.forget_if_idle(waiter.holder)
         self._outcomes.tell(outcome, self._waiting.waited_seconds(waiter))
         waiter.settle(None, error)
