@@ -82,8 +82,8 @@ GROUPS = ("scenarios", "spark")  # verbs of loadgen that have verbs of their own
 
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12"}
 SMALL_VALUES = {
-    r"clients\.all\.count": "12", r"clients\.stuck\.pipelined": "64", r"phases\.measure": "3s",
-    r"clients\.stuck\.drop\.at": "2s",
+    r"clients\.(?:all|cpp)\.count": "12", r"clients\.stuck\.pipelined": "64",
+    r"phases\.measure": "3s", r"clients\.stuck\.drop\.at": "2s",
 }  # fmt: skip
 PORTS = {
     "broker": ("brokerServicePort", "webServicePort"),
@@ -93,7 +93,10 @@ PORTS_OF_PAGES = ("6650", "8080", "6651", "8081", "6652", "6653", "6659")
 # A busy machine makes a storm late, which says nothing about the page.
 ALLOWED_EXITS = (0, 98)
 # What an operator has: topics, and files that no server on this machine could take as they are.
+EXAMPLES = REPOSITORY / "examples" / "policies"
 OWN_FILES = {
+    "my_policy.py": (EXAMPLES / "expected_wait.py").read_text(encoding="utf-8"),
+    "my-storm.yaml": (EXAMPLES / "expected-wait.yaml").read_text(encoding="utf-8"),
     "topics.txt": "".join(
         f"persistent://my-tenant/my-namespace/t-{number}\n" for number in range(20)
     ),
