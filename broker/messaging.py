@@ -125,7 +125,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules, turns),
-            direct_subscriptions_of=NonPersistentSubscriptions,
+            direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, rules),
             alone=context.ownership.alone,
         )
     )

@@ -201,6 +201,16 @@ class BrokerConfig(ServerConfig):
         validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
     )
     """Entries that Key_Shared reads past keys that must wait."""
+    uses_consistent_hashing: bool = Field(
+        default=True, validation_alias="subscriptionKeySharedUseConsistentHashing"
+    )
+    ring_points: int = Field(
+        default=100,
+        ge=1,
+        le=1_000,
+        validation_alias="subscriptionKeySharedConsistentHashingReplicaPoints",
+    )
+    """Points of a Key_Shared consumer on the ring of hashes."""
     strict_delivery_time: bool = Field(
         default=False, validation_alias="isDelayedDeliveryDeliverAtTimeStrict"
     )

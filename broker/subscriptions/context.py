@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.subscriptions.key_shared.halved_ranges import HalvedRanges
+from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
     from proto.names import TopicName
     from server.tasks.shared_turns import SharedTurns
+
+    Hashes: TypeAlias = ConsistentHashRing[Any] | HalvedRanges[Any] | FixedRanges[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,9 @@ class SubscriptionRules:
             (acknowledgmentAtBatchIndexLevelEnabled).
         look_ahead_per_consumer, look_ahead: Entries that Key_Shared reads past keys that must
             wait (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
+        ring_points: Points of each Key_Shared consumer on the ring of hashes; 0: there is no ring,
+            and newcomers halve the largest range (subscriptionKeySharedUseConsistentHashing,
+            subscriptionKeySharedConsistentHashingReplicaPoints).
         strict_delivery_time: Delayed messages are never early
             (isDelayedDeliveryDeliverAtTimeStrict).
         closes_who_rolls_back: Who subscribes with a rollback to a subscription that is there, and
@@ -45,6 +54,7 @@ class SubscriptionRules:
     acks_of_batch_indexes: bool = True
     look_ahead_per_consumer: int = 2_000
     look_ahead: int = 20_000
+    ring_points: int = 100
     strict_delivery_time: bool = False
     closes_who_rolls_back: bool = False
     acks_end_behind_the_end: bool = False
@@ -58,10 +68,17 @@ class SubscriptionRules:
             config.acks_of_batch_indexes,
             config.look_ahead_per_consumer,
             config.look_ahead,
+            config.ring_points if config.uses_consistent_hashing else 0,
             config.strict_delivery_time,
             closes_who_rolls_back=config.profile is Profile.PULSAR,
             acks_end_behind_the_end=config.profile is Profile.PULSAR,
         )
+
+    def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:
+        """Return the hashes of a Key_Shared subscription without consumers."""
+        if mode == pb.STICKY:
+            return FixedRanges()
+        return ConsistentHashRing(self.ring_points) if self.ring_points else HalvedRanges()
 
 
 class TopicWithPolicies(Protocol):

@@ -8,7 +8,6 @@ import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.key_shared.draining import DrainingHashes
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
-from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from broker.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
@@ -42,12 +41,9 @@ class KeySharedDispatcher(SharedDispatcher):
         meta = meta or pb.KeySharedMeta()
         self.mode = meta.keySharedMode
         self.allows_disorder = meta.allowOutOfOrderDelivery
-        self.ring = self._nobodys_hashes()
+        self.ring = context.rules.nobodys_hashes(self.mode)
         self.draining: DrainingHashes[Consumer] = DrainingHashes()
         super().__init__(context)
-
-    def _nobodys_hashes(self) -> ConsistentHashRing[Consumer] | FixedRanges[Consumer]:
-        return FixedRanges() if self.mode == STICKY else ConsistentHashRing()
 
     # -- delivering ---------------------------------------------------------------------------
 
@@ -151,7 +147,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def remove_all(self) -> None:
         """Let all consumers go at once, with the hashes that they had."""
-        self.ring = self._nobodys_hashes()
+        self.ring = self._context.rules.nobodys_hashes(self.mode)
         super().remove_all()
 
     def _forget_all(self) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.failover import active_of, rank
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
-from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from broker.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.context import SubscriptionRules
     from proto.names import TopicName
 
 SubType = pb.CommandSubscribe.SubType
@@ -143,12 +143,10 @@ class DirectShared(DirectDispatcher):
 class DirectKeyShared(DirectDispatcher):
     """Key_Shared: each key has one consumer; while that has no room, messages of it are lost."""
 
-    def __init__(self, meta: pb.KeySharedMeta | None) -> None:
+    def __init__(self, meta: pb.KeySharedMeta | None, rules: SubscriptionRules) -> None:
         super().__init__()
         self._mode = (meta or pb.KeySharedMeta()).keySharedMode
-        self.ring: ConsistentHashRing[Consumer] | FixedRanges[Consumer] = (
-            FixedRanges() if self._mode == pb.STICKY else ConsistentHashRing()
-        )
+        self.ring = rules.nobodys_hashes(self._mode)
 
     def add(self, consumer: Consumer) -> None:
         """Take a consumer of the same mode.
@@ -182,7 +180,10 @@ class DirectKeyShared(DirectDispatcher):
 
 
 def dispatcher_of(
-    sub_type: SubType.ValueType, topic: TopicName, meta: pb.KeySharedMeta | None
+    sub_type: SubType.ValueType,
+    topic: TopicName,
+    meta: pb.KeySharedMeta | None,
+    rules: SubscriptionRules,
 ) -> DirectDispatcher:
     """Return a dispatcher without consumers for a type of subscription."""
     if sub_type == pb.CommandSubscribe.Exclusive:
@@ -191,7 +192,7 @@ def dispatcher_of(
         return DirectFailover(topic)
     if sub_type == pb.CommandSubscribe.Shared:
         return DirectShared()
-    return DirectKeyShared(meta)
+    return DirectKeyShared(meta, rules)
 
 
 def _with_room(consumer: Consumer | None) -> Consumer | None:

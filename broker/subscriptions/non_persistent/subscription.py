@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.position import Position
     from broker.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.subscriptions.context import TopicWithPolicies
+    from broker.subscriptions.context import SubscriptionRules, TopicWithPolicies
 
 
 class DirectOwner(Protocol):
@@ -57,13 +57,16 @@ class NonPersistentSubscription:
 
     durable = False
 
-    def __init__(self, name: str, topic: TopicWithPolicies, owner: DirectOwner) -> None:
+    def __init__(
+        self, name: str, topic: TopicWithPolicies, owner: DirectOwner, rules: SubscriptionRules
+    ) -> None:
         self.name = name
         self.topic: Any = topic
         self.cursor: Any = NoCursor()
         self._owner = owner
         self.type: SubType.ValueType = pb.CommandSubscribe.Exclusive
-        self._dispatcher = dispatcher_of(self.type, topic.name, None)
+        self._rules = rules
+        self._dispatcher = dispatcher_of(self.type, topic.name, None, rules)
         self.messages_out = 0
         self.bytes_out = 0
         self.messages_dropped = 0
@@ -101,7 +104,9 @@ class NonPersistentSubscription:
         """
         if not self.consumers:
             self.type = options.type
-            self._dispatcher = dispatcher_of(self.type, self.topic.name, options.key_shared)
+            self._dispatcher = dispatcher_of(
+                self.type, self.topic.name, options.key_shared, self._rules
+            )
         check_type(self.type, options.type)
         check_count(self.topic.policies, self.consumers)
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)

@@ -13,7 +13,7 @@ from broker.subscriptions.subscriptions import check_room, check_type_allowed
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
-    from broker.subscriptions.context import TopicWithPolicies
+    from broker.subscriptions.context import SubscriptionRules, TopicWithPolicies
 
 
 logger = logging.getLogger(__name__)
@@ -22,9 +22,10 @@ logger = logging.getLogger(__name__)
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
     """The subscriptions of one topic by name; each is there while it has consumers."""
 
-    def __init__(self, topic: TopicWithPolicies) -> None:
+    def __init__(self, topic: TopicWithPolicies, rules: SubscriptionRules) -> None:
         super().__init__()
         self._topic = topic
+        self._rules = rules
         # Also those whose first consumer is on its way: all that come meanwhile get the same.
         self._opened: WeakValueDictionary[str, NonPersistentSubscription] = WeakValueDictionary()
 
@@ -44,7 +45,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         check_room(self._topic, self.consumer_count)
         found = self._opened.get(asked.subscription)
         if found is None:
-            found = NonPersistentSubscription(asked.subscription, self._topic, self)
+            found = NonPersistentSubscription(asked.subscription, self._topic, self, self._rules)
             self._opened[asked.subscription] = found
         return found
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.configuration.config import BrokerConfig
+from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.subscriptions.key_shared.murmur import murmur
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
@@ -62,6 +65,24 @@ async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() 
     assert moved
     assert before == []
     assert new_cnx.entries == [one + 20 for one in moved]
+
+
+async def test_without_consistent_hashing_names_decide_nothing() -> None:
+    properties = {"subscriptionKeySharedUseConsistentHashing": "false"}
+    rules = SubscriptionRules.of(BrokerConfig.from_properties(properties))
+    topic = await kept_topic()
+    subscription = topic.subscriptions(rules).create("s")
+    first, _ = consume(subscription, KEY_SHARED, 100, name="alice")
+    second, cnx = consume(subscription, KEY_SHARED, 100, name="bob")
+    assert isinstance(subscription.dispatcher, KeySharedDispatcher)
+    ring = subscription.dispatcher.ring
+    assert (ring.ranges(first), ring.ranges(second)) == ([(32769, 65536)], [(0, 32768)])
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    hashes = [murmur(key.encode()) % 65536 for key in KEYS]
+    assert cnx.entries == [at for at, one in enumerate(hashes) if one <= 32768]
 
 
 async def test_a_leavers_keys_go_to_others_in_order() -> None:

@@ -12,6 +12,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata
 from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
@@ -33,7 +34,8 @@ class Topic:
 
 
 def subscriptions(**policies: object) -> NonPersistentSubscriptions:
-    return NonPersistentSubscriptions(Topic(policies=replace(DEFAULTS, **policies)))
+    topic = Topic(policies=replace(DEFAULTS, **policies))
+    return NonPersistentSubscriptions(topic, SubscriptionRules())
 
 
 async def joined(
