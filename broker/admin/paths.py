@@ -29,7 +29,7 @@ DOMAIN = "{domain}"
 REST = "{rest}"
 """A last segment that stands for one segment or more."""
 _DOMAINS = ("persistent", "non-persistent")
-_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _LOOKUP = "/lookup/"
 _ROOTS = ("/admin/v2/", _LOOKUP)
 """The roots of upstream's web applications: their names have no parameters."""
@@ -127,13 +127,15 @@ class PathTable:
         for template in self._templates:
             yield "/" + "/".join(template.parts), template.methods
 
-    def find(self, raw_path: str) -> list[Resource]:
+    def find(self, raw_path: str, *, takes_nul: bool = True) -> list[Resource]:
         """Return the resources that a path may name, the most literal first.
 
         Raises:
-            RestError: 400, it is not percent-encoded UTF-8.
+            RestError: 400, it is not percent-encoded UTF-8, or has a character that is not taken.
         """
         _check_encoding(raw_path)
+        if not takes_nul and "%00" in raw_path:
+            raise RestError(400, "the path has the character NUL (%00) in it: no request may")
         root = next((one for one in _ROOTS if raw_path.startswith(one)), None)
         if root is None:
             return []

@@ -116,7 +116,9 @@ class AdminRequests:
                 the request is not allowed.
             HTTPTemporaryRedirect: Another broker serves the topic.
         """
-        resources = self._paths.find(request.rel_url.raw_path)
+        # Upstream's web server takes none: whose name has one cannot be administered there.
+        takes_nul = not self._rules.fails_as_upstream
+        resources = self._paths.find(request.rel_url.raw_path, takes_nul=takes_nul)
         if not resources:
             return _no_resource(request)
         if request.method == "OPTIONS":

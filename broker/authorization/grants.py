@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.operations import Action
+from proto.names import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,12 +46,12 @@ class Grants:
 
     def keeps_from(self, role: str, subscription: str) -> bool:
         """Tell whether a subscription is for other roles alone."""
-        only = self.of_subscriptions.get(subscription, ()) if subscription.strip() else ()
+        only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
     def lacks_prefix(self, role: str, subscription: str) -> bool:
         """Tell whether the name of a subscription should begin with a role, and does not."""
-        return self.prefixed and bool(subscription.strip()) and not subscription.startswith(role)
+        return self.prefixed and not is_blank(subscription) and not subscription.startswith(role)
 
 
 NO_GRANTS = Grants()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.policies.effective import EffectivePolicies
-    from broker.stores.store import MetadataStore
+    from broker.stores.store import MetadataStore, NamespacePolicies
     from limiter.clock import Clock
 
     Changed: TypeAlias = NamespaceName | TopicName | None
@@ -136,14 +136,34 @@ class PolicyService:
             StoreError: The store failed, and nothing is changed.
         """
         name = str(of)
-        if value is not None and name not in self._documents and len(self) >= MAX_DOCUMENTS:
+        if value is not None:
+            self._check_room(name)
+        await self._store.set_policy(name, key, value)
+        await self._read(name)
+
+    async def create_namespace(
+        self, namespace: NamespaceName, policies: NamespacePolicies, document: Mapping[str, object]
+    ) -> bool:
+        """Create a namespace with all its policies at once; false when it exists.
+
+        Raises:
+            RefusedError: Too many have policies of their own.
+            StoreError: The store failed, and nothing is changed.
+        """
+        if document:
+            self._check_room(str(namespace))
+        created = await self._store.create_namespace(namespace, policies, document)
+        if created:
+            await self._read(str(namespace))
+        return created
+
+    def _check_room(self, name: str) -> None:
+        if name not in self._documents and len(self) >= MAX_DOCUMENTS:
             raise RefusedError(
                 Refusal.PRECONDITION_FAILED,
                 f"{MAX_DOCUMENTS} namespaces and topics have policies of their own already; "
                 "remove some, or set the policy for the namespace",
             )
-        await self._store.set_policy(name, key, value)
-        await self._read(name)
 
     async def forget(self, topic: TopicName) -> None:
         """Remove all policies of a topic, which is deleted.

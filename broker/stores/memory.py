@@ -19,7 +19,13 @@ from broker.stores.feed import ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.sorting import sorted_in_runs
-from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.store import (
+    DEFAULT_POLICIES,
+    NO_DOCUMENT,
+    NamespacePolicies,
+    NamespaceSnapshot,
+    TenantInfo,
+)
 from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from server.tasks.cooperative import Steps, in_turns
@@ -113,13 +119,19 @@ class MemoryStore:
         )
 
     async def create_namespace(
-        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+        self,
+        namespace: NamespaceName,
+        policies: NamespacePolicies = DEFAULT_POLICIES,
+        document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
         async with self._locks.of(namespace):
             if namespace in self._snapshots:
                 return False
             self._create(namespace, NamespaceSnapshot(self._first_version), policies)
+            await self.delete_policies([str(namespace)])
+            for key, value in document.items():
+                await self.set_policy(str(namespace), key, value)
             return True
 
     def _create(

@@ -65,6 +65,7 @@ class NamespacePolicies:
 
 DEFAULT_POLICIES = NamespacePolicies()
 """Policies of a namespace that came with its first topic."""
+NO_DOCUMENT: Mapping[str, object] = {}
 
 
 class MetadataStore(Protocol):
@@ -113,9 +114,15 @@ class MetadataStore(Protocol):
         """Return the namespaces that exist, or those of a tenant, in order."""
 
     async def create_namespace(
-        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+        self,
+        namespace: NamespaceName,
+        policies: NamespacePolicies = DEFAULT_POLICIES,
+        document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        """Create an empty namespace, and its tenant if need be; false when it exists.
+
+        Its policies about messages are those of the document, by key, as durably as it is itself.
+        """
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.consumer import ConsumerOptions
 from broker.subscriptions.subscriptions import INTERNAL, reserved_name
+from proto.names import is_blank
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
     """
     name = asked.subscription
     if not _nothing_is_kept(asked):  # A topic of which nothing is takes any name (recorded).
-        if not name:
+        if is_blank(name):
             raise RequestError(pb.ProducerBusy, "Empty subscription name")
         if name in INTERNAL or name.startswith(_OF_REPLICATION):
             raise reserved_name()

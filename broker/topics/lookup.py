@@ -68,7 +68,7 @@ class LookupHandler:
         if nameless := _partition_of_nothing(request.topic, topic):
             raise self._nameless_lookup(nameless)
         await self._namespace_of(topic)
-        listener = request.advertised_listener_name.strip()
+        listener = request.advertised_listener_name
         finding = self._owner(topic, listener, authoritative=request.authoritative)
         owner = await self._outcomes.counted(finding)
         answers = pb.CommandLookupTopicResponse
@@ -86,7 +86,7 @@ class LookupHandler:
         )
 
     async def _owner(self, topic: TopicName, listener: str, *, authoritative: bool) -> Owner:
-        if listener:
+        if not is_blank(listener):
             text = f"the broker do not have {listener} listener"
             raise RequestError(pb.ServiceNotReady, text)
         try:

@@ -27,20 +27,31 @@ class WatchProfile:
             otherwise the first watch of a pattern does.
         second_request_empties: A request for an id whose first request is not answered yet makes
             the first answer an empty one.
+        first_watch_answers: A request for an id in use is answered with what that watches, also
+            where it asks for something else; otherwise that is refused.
         java_errors: Errors are those of Java's exceptions.
     """
 
     one_by_one: bool
     lists_for_each_request: bool
     second_request_empties: bool
+    first_watch_answers: bool
     java_errors: bool
 
 
 PULSAR_WATCHES = WatchProfile(
-    one_by_one=True, lists_for_each_request=True, second_request_empties=True, java_errors=True
+    one_by_one=True,
+    lists_for_each_request=True,
+    second_request_empties=True,
+    first_watch_answers=True,
+    java_errors=True,
 )
 FLOODGATE_WATCHES = WatchProfile(
-    one_by_one=False, lists_for_each_request=False, second_request_empties=False, java_errors=False
+    one_by_one=False,
+    lists_for_each_request=False,
+    second_request_empties=False,
+    first_watch_answers=False,
+    java_errors=False,
 )
 
 

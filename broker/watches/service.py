@@ -21,7 +21,7 @@ from broker.patterns.errors import InvalidPatternError
 from broker.stores.changes import StoreError
 from broker.watches.namespace_listings import NamespaceListings, limit_exceeded
 from broker.watches.registry import Watch, WatchRegistry
-from broker.watches.rules import accepted_pattern
+from broker.watches.rules import REFUSED, accepted_pattern
 from broker.watches.sender import SenderContext, WatchSender
 from broker.watches.sets.context import FollowingContext, WatchTotals
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
@@ -161,9 +161,20 @@ class TopicListService:
             watcher = self._watcher(request.watcher_id, namespace, cnx)
             watch = self.registry.add(cnx, namespace, watcher, pattern)
         else:
+            self._check_same(watch, namespace, pattern)
             watch.asked_again = True
         watch.pending[request.request_id] = None
         return AskedWatch(request, watch, cnx, first, check)
+
+    def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
+        """Refuse a request for an id whose watch is of other topics, unless that answers it."""
+        watched = watch.namespace.namespace, watch.pattern
+        if not self._profile.first_watch_answers and watched != (namespace, pattern):
+            raise RequestError(
+                pb.NotAllowedError,
+                f"{REFUSED}id {watch.watcher.sender.watcher_id} watches {watch.pattern[:100]!r} in "
+                f"{str(watched[0])[:100]}: close that watch first, or use another id",
+            )
 
     async def answer(self, asked: AskedWatch) -> None:
         """Answer a WATCH_TOPIC_LIST, and send updates from then on.

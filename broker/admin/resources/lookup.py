@@ -17,6 +17,7 @@ from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.bundles import bundle_of
 from broker.topics.rules import no_namespace
+from proto.names import is_blank
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
@@ -87,5 +88,5 @@ class LookupAdmin:
 
 def _check_listener(request: web.Request) -> None:
     name: str = request.query.get("listenerName") or request.headers.get(_LISTENER_HEADER) or ""
-    if name.strip():
+    if not is_blank(name):
         raise RestError(412, f"the broker do not have {name[:100]} listener")

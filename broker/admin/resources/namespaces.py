@@ -11,7 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.admin.bodies import json_object
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
-from broker.admin.resources.policies.namespace_body import policies_body, policies_of
+from broker.admin.resources.policies.namespace_body import document_of, policies_body, policies_of
 from broker.admin.resources.topics import with_system_topics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
@@ -89,14 +89,15 @@ class NamespaceAdmin:
         if tenant is None:
             raise RestError(404, "Tenant does not exist")
         allowed = tenant.allowed_clusters or (self._context.config.cluster_name,)
-        policies = policies_of(
-            body, namespace, allowed, self._context.config.default_number_of_namespace_bundles
-        )
+        config = self._context.config
+        policies = policies_of(body, namespace, allowed, config.default_number_of_namespace_bundles)
+        document = document_of(body or {}, namespace, config)
         await self._check_room(namespace)
         if await self._context.store.policies(namespace) is None:
             # A broker that was killed while it deleted one of this name has told nobody.
             await self._context.ownership.namespaces_deleted([namespace])
-        if not await self._context.store.create_namespace(namespace, policies):
+        made = self._context.message_policies.create_namespace(namespace, policies, document)
+        if not await made:
             raise RestError(409, "Namespace already exists")
         return done()
 

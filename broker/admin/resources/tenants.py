@@ -13,6 +13,7 @@ from broker.admin.requests import done, flag, segment, tenant_name
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
+from proto.names import is_blank
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class TenantAdmin:
             raise RestError(412, "AdminRoles contains whitespace in the beginning or end.")
         if clusters is None:
             raise RestError(412, "Clusters cannot be null")
-        if not clusters or not all(cluster.strip() for cluster in clusters):
+        if not clusters or any(map(is_blank, clusters)):
             raise RestError(412, "Clusters cannot be empty or blank")
         if any(cluster != self._cluster for cluster in clusters):
             raise RestError(412, "Clusters do not exist")

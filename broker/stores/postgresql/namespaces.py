@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.postgresql.policies import delete_policies, write_policy
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from broker.stores.postgresql.driver import Connection
 
 FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
@@ -70,13 +73,25 @@ async def read_namespaces(connection: Connection, tenant: str | None) -> list[Na
 
 
 async def create_namespace(
-    connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
+    connection: Connection,
+    namespace: NamespaceName,
+    policies: NamespacePolicies,
+    document: Mapping[str, object],
+    sender: str,
 ) -> KnownNamespace | None:
-    """Add an empty namespace; return its number and version, None when it is there."""
+    """Add an empty namespace with policies about messages, and have other brokers notified.
+
+    Return its number and version, None when it is there.
+    """
     async with connection.transaction():
         number = await insert_namespace(connection, namespace, policies)
+        if number is None:
+            return None
         version = await connection.fetchval(FIRST_VERSION)
-        return KnownNamespace(number, version) if number is not None else None
+        await delete_policies(connection, [str(namespace)], sender)
+        for key, value in document.items():
+            await write_policy(connection, str(namespace), key, value, sender)
+        return KnownNamespace(number, version)
 
 
 async def insert_namespace(

@@ -119,11 +119,17 @@ class SharedNamespaces:
 
     # -- changing -----------------------------------------------------------------------------
 
-    async def create(self, namespace: NamespaceName, policies: NamespacePolicies) -> bool:
-        """Create an empty namespace; false when it exists."""
+    async def create(
+        self,
+        namespace: NamespaceName,
+        policies: NamespacePolicies,
+        document: Mapping[str, object],
+        sender: str,
+    ) -> bool:
+        """Create an empty namespace with policies about messages; false when it exists."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
-                created = await create_namespace(connection, namespace, policies)
+                created = await create_namespace(connection, namespace, policies, document, sender)
             if created is not None:
                 self._view.show(namespace, created, None)
             return created is not None

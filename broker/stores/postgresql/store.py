@@ -21,7 +21,13 @@ from broker.stores.postgresql.reading import read_properties, read_version, sele
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
 from broker.stores.postgresql.topic_schemas import PostgresqlTopicSchemas
-from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.store import (
+    DEFAULT_POLICIES,
+    NO_DOCUMENT,
+    NamespacePolicies,
+    NamespaceSnapshot,
+    TenantInfo,
+)
 from limiter.clock import Clock, LoopClock
 
 if TYPE_CHECKING:
@@ -150,10 +156,13 @@ class PostgresqlStore(CachedStore):
             return await rows.read_namespaces(connection, tenant)
 
     async def create_namespace(
-        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+        self,
+        namespace: NamespaceName,
+        policies: NamespacePolicies = DEFAULT_POLICIES,
+        document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
-        return await to_its_end(self._namespaces.create(namespace, policies))
+        return await to_its_end(self._namespaces.create(namespace, policies, document, self._name))
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""

@@ -108,12 +108,17 @@ class SqliteFile(SqliteTables):
         rows = texts(self._rows(f"{query} ORDER BY name", *values))
         return [NamespaceName.parse(name) for (name,) in rows]
 
-    def create_namespace(self, name: str, policies: NamespacePolicies) -> bool:
+    def create_namespace(
+        self, name: str, policies: NamespacePolicies, document: Mapping[str, object]
+    ) -> bool:
         """Add an empty namespace; false when it is there."""
         with self._transaction():
             if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
                 return False
             self._insert_namespace(name, self.first_version(), policies)
+            self._changed_rows("DELETE FROM message_policies WHERE name=?", name)
+            for key, value in document.items():
+                self.set_policy(name, key, value)
             return True
 
     def _insert_namespace(self, name: str, version: int, policies: NamespacePolicies) -> None:

@@ -17,7 +17,13 @@ from broker.stores.conditions import end_of, feed_change, parted
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
-from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.store import (
+    DEFAULT_POLICIES,
+    NO_DOCUMENT,
+    NamespacePolicies,
+    NamespaceSnapshot,
+    TenantInfo,
+)
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
@@ -107,11 +113,14 @@ class SqliteStore(CachedStore):
         return await self._read(SqliteFile.namespaces, tenant)
 
     async def create_namespace(
-        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+        self,
+        namespace: NamespaceName,
+        policies: NamespacePolicies = DEFAULT_POLICIES,
+        document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
         async with self._lock:
-            return await self._read(SqliteFile.create_namespace, str(namespace), policies)
+            return await self._read(SqliteFile.create_namespace, str(namespace), policies, document)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""

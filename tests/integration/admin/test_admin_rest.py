@@ -72,7 +72,6 @@ async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local:
     [
         ("a%2Fb", 412, "Topic name is not valid"),
         ("%20", 412, "Topic name is not valid"),
-        ("nul%00", 400, "'%00' in the path is no percent-encoded character"),
         ("half%e", 400, "'%' in the path is no percent-encoded character"),
         ("new%0Aline", 412, "Topic name is not valid: it has a control character"),
         ("x" * 2_030, 412, "Topic name is not valid: it has 2058 bytes"),
@@ -87,6 +86,18 @@ async def test_a_name_that_cannot_be_is_refused(segment: str, status: int, reaso
         assert answer.status == status
         assert answer.reason.startswith(reason)
         assert (await rest.ask("GET", TOPICS)).value == []
+
+
+async def test_a_subscription_with_nul_in_its_name_is_deleted_but_as_shipped_refused() -> None:
+    path = f"{TOPICS}/t/subscription/nul%00"
+    async with broker() as rest:
+        await rest.done("PUT", path)
+        assert (await rest.ask("GET", f"{TOPICS}/t/subscriptions")).value == ["nul\0"]
+        await rest.done("DELETE", path)
+        assert (await rest.ask("GET", f"{TOPICS}/t/subscriptions")).value == []
+    async with broker("pulsar") as rest:
+        refused = await rest.ask("PUT", path)
+        assert (refused.status, "the character NUL (%00)" in refused.reason) == (400, True)
 
 
 @pytest.mark.parametrize("domain", ["weird", "Persistent", "persistent:"])

@@ -9,7 +9,10 @@ from typing import Any
 import aiohttp
 
 from server.seeing.own_operations import OWN_OPERATIONS
+from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
+
+OBJECT = re.compile(r"<[\w.]+ object|\bat 0x[0-9a-f]{6}")
 
 
 async def test_what_a_description_refers_to_is_in_it() -> None:
@@ -48,3 +51,21 @@ async def test_every_route_is_described_and_nothing_else() -> None:
         ] == []
         assert set(of_proxy) <= own <= {*of_broker, *of_proxy}
         assert ("GET", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/stats") in of_broker
+
+
+async def test_no_answer_shows_an_object_of_the_program() -> None:
+    values = {"domain": "persistent", "tenant": "public", "namespace": "default", "topic": "t"}
+    values |= {"cluster": "standalone", "subName": "s", "bundle": "0x00000000_0x40000000"}
+    found = []
+    async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
+        async with rest_client(parts.broker) as rest:
+            await rest.done("PUT", "/admin/v2/persistent/public/default/t/subscription/s")
+        for part in (parts.broker, parts.proxy):
+            reads = await described(part.web_service_url)
+            async with aiohttp.ClientSession(part.web_service_url) as session:
+                for path in [path for method, path in reads if method == "GET"]:
+                    full = re.sub(r"\{(\w+)\}", lambda one: values.get(one[1], "0"), path)
+                    async with session.get(f"{full}?metadata=true&applied=true") as answer:
+                        if OBJECT.search(await answer.text()):
+                            found.append(full)
+    assert found == []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from broker.stores.feed import Change
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
@@ -104,15 +105,29 @@ async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
         assert {answer.topics_hash for answer in answers} == {topics_hash(ALPHA)}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_again_is_answered_with_the_first_pattern(profile: str) -> None:
-    async with cluster(TOPICS, profile=profile) as parts:
+async def test_as_shipped_the_same_id_for_other_topics_is_answered_with_the_first() -> None:
+    async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await watching(parts)
         # When
         await peer.send(watch("public/gold/beta.*", request_id=2))
         answer = (await peer.command()).watchTopicListSuccess
         # Then
         assert (answer.request_id, list(answer.topic)) == (2, ALPHA)
+
+
+async def test_the_same_id_for_other_topics_is_refused_and_the_first_watch_goes_on() -> None:
+    elsewhere = watch(request_id=3)
+    elsewhere.watchTopicList.namespace = "public/default"
+    async with cluster(TOPICS) as parts:
+        peer = await watching(parts)
+        # When
+        await peer.send(watch("public/gold/beta.*", request_id=2), elsewhere, watch(request_id=4))
+        answers = [await peer.command() for _ in range(3)]
+        # Then
+        assert [one.error.request_id for one in answers[:2]] == [2, 3]
+        assert all(one.error.error == pb.NotAllowedError for one in answers[:2])
+        assert all("in public/gold: close that" in one.error.message for one in answers[:2])
+        assert list(answers[2].watchTopicListSuccess.topic) == ALPHA
 
 
 async def test_the_same_id_twice_in_a_row_is_answered_with_two_full_lists() -> None:

@@ -1,6 +1,6 @@
 """Failures of upstream's server that profile pulsar repeats: each was asked of a real broker.
 
-``tests/integration/admin/test_recorded_failures.py`` replays them.
+``tests/integration/admin/test_recorded_answers.py`` replays them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@ Source: upstream PersistentTopicInternalStats, ManagedLedgerInfo.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from broker.admin.resources.messages.consumer_stats import moment
 from broker.admin.resources.messages.subjects import last_id, subscriptions_of
@@ -15,8 +17,10 @@ from broker.messages.topic import PersistentTopic
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from broker.messages.managed_ledger import LedgerInfo
     from broker.messages.topic import Topic
     from broker.subscriptions.subscription import Subscription
+    from proto.names import TopicName
 
 MOST_HOLES = 1_000
 """Rows of entries acknowledged out of order that are shown of a cursor."""
@@ -47,8 +51,8 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
         for one in ledgers
     ]
     if metadata:
-        for one in shown:
-            one |= {"metadata": repr(ledger), "underReplicated": True}
+        for kept, one in zip(ledgers, shown, strict=True):
+            one |= {"metadata": _metadata(kept, topic.name), "underReplicated": True}
     last = last_id(topic) if topic.terminated else ledger.last_confirmed
     waiting = sum(_waits(one) for one in subscriptions_of(topic))
     return {
@@ -89,6 +93,25 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
         "offloaded": False,
         "underReplicated": False,
     }
+
+
+def _metadata(ledger: LedgerInfo, topic: TopicName) -> str:
+    """Return what BookKeeper says of a ledger, of one that no bookie has."""
+    state = "OPEN"
+    if ledger.closed_at:
+        state = f"CLOSED, length={ledger.size_bytes}, lastEntryId={ledger.entries - 1}"
+    name = f"{topic.namespace}/{topic.domain}/{quote(topic.local_name)}"
+    custom = {"pulsar/managed-ledger": name, "component": "managed-ledger", "application": "pulsar"}
+    encoded = ", ".join(f"{key}=base64:{_base64(value)}" for key, value in custom.items())
+    return (
+        "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
+        f"state={state}, digestType=CRC32C, password=OMITTED, ensembles={{}}, "
+        f"customMetadata={{{encoded}}}}}"
+    )
+
+
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
 
 
 def _compacted(topic: PersistentTopic) -> dict[str, object]:

@@ -1,15 +1,25 @@
-"""A namespace's policies as JSON: what was set, and upstream's defaults for the rest.
+"""A namespace's policies as JSON: shown, with upstream's defaults, and read at its creation.
 
-Source: upstream Policies; the recorded body of ``GET /admin/v2/namespaces/{tenant}/{namespace}``.
+Source: upstream Policies; recorded bodies of ``GET`` and ``PUT`` of a namespace. A real broker
+looks at clusters, retention, persistence and TTL at creation, and keeps any other value.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import BadBodyError, strings, whole_number
-from broker.admin.resources.policies.permissions import no_permissions
+from broker.admin.bodies import BadBodyError, strings, whole_number, without_null
+from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.permissions import no_permissions, permissions_of
+from broker.admin.resources.policies.quotas import quotas_of
 from broker.admin.resources.policies.rows import ROWS
+from broker.admin.resources.policies.values import (
+    boolean,
+    object_by_name,
+    set_of_texts,
+    texts_by_name,
+)
 from broker.bundles import MAX_BUNDLES, boundaries
 from broker.stores.store import NamespacePolicies
 from server.http import RestError
@@ -17,6 +27,9 @@ from server.http import RestError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from broker.admin.resources.policies.row import PolicyRow
+    from broker.admin.resources.policies.values import Reader
+    from broker.configuration.config import BrokerConfig
     from proto.names import NamespaceName
 
 
@@ -33,7 +46,6 @@ def policies_body(
     return {
         "auth_policies": no_permissions(),
         "replication_clusters": [cluster],
-        "allowed_clusters": [],
         "bundles": {"boundaries": boundaries(policies.bundles), "numBundles": policies.bundles},
         **_DEFAULTS,
         **{
@@ -45,6 +57,7 @@ def policies_body(
 
 _BY_CLUSTER = frozenset(row.key for row in ROWS if row.per_cluster)
 _DEFAULTS: dict[str, object] = {
+    "allowed_clusters": [],
     "backlog_quota_map": {},
     "clusterDispatchRate": {},
     "topicDispatchRate": {},
@@ -73,7 +86,7 @@ def policies_of(
     allowed_clusters: Sequence[str],
     default_bundles: int,
 ) -> NamespacePolicies:
-    """Read policies from a body; policies that are not kept are ignored.
+    """Read clusters and bundles from a body.
 
     Raises:
         RestError: A cluster is not allowed, or the bundles cannot be kept.
@@ -85,7 +98,8 @@ def policies_of(
         raise BadBodyError(
             "replication_clusters should be an array of strings", upstream_status=500
         )
-    for cluster in clusters:
+    allowed = strings(values.get("allowed_clusters"), "allowed_clusters") or ()
+    for cluster in (*clusters, *allowed):
         if cluster not in allowed_clusters:
             raise RestError(
                 403,
@@ -109,3 +123,68 @@ def _bundles(value: object, default: int) -> int:
     if given and list(given) != boundaries(max(count, 1)):
         raise RestError(501, "bundles of unequal size are not kept here: give numBundles only")
     return count if count > 0 else default
+
+
+# -- what is read at creation ----------------------------------------------------------------------
+
+_NOT_KEPT = (
+    "allowed_topic_property_keys_for_metrics",
+    "clusterDispatchRate",
+    "deleted",
+    "latency_stats_sample_rate",
+    "migrated",
+    "resource_group_name",
+)
+_ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
+
+
+def document_of(
+    values: Mapping[str, object], namespace: NamespaceName, config: BrokerConfig
+) -> dict[str, object]:
+    """Return what is kept of a namespace's policies: all that is not as where nothing is set.
+
+    Raises:
+        RestError: A value is refused, or of a policy that is not built here.
+        BadBodyError: One is of another form.
+    """
+    for key in _NOT_KEPT:
+        if values.get(key):
+            raise RestError(501, f"{key}: not built here, leave it out")
+    found: dict[str, object] = {}
+
+    def keep(key: str, read: Reader) -> None:
+        try:
+            value = None if values.get(key) is None else read(values[key])
+        except BadBodyError as error:
+            raise BadBodyError(str(error).replace("the body", key, 1)) from None
+        # True is kept in any case: the broker's own may be false.
+        if value is not None and (value is True or value != _DEFAULTS.get(key)):
+            found[key] = value
+
+    keep("auth_policies", permissions_of)
+    keep("allowed_clusters", set_of_texts)
+    keep("properties", lambda value: texts_by_name(without_null(object_by_name(value))))
+    # Before retention, which is checked against them.
+    keep("backlog_quota_map", lambda value: quotas_of(value, namespace))
+    for row in ROWS:
+        if row.namespace is not None:
+            asked = Asked(row.namespace.refusal, config, found)
+            keep(row.key, partial(_checked, row=row, asked=asked))
+    return found
+
+
+def _checked(value: object, row: PolicyRow, asked: Asked) -> object:
+    if row.per_cluster:
+        value = _of_cluster(value, row.key, asked.config.cluster_name)
+        if value is None:
+            return None
+    read: Any = boolean if row.key == _ANY_BODY_SETS else row.read
+    return row.check(read(value), asked)
+
+
+def _of_cluster(value: object, key: str, cluster: str) -> object:
+    given = without_null(object_by_name(value))
+    by_cluster = {name: object_by_name(one) for name, one in given.items()}
+    for other in by_cluster.keys() - {cluster}:
+        raise RestError(412, f"{key} of cluster {other[:100]!r}: this broker's is {cluster!r}")
+    return by_cluster.get(cluster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import BadBodyError, json_body
+from broker.admin.bodies import BadBodyError, check_unicode, json_body, without_null
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, segment
 from broker.admin.resources.policies.subjects import (
@@ -13,12 +13,14 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     existing_topic,
 )
-from broker.admin.resources.policies.values import set_of_texts
+from broker.admin.resources.policies.values import object_by_name, set_of_texts
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
 from broker.authorization.operations import Action, Level, NamespaceOperation
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiohttp import web
 
     from broker.admin.context import AdminContext
@@ -173,11 +175,38 @@ def no_permissions() -> dict[str, dict[str, object]]:
     return {OF_NAMESPACE: {}, OF_TOPICS: {}, OF_SUBSCRIPTIONS: {}}
 
 
+def permissions_of(value: object) -> dict[str, dict[str, Any]] | None:
+    """Return the permissions that a namespace is created with; None where nobody is allowed any."""
+    given = {part: _present(_present(value).get(part)) for part in no_permissions()}
+    found: dict[str, dict[str, Any]] = {
+        OF_NAMESPACE: _by_role(given[OF_NAMESPACE]),
+        OF_TOPICS: {topic: _by_role(_present(one)) for topic, one in given[OF_TOPICS].items()},
+        OF_SUBSCRIPTIONS: {
+            name: set_of_texts(roles) for name, roles in given[OF_SUBSCRIPTIONS].items()
+        },
+    }
+    return found if any(found.values()) else None
+
+
+def _present(value: object) -> dict[str, object]:
+    found = without_null(object_by_name(value))
+    check_unicode(found)
+    return found
+
+
+def _by_role(roles: Mapping[str, object]) -> dict[str, list[str | None]]:
+    return {role: _actions_of(actions) for role, actions in roles.items()}
+
+
 async def _actions(request: web.Request) -> list[str | None]:
     """Return the actions in the body; as upstream, one that there is not is a null."""
     value = await json_body(request)
     if value is None:
         raise RestError(400, "Actions should not be null")
+    return _actions_of(value)
+
+
+def _actions_of(value: object) -> list[str | None]:
     if not isinstance(value, list):
         raise BadBodyError("the body should be an array of actions")
     found = [one if one in _ACTIONS else None for one in value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import BadBodyError, json_body
+from broker.admin.bodies import BadBodyError, json_body, without_null
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import exceeds_retention
@@ -14,7 +14,14 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
-from broker.admin.resources.policies.values import Field, long_number, number, object_of, one_of
+from broker.admin.resources.policies.values import (
+    Field,
+    long_number,
+    number,
+    object_by_name,
+    object_of,
+    one_of,
+)
 from broker.authorization.operations import PolicyName
 from broker.policies.documents import AGE_QUOTA, SIZE_QUOTA
 from broker.policies.effective import QuotaAction
@@ -150,6 +157,14 @@ class QuotaAdmin:
         kind, topic = _kind(request), await topic_with_policies(self._context, request)
         await self._keep(topic, kind, None)
         return done()
+
+
+def quotas_of(value: object, namespace: NamespaceName) -> dict[str, Mapping[str, Any]]:
+    """Return the quotas by type that a namespace is created with."""
+    given = without_null(object_by_name(value))
+    if not given.keys() <= set(_TYPES):
+        raise BadBodyError(f"the body should have quotas of: {', '.join(_TYPES)}")
+    return {kind: _quota(_READ(quota), namespace) for kind, quota in given.items()}
 
 
 def _kind(request: web.Request) -> str:

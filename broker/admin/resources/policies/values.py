@@ -109,7 +109,7 @@ def set_of_texts(value: object) -> list[str] | None:
 
 def texts_by_name(value: object) -> dict[str, str]:
     """Return an object of texts; none is an empty one."""
-    return string_map_of(_object(value), "the body")
+    return string_map_of(object_by_name(value), "the body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _ObjectOf:
     fields: tuple[Field, ...]
 
     def __call__(self, value: object) -> dict[str, Any]:
-        given = _object(value)
+        given = object_by_name(value)
         found = {}
         for name, read_one, default in self.fields:
             one = given.get(name)
@@ -145,7 +145,8 @@ def given(read: Reader) -> Reader:
     return _Given(read)
 
 
-def _object(value: object) -> dict[str, object]:
+def object_by_name(value: object) -> dict[str, object]:
+    """Return an object; none is an empty one."""
     if not isinstance(value, dict | None):
         raise BadBodyError("the body should be an object")
     return value or {}

@@ -220,12 +220,13 @@ async def test_a_tenant_that_is_missing_is_no_refusal(world: World) -> None:
 async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> None:
     kept = {
         "namespace_auth": {"reader": ["consume"]},
-        "subscription_auth_roles": {"owned": ["owner"]},
+        "subscription_auth_roles": {"owned": ["owner"], "\x85": ["owner"]},
     }
     await world.policies.set(SHOP, "auth_policies", kept)
     subscribe = TopicOperation.SUBSCRIBE
     assert await world.service.allows_topic(session("reader"), ORDERS, subscribe, "free")
     assert not await world.service.allows_topic(session("reader"), ORDERS, subscribe, "owned")
+    assert not await world.service.allows_topic(session("reader"), ORDERS, subscribe, "\x85")
 
 
 async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(
@@ -241,6 +242,8 @@ async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_fo
 
     assert await subscribes("reader", "reader-1")
     assert not await subscribes("reader", "1-reader")
+    # A space that may not be broken is none to Java.
+    assert not await subscribes("reader", "\xa0")
     assert await subscribes("admin", "any")
     assert await world.service.lacks_prefix(session("reader"), ORDERS, "any") == "reader"
     assert await world.service.lacks_prefix(session("gate", "reader"), ORDERS, "any") == "reader"

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from broker.stores.changes import StoreError
+from broker.stores.store import NamespacePolicies
+from proto.names import NamespaceName
+
 if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
     from tests.unit.broker.stores.conftest import OpenStore
@@ -56,3 +62,30 @@ async def test_all_policies_of_some_names_are_forgotten(open_store: OpenStore) -
         await store.delete_policies([NAMESPACE, TOPIC, "tenant/none"])
         # Then
         assert await store.policy_documents() == {"other/b": {"ttl": 5, "dedup": True}}
+
+
+async def test_a_namespace_has_the_policies_that_it_is_created_with_and_none_it_had_before(
+    open_store: OpenStore,
+) -> None:
+    space, bundles = NamespaceName.parse(NAMESPACE), NamespacePolicies(2)
+    async with open_store() as store:
+        # Given
+        await store.set_policy(NAMESPACE, "dedup", True)
+        # When
+        created = await store.create_namespace(space, bundles, {"ttl": 5, "rate": RATE})
+        again = await store.create_namespace(space, bundles, {"ttl": 6})
+        # Then
+        assert (created, again) == (True, False)
+        assert await store.policy_documents() == {NAMESPACE: {"ttl": 5, "rate": RATE}}
+
+
+@pytest.mark.parametrize("open_store", ["sqlite", "postgresql"], indirect=True)
+async def test_a_namespace_comes_with_all_its_policies_or_not_at_all(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        with pytest.raises((TypeError, StoreError)):
+            await store.create_namespace(
+                NamespaceName.parse(NAMESPACE), NamespacePolicies(2), {"ttl": 5, "odd": object()}
+            )
+        # Then
+        assert (await store.namespaces(), await store.policy_documents()) == ([], {})

@@ -94,3 +94,18 @@ def test_only_a_topic_that_keeps_nothing_takes_a_name_that_is_reserved() -> None
         assert refused.value.server_error == pb.ProducerBusy
         asked.topic = "non-persistent://public/default/t"
         check_subscribe(asked)
+
+
+BLANK = ("", " ", "\t", "\n", "\v", "\x1c", "\x1f", "\u1680", "\u2028", "\u205f", "\u3000", " \t ")
+NAMES = ("\0", "\x85", "\xa0", "\u2007", "\u200b", "\ufeff", " a ")
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_a_blank_name_is_none_as_recorded(name: str) -> None:
+    with pytest.raises(RequestError, match="Empty subscription name"):
+        check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_java_does_not_call_blank_is_one(name: str) -> None:
+    check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))

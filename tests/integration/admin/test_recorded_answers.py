@@ -1,0 +1,107 @@
+"""A real broker's recorded answers of REST, asked of both profiles.
+
+Of the requests at which it fails, or seemed to, the status alone is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster
+from tools.record_rest_failures import MADE as SUBJECTS
+
+if TYPE_CHECKING:
+    from tests.support.peers.rest_client import RestClient
+
+
+def lines_of(file: str) -> list[dict[str, Any]]:
+    text = (Path(__file__).parents[2] / "data" / file).read_text()
+    return list(map(json.loads, text.splitlines()))
+
+
+RECORDED, FAILURES = lines_of("rest_answers.jsonl"), lines_of("rest_failures.jsonl")
+MADE = [(created, shown) for created, shown in pairwise(RECORDED) if created["method"] == "PUT"]
+"""Namespaces that were created with policies, and those policies as they were shown."""
+STRICTER = {
+    "allowed_topic_property_keys_for_metrics": 501,
+    "clusterDispatchRate": 501,
+    "latency_stats_sample_rate": 501,
+    "migrated": 501,
+    "resource_group_name": 501,
+    '"limitSize":1000}': 400,
+    '"limitSize":1099511627776': 412,
+    '{"other":': 412,
+    '"max_producers_per_topic":-3': 412,
+    '"compaction_threshold":-1': 412,
+    '["nope"]}': 400,
+    '"topicType":"nope"': 412,
+    "entryFilters": 400,
+    "offload_policies": 412,
+    # A real broker creates the namespace, and cannot write its policies.
+    '"nope":{': 400,
+}
+"""By a part of the body: policies that are refused here, as where each is set alone."""
+NO_ACTIONS = '{"namespace_auth":{"r":["nope"]}}'
+"""Grants of an action that there is not: kept, as where they are granted alone."""
+
+
+async def answer(rest: RestClient, line: dict[str, Any]) -> tuple[int, Any]:
+    found = await rest.ask(line["method"], f"/admin/{line['path']}", line["body"] or None)
+    try:
+        return found.status, found.value
+    except ValueError:
+        return found.status, None
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_a_namespace_has_the_policies_that_it_is_created_with(profile: str) -> None:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        for created, shown in MADE:
+            body = created["body"]
+            refused = [
+                status
+                for part, status in STRICTER.items()
+                if part in body and NO_ACTIONS not in body
+            ]
+            found, policies = await answer(rest, created), await answer(rest, shown)
+            if refused or created["status"] == 400:
+                assert (found[0], policies[0]) == (refused[0] if refused else 400, 404), body
+            else:
+                assert found[0] == created["status"], (body, found)
+                assert policies == (shown["status"], shown["answer"]), body
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_a_namespace_that_is_made_of_anothers_policies_has_the_same(profile: str) -> None:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        for created, shown in MADE:
+            if (await answer(rest, created))[0] == 204:
+                one = await rest.ask("GET", f"/admin/{shown['path']}")
+                await rest.done("PUT", f"/admin/{shown['path']}-copy", one.text)
+                copy = await rest.ask("GET", f"/admin/{shown['path']}-copy")
+                assert copy.value == one.value
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_profile_pulsar_fails_where_a_real_broker_does_and_floodgate_nowhere(
+    profile: str,
+) -> None:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        for method, path, body in SUBJECTS:
+            await rest.done(method, f"/admin/v2/{path}", body or None)
+        found = []
+        for line in FAILURES:
+            answer = await rest.ask(
+                line["method"], f"/admin/v2/{line['path']}", line["body"] or None
+            )
+            found.append(line | {"status": answer.status})
+    if profile == "pulsar":
+        assert found == FAILURES
+    else:
+        assert not [line for line in found if line["status"] >= 500]
