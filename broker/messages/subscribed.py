@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
@@ -114,8 +114,10 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
 
     def __iter__(self) -> Iterator[StoredSubscription]: ...
 
-    def create(self, name: str) -> StoredSubscription:
-        """Create a durable subscription behind the last entry."""
+    def create(
+        self, name: str, *, earliest: bool = False, properties: Mapping[str, str] | None = None
+    ) -> StoredSubscription:
+        """Create a durable subscription behind the last entry, or at the first."""
 
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""

@@ -233,6 +233,23 @@ class TopicService:
         )
         await add_partitions(self._store, topic, rest, replace(seen, partitions=partitions))
 
+    async def create_missing(self, topic: TopicName) -> None:
+        """Make the partitions that a partitioned topic lacks.
+
+        Raises:
+            RefusedError: There are too many topics.
+            StoreError: The store failed.
+        """
+        snapshot = await self._snapshot(topic)
+        async for index in in_turns(range(snapshot.partitioned.get(str(topic), 0))):
+            name = partition_name(topic, index)
+            if not snapshot.holds(name.encode()):
+                try:
+                    await self.create(type(topic).parse(name), {})
+                except RefusedError as error:
+                    if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
+                        raise
+
     def _lazy(self, topic: TopicName) -> bool:
         """Tell whether partitions come with their first use only."""
         return self._rules(topic.namespace).lazy_non_persistent and not topic.persistent

@@ -19,6 +19,7 @@ from broker.admin.requests import (
     segment,
     topic_name,
 )
+from broker.admin.resources.growth import grow
 from broker.admin.resources.messages.subjects import MessageTopics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
 from broker.bundles import bundle_named
@@ -274,7 +275,7 @@ class TopicAdmin:
     async def grow(self, request: web.Request) -> web.Response:
         """Give a partitioned topic more partitions."""
         count = await partition_count(request)
-        await self._context.topics.grow(topic_name(request), count)
+        await grow(self._context, topic_name(request), count)
         return done()
 
     # -- properties ---------------------------------------------------------------------------

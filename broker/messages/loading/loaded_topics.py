@@ -12,6 +12,7 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
+from broker.messages.loading.growing_topics import GrowingTopics
 from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.loading.topic_index import TopicIndex
 from broker.messages.managed_ledger import MessageStoreError
@@ -84,6 +85,7 @@ class LoadedTopics:
         pending_loads: Those that are being loaded, or wait for their turn.
         failed_loads: Loads that failed.
         made: Topics that were made without a client, and are not loaded yet.
+        growing: What new partitions begin with.
         past_latency: How long messages took to be stored, of topics that are loaded no more.
 
     Source: upstream BrokerService.topics.
@@ -99,6 +101,7 @@ class LoadedTopics:
         )
         self._compactor = Compactor(parts.store)
         self.made = MadeTopics(parts.clock)
+        self.growing = GrowingTopics()
         parts.topics.on_made(self._note_made)
         parts.topics.on_deleted(self.made.deleted)
         self._topics = TopicIndex()
@@ -235,6 +238,7 @@ class LoadedTopics:
             topic.mark_made_by_use()
         await topic.compaction.open(self._compactor)
         await topic.recover()
+        self.growing.give(topic)
         return topic
 
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:

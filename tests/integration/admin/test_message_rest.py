@@ -412,3 +412,34 @@ async def test_no_request_makes_a_subscription_of_the_broker_s_own_name() -> Non
         for method, path in (("PUT", subscription), ("GET", f"{subscription}/position/1")):
             answer = await rest.ask(method, path)
             assert (answer.status, "reserved" in answer.reason) == (412, True)
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_new_partitions_have_the_durable_subscriptions_of_the_first_from_their_start(
+    profile: str,
+) -> None:
+    async with broker(profile) as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/t/partitions", "1")
+        await rest.done("PUT", f"{TOPICS}/t-partition-0/subscription/s", '"latest"')
+        subscriptions = (await loaded(parts, "t-partition-0")).subscriptions
+        subscriptions.create("reader", durable=False)  # type: ignore[call-arg]
+        # When
+        await rest.done("POST", f"{TOPICS}/t/partitions", "3")
+        # Then
+        for index in (1, 2):
+            topic = await loaded(parts, f"t-partition-{index}")
+            store(topic)
+            assert [(one.name, one.cursor.backlog) for one in topic.subscriptions] == [("s", 1)]
+
+
+async def test_a_client_that_is_faster_than_the_growth_finds_the_subscriptions() -> None:
+    async with broker() as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/t/partitions", "2")
+        growing = parts.broker.messaging.loaded_topics.growing
+        base = TopicName.parse("persistent://public/default/t")
+        # When
+        with growing.growing(base, 1, {"s": {"team": "red"}}):
+            new, old = [await loaded(parts, f"t-partition-{index}") for index in (1, 0)]
+        # Then
+        assert new.subscriptions.get("s").cursor.properties == {"team": "red"}  # type: ignore[attr-defined]
+        assert not len(old.subscriptions)

@@ -284,7 +284,7 @@ class Replay:
             opened = self._exits.enter_context(GoldenConnection(host, int(port)))
             self._connections.append(opened)
             if self._case.connects_first:
-                _connect(opened, self._place.tunnel_to)
+                handshake(opened, self._place.tunnel_to)
         return self._connections[number]
 
     def _surplus(self) -> None:
@@ -296,7 +296,8 @@ class Replay:
         self._found += differences(len(self._case.steps), Silence.NOTHING, answer)
 
 
-def _connect(connection: GoldenConnection, tunnel_to: str) -> None:
+def handshake(connection: GoldenConnection, tunnel_to: str = "") -> None:
+    """Send CONNECT, and read the answer."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "golden-1"
     command.connect.protocol_version = 20

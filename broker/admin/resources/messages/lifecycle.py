@@ -21,9 +21,8 @@ from broker.admin.resources.messages.subjects import (
     subscriptions_of,
 )
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
-from broker.errors import Refusal, RefusedError
 from broker.messages.position import EARLIEST
-from broker.topics.rules import not_found, partition_name
+from broker.topics.rules import not_found
 from server.http import RestError, json_response
 from server.tasks.cooperative import Steps, in_turns
 
@@ -117,18 +116,9 @@ class LifecycleAdmin:
     async def create_partitions(self, request: web.Request) -> web.Response:
         """Make the partitions that a partitioned topic lacks."""
         topic = topic_name(request)
-        count = await self._topics.partitions(topic)
-        if count is None:
+        if await self._topics.partitions(topic) is None:
             raise RestError(404, f"Topic {topic} does not exist")
-        snapshot = await self._context.snapshot(topic.namespace)
-        async for index in in_turns(range(count)):
-            name = partition_name(topic, index)
-            if not snapshot.holds(name.encode()):
-                try:
-                    await self._context.topics.create(type(topic).parse(name), {})
-                except RefusedError as error:
-                    if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
-                        raise
+        await self._context.topics.create_missing(topic)
         return done()
 
     # -- offload: there is nothing to offload to ----------------------------------------------

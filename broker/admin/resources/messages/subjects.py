@@ -63,6 +63,10 @@ class MessageTopics:
             raise not_found(topic)
         return count
 
+    def is_stored(self, topic: TopicName) -> bool:
+        """Tell whether messages or subscriptions of a topic were ever stored here."""
+        return self._context.messaging.store.holds(str(topic))
+
     async def load(self, topic: TopicName, *, create: bool = False) -> Topic:
         """Return a topic, which is loaded if it is not.
 

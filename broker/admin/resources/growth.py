@@ -1,0 +1,68 @@
+"""More partitions for a partitioned topic, with the subscriptions it has.
+
+Source: upstream PersistentTopicsBase.internalUpdatePartitionedTopicAsync, createSubscriptions.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from broker.admin.owners import ServedElsewhereError
+from broker.admin.resources.messages.subjects import MessageTopics, persistent, subscriptions_of
+from broker.topics.rules import partition_name
+from proto.names import TopicName
+from server.tasks.cooperative import in_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.admin.context import AdminContext
+
+logger = logging.getLogger(__name__)
+
+
+async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
+    """Give a partitioned topic more partitions, and these what the first is subscribed to.
+
+    Partitions that it lacks are made, too, but without subscriptions (recorded).
+
+    Raises:
+        RefusedError: It is no partitioned topic, or cannot have as many.
+        RestError, ServedElsewhereError: Its first partition cannot be asked here.
+        MessageStoreError: The subscriptions cannot be stored.
+    """
+    topics = MessageTopics(context)
+    snapshot = await context.store.snapshot(topic.namespace)
+    before = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+    given = await _subscriptions(topics, _partition(topic, 0)) if 0 < before < count else {}
+    with topics.loaded.growing.growing(topic, before, given):
+        await context.topics.grow(topic, count)
+        if given:
+            async for index in in_turns(range(before, count)):
+                await _load(topics, _partition(topic, index))
+    if topic.persistent and count > before:
+        await context.topics.create_missing(topic)
+
+
+async def _subscriptions(
+    topics: MessageTopics, first: TopicName
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the properties of the durable subscriptions of a partition, if it stores any."""
+    if not topics.is_stored(first):
+        return {}
+    found = subscriptions_of(persistent(await topics.load(first)))
+    return {one.name: dict(one.cursor.properties) for one in found if one.durable}
+
+
+async def _load(topics: MessageTopics, partition: TopicName) -> None:
+    try:
+        await topics.flushed(persistent(await topics.load(partition)))
+    except ServedElsewhereError:
+        logger.warning(
+            "%s begins without the subscriptions of its topic: another broker serves it", partition
+        )
+
+
+def _partition(topic: TopicName, index: int) -> TopicName:
+    return TopicName.parse(partition_name(topic, index))
