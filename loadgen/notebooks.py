@@ -25,8 +25,8 @@ from loadgen.places.options import RunOptions
 from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.files import write_files
-from loadgen.results.results import Results, read_run
-from loadgen.results.tables import TABLES, parts_of
+from loadgen.results.results import Results, files_of, read_run
+from loadgen.results.tables import TABLES
 from loadgen.spark.environment import interrupts_deferred
 from loadgen.stored import StoredPath, placed
 from loadgen.studies.dry_run import dry_run
@@ -138,11 +138,10 @@ def _table(session: SparkSession, name: str, runs: Sequence[str | Path]) -> Data
     if not runs:
         raise UsageError(f"{name} of which runs? name their directories")
     directories = [placed(Path(each)).resolve() for each in runs]
-    for each in directories:
-        read_run(each)
+    told = [(each, read_run(each)) for each in directories]
     kinds = ((each.name, getattr(each.type, "value_type", each.type)) for each in TABLES[name])
     schema = from_arrow_schema(pa.schema(list(kinds)))
-    if not (found := [spark_path(each / name) for each in directories if parts_of(each, name)]):
+    if not (found := [spark_path(file) for each in told for file in files_of(*each, name)]):
         return session.createDataFrame([], schema)
     return session.read.schema(schema).parquet(*found)  # a column that older files lack is null
 

@@ -31,8 +31,9 @@ class DrainRate:
         self._permits += permits
         self._since = now
 
-    def ends(self) -> None:
+    def ends(self, now: float) -> None:
         """Stop counting time: no request waits any more."""
+        self._permits, self._seconds = self._until(now)
         self._since = None
 
     def now(self, now: float) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Coroutine
 from functools import partialmethod
 from pathlib import Path
 from traceback import extract_tb, format_exception_only
@@ -111,7 +112,10 @@ class GuardedAdmission(Admission):
             right, expected = _ANSWERS.get(method, (None, ""))
             try:
                 answer: object = getattr(self._policy, method)(*args)
-                if right is None or right(self.view, answer, *args):
+                if isinstance(answer, Coroutine):
+                    answer.close()
+                    expected = "no coroutine, as nobody waits for a policy"
+                elif right is None or right(self.view, answer, *args):
                     return answer
                 self._fail(f"{method} answers {answer!r:.{_SHOWN}}, expected is {expected}")
             except Exception as error:

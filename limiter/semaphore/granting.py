@@ -223,7 +223,7 @@ class Granting:
     def _leave_queue(self, waiter: Waiter) -> None:
         self._waiting.remove(waiter)
         if self._view.drain is not None and not self._waiting.requests:
-            self._view.drain.ends()
+            self._view.drain.ends(self._view.clock.now())
 
     def _end_wait(self, waiter: Waiter, outcome: AcquireOutcome) -> None:
         self._leave_queue(waiter)

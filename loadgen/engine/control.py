@@ -137,13 +137,18 @@ class ControlClient:
         self._reader, self._writer = await asyncio.open_connection(
             host, port, limit=LARGEST_LINE_BYTES
         )
-        nonce = json.loads(await self._reader.readline())["nonce"]
+        if not (greeting := await self._reader.readline()):
+            raise OSError("it closes the connection")
+        nonce = json.loads(greeting)["nonce"]
         self._send(task=self._task, proof=proof(self._address.key, nonce, self._task))
-        if not (answer := await self._reader.readline()):
+        # From here on the driver may know the task, which it lets in once: nothing is tried again.
+        try:
+            told = json.loads(await self._reader.readline())
+        except (OSError, ValueError):
             raise LoadgenError(
-                f"the driver at {host}:{port} does not know task {self._task}: it has another run"
-            )
-        told = json.loads(answer)
+                f"the driver at {host}:{port} does not let task {self._task} in: it has another "
+                "run, or the connection broke"
+            ) from None
         if "refused" in told:
             raise LoadgenError(told["refused"])
         return dict(told["welcome"])

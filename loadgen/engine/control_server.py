@@ -41,10 +41,13 @@ LAST_SECONDS = 60.0
 """Where a task is lost, the others have so long for their drain and their rows."""
 _READINGS, _TASKS_ASKED_AT_ONCE = 8, 4
 _OBSERVED_SECONDS = 0.2
-_ENDS = OSError, ValueError, TypeError, KeyError, RecursionError, asyncio.CancelledError
+_ENDS = (
+    *(OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError),
+    asyncio.CancelledError,
+)
 """Of a connection: it breaks, its time is over, or it says something that no task says."""
-_BACKLOG, _MORE_CONNECTIONS = 1_024, 16
-"""Of strangers, beside those of all tasks."""
+_BACKLOG, _MORE_STRANGERS = 1_024, 16
+"""Connections that have shown nothing yet, beside one for each task."""
 
 
 class _Clock(NamedTuple):
@@ -57,7 +60,8 @@ class _Clock(NamedTuple):
 class ControlServer:
     """The driver's end of the channel: a thread that knows all tasks of one run.
 
-    Bound: a connection for each task, and a few of strangers, who are closed after ten seconds.
+    Bound: a connection for each task, and as many and a few of strangers, who are closed after ten
+    seconds, or when another one comes.
 
     Args:
         tasks: How many there are.
@@ -86,7 +90,7 @@ class ControlServer:
         self._facts: dict[int, Any] = {}
         self._ended = [threading.Event() for _ in range(tasks)]
         self._questions = asyncio.Semaphore(_TASKS_ASKED_AT_ONCE)
-        self._connections = 0
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._stopping = False
         self._carried: dict[str, Any] = {}
         self._observing: asyncio.TimerHandle | None = None
@@ -109,14 +113,19 @@ class ControlServer:
                 written to files on its way.
 
         Raises:
-            LoadgenError: The address cannot be used.
+            LoadgenError: The address cannot be used, or too much is to be carried.
         """
+        self._carried = carried or {}
+        if (size := len(line(welcome=self._carried))) > LARGEST_LINE_BYTES:
+            raise LoadgenError(
+                f"credentials and trusted certificates have {size:,} bytes, and tasks can be told "
+                f"{LARGEST_LINE_BYTES:,}: name a smaller file of certificates"
+            )
         try:
             listener = socket.create_server((bind or host, port), backlog=_BACKLOG)
         except OSError as error:
             where = f"{bind or host}:{port}"
             raise LoadgenError(f"tasks cannot report to {where}: {error.strerror}") from None
-        self._carried = carried or {}
         loop = self._loop = asyncio.new_event_loop()
         serving = loop.create_task(self._serve(listener))
 
@@ -194,14 +203,15 @@ class ControlServer:
         """Serve one connection to its end: of a task of this run, or of a stranger, who is closed.
 
         Raises:
-            ValueError, TypeError, KeyError, RecursionError: It says something that no task says.
+            ValueError: It says something that no task says; others of ``_ENDS`` do the same.
         """
-        if self._connections >= self._tasks + _MORE_CONNECTIONS:
-            return
-        self._connections += 1
+        self._strangers[writer] = None
+        if len(self._strangers) > self._tasks + _MORE_STRANGERS:
+            next(iter(self._strangers)).close()
         try:
             async with deadline(LoopClock(), HELLO_SECONDS):
                 task = await self._greeted(reader, writer)
+            self._strangers.pop(writer, None)
             if task is None:
                 return
             if task in self._writers:
@@ -216,7 +226,7 @@ class ControlServer:
             finally:
                 self._ended[task].set()
         finally:
-            self._connections -= 1
+            self._strangers.pop(writer, None)
 
     async def _greeted(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -252,11 +262,12 @@ class ControlServer:
         """Ask a task for its clock, and return the reading of the shortest round trip."""
         readings = []
         for _ in range(_READINGS):
-            writer.write(line(clock=time.time()))
+            asked, began = time.time(), time.monotonic()  # The first may be set meanwhile.
+            writer.write(line(clock=asked))
             while "clock" not in (told := json.loads(await reader.readline())):
                 self._take(task, told["totals"])
-            trip = time.time() - told["clock"]
-            readings.append(_Clock(trip, told["now"] - told["clock"] - trip / 2))
+            trip = time.monotonic() - began
+            readings.append(_Clock(trip, told["now"] - asked - trip / 2))
         return min(readings)
 
     def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet
@@ -269,7 +280,8 @@ class ControlServer:
 
     def _observe(self) -> None:
         self._observing = None
-        self._observer(sum(self._totals.values(), Totals()))
+        with suppress(OSError):  # Who watches the run is gone.
+            self._observer(sum(self._totals.values(), Totals()))
 
     def _agree_if_all_are_ready(self) -> None:
         if len(self._clocks) < self._tasks:

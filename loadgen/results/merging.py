@@ -64,7 +64,10 @@ def _merge(parts: Sequence[Path]) -> None:
         ):
             for rows in _row_groups(parts):
                 writer.write_table(rows)
-    except (OSError, pa.ArrowException, LoadgenError):
+    except (OSError, ValueError, pa.ArrowException, LoadgenError) as error:
+        if merged.exists():  # It is whole, and nobody could say so.
+            said = f"{merged} has rows that its parts have as well: {reason_of(error)}"
+            raise LoadgenError(said) from error
         return
     for part in parts:
         try:

@@ -84,7 +84,8 @@ GROUP BY r.group, r.namespace ORDER BY r.group, r.namespace
 -- name: clients
 -- A row for each client: how long after its start it was back, infinite for who never was; and of its
 -- lists and watches how many were refused, lost or wrong. Those that found no server in a run that
--- takes servers away, and those that the end of the run cut of who was back, are not counted.
+-- takes servers away, those that the end of the run cut of who was back, and watches of patterns that
+-- the server does not take, for which clients poll, are not counted.
 WITH known AS (
   SELECT r.client, r.group AS group, r.family, r.namespace,
     count_if(r.operation = 'list') AS listings FROM requests r
@@ -103,6 +104,7 @@ WITH known AS (
     (SELECT count(*) FROM events WHERE what = 'shock') > 0
     AND (m.outcome IN ('disconnected', 'unreachable')
       OR coalesce(m.reason, '') LIKE 'ServiceNotReady%'))
+    AND NOT (m.operation = 'watch' AND coalesce(m.reason, '') LIKE 'NotAllowedError%')
   GROUP BY m.client
 )
 SELECT k.client, min(k.group) AS group, min(k.family) AS family, min(k.namespace) AS namespace,

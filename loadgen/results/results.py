@@ -20,7 +20,7 @@ from loadgen.results.tables import RUN_VERSION, TABLES, part_of, parts_of
 from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MEMORY, _THREADS = "256MB", 2
 _TOLD = """CREATE TABLE groups AS SELECT run, (g->>'name') AS "group", (g->>'do') AS behaviour,
@@ -79,6 +79,13 @@ def read_run(directory: Path) -> dict[str, Any]:
             f"{RUN_VERSION}): run the scenario again, or read it with the one that wrote it"
         )
     return dict(found)
+
+
+def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
+    """Return the files of a run's table: those that ``run.json`` names, whatever is beside them."""
+    if "files" in run:
+        return [directory / table / name for name in run["files"].get(table, ())]
+    return parts_of(directory, table)
 
 
 def _require_files(directory: Path, run: dict[str, Any]) -> None:
@@ -146,7 +153,8 @@ class Results:
             }
         )
         for name, schema in TABLES.items():
-            if files := [str(path) for each in self.folders for path in parts_of(each, name)]:
+            told = zip(self.folders, runs, strict=True)
+            if files := [str(path) for each, run in told for path in files_of(each, run, name)]:
                 try:
                     self._view_files(name, files)
                 except duckdb.Error as error:

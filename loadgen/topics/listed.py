@@ -20,12 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.stored import StoredPath, lies_in, readable, written_whole
 from loadgen.topics.corpus import SCRATCH, Corpus, replacing, write_part_file
 from loadgen.topics.lists import pieces_of, require_topics, rows_of
 from loadgen.topics.manifest import write_manifest
+from loadgen.topics.plan import MOST_NAME_BYTES
 from loadgen.topics.rows import TOPIC_SCHEMA
+from loadgen.units import format_bytes
 from proto.invalid_rows import InvalidRows
 
 if TYPE_CHECKING:
@@ -121,7 +123,15 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
     if not files:
         return []
     tables = [pq.read_table(readable(file)) for file in files]
-    table = pa.concat_tables(tables).combine_chunks()
+    table = pa.concat_tables(tables)
+    size = pc.sum(pc.binary_length(table["topic"])).as_py()
+    if size > MOST_NAME_BYTES:
+        names = ", ".join(table["namespace"].unique().to_pylist()[:3])
+        raise LoadgenError(
+            f"names of {format_bytes(size)} in namespaces such as {names} cannot be sorted "
+            f"together, at most {format_bytes(MOST_NAME_BYTES)} can: give them in several lists"
+        )
+    table = table.combine_chunks()
     order = pc.sort_indices(table, [("namespace", "ascending"), ("topic", "ascending")])
     keys = table.column("topic").take(order)
     first = np.ones(len(keys), dtype=bool)

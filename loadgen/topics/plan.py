@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 MOST_TOPICS_PER_NAMESPACE = 10_000_000
-_MOST_NAME_BYTES = 2**31 - 1
+MOST_NAME_BYTES = 2**31 - 1
 """Of a namespace: the offsets of an Arrow string column, which is sorted as one, have 31 bits."""
 MOST_PROPERTIES = 32
 WORDS_NAME_BYTES, SHORTEST_NAME_BYTES, UNIQUE_DIGITS = 90, 32, 8
@@ -127,7 +127,7 @@ class TopicPlan:
             raise ValueError(f"{said}; ask for at least one topic a namespace.")
         one_topic = self.shape.partitions == ONE_TOPIC
         longest = self.shape.mean_name_bytes + EVEN_SPREAD
-        most = min(MOST_TOPICS_PER_NAMESPACE, _MOST_NAME_BYTES // longest)
+        most = min(MOST_TOPICS_PER_NAMESPACE, MOST_NAME_BYTES // longest)
         if one_topic:
             most = MAX_PARTITIONS
         if max(_topics_by_rank(self)) > most:

@@ -70,3 +70,17 @@ def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
     world.wait(1)
     world.clock.advance(10.0)
     assert view.drain_rate < measured / 2
+
+
+def test_a_wait_in_vain_counts_also_when_it_has_ended() -> None:
+    world, view = World(Looking), VIEWS[-1]
+    assert view.drain_rate is None
+    waiter = world.wait(100)
+    world.clock.advance(1.0)
+    world.semaphore.release(world.held)
+    world.held = waiter.result()
+    world.wait(1)
+    world.clock.advance(30.0)  # It has timed out.
+    assert not view.waiting
+    assert view.drain_rate is not None
+    assert view.drain_rate < 1

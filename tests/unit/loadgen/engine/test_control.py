@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.engine import control
-from loadgen.engine.control import ControlAddress, ControlClient, Start, line, proof
+from loadgen.engine import control, control_server
+from loadgen.engine.control import (
+    LARGEST_LINE_BYTES,
+    ControlAddress,
+    ControlClient,
+    Start,
+    line,
+    proof,
+)
 from loadgen.engine.control_server import MOST_SKEW_SECONDS, ControlServer
 from loadgen.engine.rows import Outcome, RequestRow
 from loadgen.engine.totals import BUCKETS, Totals
@@ -184,7 +191,7 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
                 assert not await reader.read()
             writer.close()
         stranger = ControlClient(0, wrong)
-        with pytest.raises(LoadgenError, match="does not know task 0: it has another run"):
+        with pytest.raises(LoadgenError, match="does not let task 0 in: it has another run"):
             await stranger.connect()
         await stranger.close()
         # Then
@@ -224,6 +231,54 @@ async def test_a_task_that_is_not_answered_at_once_asks_again() -> None:
         assert await task.connect() == {"access": {"secret": "s"}}
         assert len(asked) == 2
         await task.close()
+
+
+async def test_a_task_that_the_driver_may_know_is_not_tried_again() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(line(nonce="n"))
+        await reader.readline()
+        writer.write(b'{"welcome": {')
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        task = ControlClient(0, ControlAddress(host="127.0.0.1", port=port, key="k"))
+        with pytest.raises(LoadgenError, match="or the connection broke"):
+            await task.connect()
+        await task.close()
+
+
+async def test_strangers_make_room_for_tasks() -> None:
+    with ControlServer(1, lambda _: None).listening() as address:
+        strangers = []
+        for _ in range(40):
+            strangers.append(await asyncio.open_connection(address.host, address.port))
+            await strangers[-1][0].readline()
+        async with tasks(address, 1) as (task,):
+            assert isinstance(await task.start(time.time), Start)
+        for _, writer in strangers:
+            writer.close()
+
+
+def test_credentials_that_no_line_holds_are_refused_before_the_run() -> None:
+    carried = {"access": {"trust": "x" * LARGEST_LINE_BYTES}}
+    server = ControlServer(1, lambda _: None)
+    with (
+        pytest.raises(LoadgenError, match="name a smaller file"),
+        server.listening(carried=carried),
+    ):
+        pass
+
+
+async def test_a_clock_of_the_driver_that_is_set_back_makes_no_round_trip_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readings = iter([1000.0])
+    monkeypatch.setattr(control_server.time, "time", lambda: next(readings, 995.0))
+    with ControlServer(1, lambda _: None).listening() as address:
+        async with tasks(address, 1) as (task,):
+            start = await task.start(lambda: 1000.0)
+    assert start.doubt_seconds >= 0
 
 
 async def test_credentials_are_told_to_tasks_of_the_run_alone() -> None:

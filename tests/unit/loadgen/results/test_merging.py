@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,6 +16,7 @@ from loadgen.results.tables import TABLES, parts_of, write_table
 from tests.support.runs.recorded_run import request
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TASKS = 2 * MOST_FILES + 1
@@ -82,3 +85,25 @@ def test_rows_of_a_task_that_are_not_there_fail_the_run(tmp_path: Path) -> None:
     record(tmp_path, 2)
     with pytest.raises(LoadgenError, match=r"part-00002\.parquet is not there, and task 2"):
         merged_files(tmp_path, range(3))
+
+
+def test_a_merged_file_that_was_whole_without_a_word_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def unanswered(path: Path) -> Iterator[pa.NativeFile]:
+        with pa.OSFile(str(path), "wb") as file:
+            yield file
+        raise LoadgenError("the store did not answer")
+
+    record(tmp_path, TASKS)
+    monkeypatch.setattr(merging, "written_whole", unanswered)
+    with pytest.raises(LoadgenError, match="has rows that its parts have as well: the store did"):
+        merged_files(tmp_path, ())
+
+
+def test_parts_that_lack_a_column_stay(tmp_path: Path) -> None:
+    record(tmp_path, TASKS)
+    for part in parts_of(tmp_path, "requests"):
+        pq.write_table(pq.read_table(part).drop_columns(["reason"]), part)
+    assert len(merged_files(tmp_path, ())["requests"]) == TASKS

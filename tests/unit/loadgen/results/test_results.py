@@ -82,6 +82,24 @@ def test_a_run_that_has_lost_a_file_that_it_names_is_refused(tmp_path: Path) -> 
         Results.open(run)
 
 
+def test_a_file_that_the_run_does_not_name_has_no_rows_of_it(tmp_path: Path) -> None:
+    files = {"requests": ["part-00000.parquet"], "events": ["part-00000.parquet"]}
+    run = record_run(tmp_path, [request()], files=files)
+    shutil.copy(run / "requests" / "part-00000.parquet", run / "requests" / "part-00007.parquet")
+    assert asked("all", run)[0]["requests"] == 1
+
+
+def test_a_watch_whose_pattern_the_server_does_not_take_is_not_refused(tmp_path: Path) -> None:
+    longer = "NotAllowedError: Pattern longer than maximum: 50"
+    rows = [
+        request(operation="watch", outcome="refused", reason=longer),
+        request(operation="watch", outcome="refused", reason="TooManyRequests: full"),
+        request(operation="list"),
+    ]
+    (client,) = asked("clients", record_run(tmp_path, rows))
+    assert (client["asked"], client["refused"]) == (2, 1)
+
+
 def test_a_table_whose_pages_are_damaged_is_a_sentence(tmp_path: Path) -> None:
     run = record_run(tmp_path, [request(reason=f"{number:090}") for number in range(90)])
     (part,) = (run / "requests").iterdir()
