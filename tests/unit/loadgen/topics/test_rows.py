@@ -52,7 +52,7 @@ def all_rows(plan: TopicPlan, parts: int = 1) -> pa.Table:
 
 
 @given(plans(), st.integers(1, 50))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_the_rows_of_a_namespace_do_not_depend_on_the_pieces_they_are_made_in(
     plan: TopicPlan, piece: int
 ) -> None:
