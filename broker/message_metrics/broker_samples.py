@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.message_metrics.subscription_figures import sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.past_topics import IN_BYTES, OUT_BYTES, SYSTEM, is_system
 from broker.messages.publishing.latency import PublishLatency
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
+    from broker.messages.past_topics import PastTopics
     from broker.messages.stores.figures import StoreFigures, WriteFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import SampleTable
@@ -38,23 +40,30 @@ _QUANTILES = ("0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0")
 class BrokerSums:
     """Sums over the topics, and how long their messages took to be stored."""
 
-    def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._in_bytes = dict.fromkeys((False, True), 0)
-        self._out_bytes = dict.fromkeys((False, True), 0.0)
+    def __init__(self, past: PastTopics) -> None:
+        # As they are now: what is unloaded during the walk is counted by it.
+        self._sums: dict[str, float] = dict(past.totals)
         self._latency = PublishLatency()
+        self._latency.add(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
-        """Count a topic and its figures."""
+        """Count a topic and its figures; the subscriptions that are no more are among them."""
         add_up(self._sums, figures)
         self._latency.add(topic.latency)
-        is_system = topic.name.local_name.startswith("__")
-        self._in_bytes[is_system] += topic.statistics.size_bytes
+        if is_system(topic):
+            add_up(self._sums, {SYSTEM + IN_BYTES: topic.statistics.size_bytes})
 
     def add_sent(self, subscription: AnySubscription) -> None:
         """Count what a subscription's consumers were sent."""
-        sent = sent_figures(subscription)["out_bytes_total"]
-        self._out_bytes[subscription.name == SUBSCRIPTION] += sent
+        sent = sent_figures(subscription)
+        if subscription.name == SUBSCRIPTION:
+            sent[SYSTEM + OUT_BYTES] = sent[OUT_BYTES]
+        add_up(self._sums, sent)
+
+    def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
+        """Count what went through a topic that is being unloaded."""
+        add_up(self._sums, totals)
+        self._latency.add(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
         """Add what is shown of the broker, whatever is shown of topics.
@@ -68,25 +77,20 @@ class BrokerSums:
         table.gauge(f"{prefix}_topics_count", cluster, len(topics))
         for name in _SUMS:
             table.gauge(f"{prefix}_{name}", cluster, sums.get(name, 0))
-        for is_system in (False, True):
-            said = str(is_system).lower()
-            of_topics, of_subscriptions = {"system_topic": said}, {"system_subscription": said}
-            taken, sent = self._in_bytes[is_system], self._out_bytes[is_system]
-            table.gauge(f"{prefix}_in_bytes_total", {**cluster, **of_topics}, taken)
-            table.gauge(f"{prefix}_out_bytes_total", {**cluster, **of_subscriptions}, sent)
+        for label, name in (("system_topic", IN_BYTES), ("system_subscription", OUT_BYTES)):
+            own = sums.get(SYSTEM + name, 0)
+            for said, value in (("false", sums.get(name, 0) - own), ("true", own)):
+                table.gauge(f"{prefix}_{name}", {**cluster, label: said}, value)
         for quota in ("size", "time"):
             name = f"{prefix}_storage_backlog_quota_exceeded_evictions_total"
             table.gauge(name, {**cluster, "quota_type": quota}, sums.get(f"evictions_{quota}", 0))
         table.gauge(f"{prefix}_topic_load_pending_requests", cluster, topics.pending_loads)
         since = topics.opened_at / 1000
         table.counter("topic_load_failed", cluster, topics.failed_loads, created=since)
-        self._show_latency(table, cluster, topics.past_latency)
+        self._show_latency(table, cluster)
 
-    def _show_latency(
-        self, table: SampleTable, cluster: dict[str, str], past: PublishLatency
-    ) -> None:
+    def _show_latency(self, table: SampleTable, cluster: dict[str, str]) -> None:
         all_of_it = self._latency
-        all_of_it.add(past)
         quantiles = {one: all_of_it.quantile_ms(float(one)) for one in _QUANTILES}
         total_ms = all_of_it.total_seconds * 1000
         name = "pulsar_broker_publish_latency"

@@ -25,6 +25,7 @@ from broker.message_metrics.subscription_figures import (
     subscriptions_of,
 )
 from broker.message_metrics.topic_figures import SubscriptionSums, own_figures, topic_figures
+from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
 from server.metrics.sample_table import SampleTable
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class MessageMetrics:
         """Read all topics; return the families."""
         walk = _Walk(self._source)
         for topic in self._source.topics:
-            if not topic.closing:
+            if topic.closing:
+                walk.take_closing(topic)
+            else:
                 yield from walk.take(topic)
             yield
         return (yield from walk.families())
@@ -88,12 +91,14 @@ class _Walk:
         self._left_out = 0
         self._topics: Counter[str] = Counter()
         self._namespaces: dict[str, dict[str, float]] = {}
-        self._broker = BrokerSums()
+        past = source.topics.past
+        self._past = {} if source.keys.topics else dict(past.by_namespace)
+        self._broker = BrokerSums(past)
 
     def take(self, topic: Topic) -> Steps:
         """Count a topic, and show it if there is room."""
         shown: dict[AnySubscription, dict[str, float]] = {}
-        sums = SubscriptionSums()
+        sums, gone = SubscriptionSums(), _sent_by_gone(topic)
         for one in subscriptions_of(topic):
             shown[one] = subscription_figures(one)
             sums.add(one, shown[one])
@@ -103,16 +108,23 @@ class _Walk:
         figures |= {f"evictions_{quota}": count for quota, count in topic.evictions.items()}
         namespace = str(topic.name.namespace)
         self._topics[namespace] += 1
-        self._broker.add(topic, figures)
+        self._broker.add(topic, {**figures, **gone})
         if self._has_room(topic, shown):
             yield from self._show(topic, figures, shown)
             return
         self._left_out += 1
         of_namespace = self._namespaces.setdefault(namespace, {})
-        add_up(of_namespace, figures)
+        add_up(of_namespace, {**figures, **gone})
         for one in shown:
             add_up(of_namespace, sent_figures(one))
             yield
+
+    def take_closing(self, topic: Topic) -> None:
+        """Count what went through a topic that is not shown any more."""
+        totals = totals_of(topic)
+        self._broker.add_closing(topic, totals)
+        if not self._source.keys.topics:
+            add_up(self._namespaces.setdefault(str(topic.name.namespace), {}), totals)
 
     def _has_room(self, topic: Topic, subscriptions: Collection[AnySubscription]) -> bool:
         keys = self._source.keys
@@ -173,7 +185,7 @@ class _Walk:
                 self._table.gauge(
                     "pulsar_msg_backlog", {**labels, "remote_cluster": "local"}, value
                 )
-            elif name not in leave_out:
+            elif name not in leave_out and not name.startswith(SYSTEM):
                 self._table.gauge(f"pulsar_{name}", labels, value)
 
     # -- together -----------------------------------------------------------------------------
@@ -182,6 +194,7 @@ class _Walk:
         """Return all families: add what is known when all topics are counted."""
         gauge, source = self._table.gauge, self._source
         for namespace, figures in self._namespaces.items():
+            add_up(figures, self._past.get(namespace, {}))
             self._add_figures({**self._cluster, "namespace": namespace}, figures)
             yield
         for namespace, count in self._topics.items():
@@ -192,3 +205,13 @@ class _Walk:
         self._broker.show(self._table, self._cluster, source.topics)
         add_store_samples(self._table, self._cluster, source.store_figures())
         return self._table.families
+
+
+def _sent_by_gone(topic: Topic) -> dict[str, float]:
+    """Return what the subscriptions of a topic sent that are no more."""
+    gone = topic.subscriptions.gone
+    return {
+        OUT_MESSAGES: sum(one.messages for one in gone.values()),
+        OUT_BYTES: sum(one.size_bytes for one in gone.values()),
+        SYSTEM + OUT_BYTES: gone[True].size_bytes,
+    }

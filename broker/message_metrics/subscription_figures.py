@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES
 from broker.messages.topic import PersistentTopic
+from broker.subscriptions.by_name import sent_by
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscription import Subscription
@@ -88,12 +90,8 @@ _OF_STORAGE = (
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
     """Return what was sent to consumers, by the names behind ``pulsar_``."""
-    consumers = subscription.consumers
-    return {
-        "out_messages_total": subscription.messages_out
-        + sum(one.messages_out for one in consumers),
-        "out_bytes_total": subscription.bytes_out + sum(one.bytes_out for one in consumers),
-    }
+    sent = sent_by(subscription)
+    return {OUT_MESSAGES: sent.messages, OUT_BYTES: sent.size_bytes}
 
 
 def consumer_figures(consumer: Consumer) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from server.configuration.addresses import NO_URLS, ServerUrls
 
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
     from broker.messages.position import Position
+
+
+class Sent(NamedTuple):
+    """Messages that were sent to consumers, redelivered included, and their bytes."""
+
+    messages: int = 0
+    size_bytes: int = 0
 
 
 class TopicConsumer(Protocol):
@@ -80,7 +87,13 @@ class StoredSubscription(TopicSubscription, Protocol):
 
 
 class AnySubscriptions(Protocol):
-    """The subscriptions of any topic, as far as their topic needs them."""
+    """The subscriptions of any topic, as far as their topic needs them.
+
+    Attributes:
+        gone: What was sent by those that are no more; True: by the broker's own.
+    """
+
+    gone: dict[bool, Sent]
 
     async def open(self, asked: pb.CommandSubscribe, host: str, /) -> Any:  # noqa: ANN401
         """Return the subscription that a client on a host names."""
@@ -92,6 +105,9 @@ class AnySubscriptions(Protocol):
     @property
     def consumer_count(self) -> int:
         """Consumers of all subscriptions."""
+
+    def sent(self) -> Mapping[bool, Sent]:
+        """Return what was sent since the topic was loaded; True: by the broker's own."""
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close all consumers at the broker's wish."""

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
+from broker.messages.subscribed import Sent
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from broker.subscriptions.consumer import Consumer
 
 
 class HasConsumers(Protocol):
-    """A subscription, as far as it is one of several."""
+    """A subscription, as far as it is one of several.
+
+    Attributes:
+        name: Its own.
+        messages_out, bytes_out: What was sent to consumers that are gone.
+    """
+
+    name: str
+    messages_out: int
+    bytes_out: int
 
     @property
     def consumers(self) -> Sequence[Consumer]:
@@ -26,11 +37,25 @@ class HasConsumers(Protocol):
 S = TypeVar("S", bound=HasConsumers)
 
 
+def sent_by(subscription: HasConsumers) -> Sent:
+    """Return what was sent to all consumers of a subscription."""
+    consumers = subscription.consumers
+    return Sent(
+        subscription.messages_out + sum(one.messages_out for one in consumers),
+        subscription.bytes_out + sum(one.bytes_out for one in consumers),
+    )
+
+
 class SubscriptionsByName(Generic[S]):
-    """The subscriptions of one topic: who goes through them may make and delete some meanwhile."""
+    """The subscriptions of one topic: who goes through them may make and delete some meanwhile.
+
+    Attributes:
+        gone: What was sent by those that are no more; True: by the broker's own.
+    """
 
     def __init__(self) -> None:
         self._by_name: dict[str, S] = {}
+        self.gone = {False: Sent(), True: Sent()}
 
     def __iter__(self) -> Iterator[S]:
         return iter(tuple(self._by_name.values()))
@@ -52,6 +77,21 @@ class SubscriptionsByName(Generic[S]):
         """Consumers that are connected, of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
+    def sent(self) -> Mapping[bool, Sent]:
+        """Return what was sent since the topic was loaded; True: by the broker's own."""
+        found = dict(self.gone)
+        for subscription in self:
+            _add(found, subscription)
+        return found
+
+    def _has_gone(self, subscription: S) -> None:
+        """Keep what a subscription sent, which is no more."""
+        _add(self.gone, subscription)
+
+    def _is_back(self, subscription: S) -> None:
+        """Count one by itself again: a consumer of it was on its way."""
+        _add(self.gone, subscription, -1)
+
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close all consumers, and tell their clients."""
         for subscription in self:
@@ -61,3 +101,9 @@ class SubscriptionsByName(Generic[S]):
         """End a period of the statistics."""
         for consumer in self.consumers:
             consumer.update_rates(seconds)
+
+
+def _add(sums: dict[bool, Sent], subscription: HasConsumers, sign: int = 1) -> None:
+    own, more = subscription.name == COMPACTION, sent_by(subscription)
+    messages, size_bytes = sums[own]
+    sums[own] = Sent(messages + sign * more.messages, size_bytes + sign * more.size_bytes)

@@ -199,6 +199,7 @@ class Subscription:
         dispatcher.remove_all()
         for consumer in gone:
             consumer.cnx.consumers.pop(consumer.consumer_id, None)
+            self._count(consumer)
         self._owner.turns.in_steps(self._told(gone, dispatcher, new_owner))
         self._is_active()
         self._owner.became_empty(self)
@@ -209,7 +210,6 @@ class Subscription:
         for some in in_parts(gone, TOLD_A_STEP):
             for consumer in some:
                 consumer.cnx.outbound.forget_listener(dispatcher.wake)
-                self._count(consumer)
                 consumer.tell_closed(new_owner)
             yield
 

@@ -183,6 +183,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Delete a subscription; its consumers are gone or closed already."""
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
+            self._has_gone(subscription)
             subscription.close()
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)

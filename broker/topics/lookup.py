@@ -109,8 +109,6 @@ class LookupHandler:
         snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
         count = snapshot.partitioned.get(str(topic), 0)
         if not count and not snapshot.contains(topic):
-            # A partitioned topic has no partitions but its own, and nobody's question makes more.
-            create = create and str(topic.partitioned_name) not in snapshot.partitioned
             count = await self._missing(topic, create=create)
         return pb.CommandPartitionedTopicMetadataResponse(
             request_id=request.request_id,

@@ -105,6 +105,17 @@ def partitioned_of(topic: TopicName) -> TopicName | None:
     return TopicName(topic.domain, topic.namespace, numbered["base"]) if numbered else None
 
 
+def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
+    """Return the number of partitions of the topic that a partition's name belongs to.
+
+    Returns:
+        None for a name that is no partition's, or of no partitioned topic.
+    """
+    if topic.partition_index < 0:
+        return None
+    return snapshot.partitioned.get(str(topic.partitioned_name))
+
+
 # -- what must hold -------------------------------------------------------------------------------
 
 

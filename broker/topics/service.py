@@ -43,6 +43,7 @@ from broker.topics.rules import (
     partition_name,
     partition_names,
     partitioned_of,
+    partitions_around,
 )
 from server.tasks.cooperative import in_turns
 
@@ -331,7 +332,8 @@ class TopicService:
         Args:
             topic: A topic, a partitioned topic or a partition.
             create: Whether a missing topic is made, where that is allowed. One without
-                partitions is not made yet: it comes with its first producer.
+                partitions is not made yet: it comes with its first producer, as does a partition
+                that its topic lacks.
 
         Raises:
             RefusedError: The namespace or the topic does not exist.
@@ -341,6 +343,11 @@ class TopicService:
         count = snapshot.partitioned.get(str(topic), 0)
         if count or snapshot.contains(topic):
             return count
+        own = partitions_around(topic, snapshot)
+        if own is not None:
+            if create and topic.partition_index < own:
+                return 0  # It is made by whoever uses it, also where others are not (recorded).
+            raise not_found(topic)
         rules = self._rules(topic.namespace)
         if not create or not rules.auto_creation:
             raise not_found(topic)

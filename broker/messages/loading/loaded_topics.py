@@ -16,7 +16,7 @@ from broker.messages.loading.growing_topics import GrowingTopics
 from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.loading.topic_index import TopicIndex
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.publishing.latency import PublishLatency
+from broker.messages.past_topics import PastTopics
 from broker.messages.stores.unneeded import RoomMaker
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.policies.followers import PolicyFollowers
@@ -86,7 +86,7 @@ class LoadedTopics:
         failed_loads: Loads that failed.
         made: Topics that were made without a client, and are not loaded yet.
         growing: What new partitions begin with.
-        past_latency: How long messages took to be stored, of topics that are loaded no more.
+        past: What went through topics that are loaded no more.
 
     Source: upstream BrokerService.topics.
     """
@@ -94,7 +94,7 @@ class LoadedTopics:
     def __init__(self, parts: TopicParts) -> None:
         self._parts = parts
         self.clock = parts.clock
-        self.past_latency = PublishLatency()
+        self.past = PastTopics()
         self._room = RoomMaker(self, parts.store, parts.clock)
         self._context = TopicContext(
             parts.config, parts.clock, parts.policies_of, self._broken, self._room.make
@@ -324,7 +324,7 @@ class LoadedTopics:
                 await self._keep(topic)
         finally:
             if self._topics.discard(topic):
-                self.past_latency.add(topic.latency)
+                self.past.add(topic)
 
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
@@ -394,7 +394,7 @@ class LoadedTopics:
             topic.producers.disconnect(fenced())
             topic.rate.stop()
             self._topics.discard(topic)
-            self.past_latency.add(topic.latency)
+            self.past.add(topic)
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
                 await topic.compaction.close()
@@ -457,6 +457,7 @@ class LoadedTopics:
             await self._empty(frozenset(map(str, namespaces)), namespaces)
             yield
             await self.made.forget(namespaces)
+            self.past.forget(namespaces)
 
     async def _empty(self, names: frozenset[str], namespaces: Sequence[NamespaceName]) -> None:
         async for namespace in in_turns(namespaces):

@@ -14,13 +14,14 @@ from broker.messages.errors import (
     topic_not_found,
 )
 from broker.stores.changes import StoreError
+from broker.topics.rules import partitions_around
 from proto.names import NamespaceName, is_transaction_topic
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.stores.store import MetadataStore, NamespaceSnapshot
+    from broker.stores.store import MetadataStore
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
     from proto.names import TopicName
@@ -79,9 +80,13 @@ class TopicCreation:
             return False
         if topic.namespace == _SYSTEM or topic.partition_index < 0:
             _check_transaction_topic(name)
-        self._check_partition(topic, snapshot)
-        if not create or not self._rules.topics(topic.namespace).auto_creation:
+        count = partitions_around(topic, snapshot)
+        # A partition that its topic lacks was there, or may be at any time: it is always made.
+        lacks = count is not None and topic.partition_index < count
+        if not create or not (lacks or self._rules.topics(topic.namespace).auto_creation):
             raise topic_not_found(name)
+        if topic.partition_index >= 0 and not lacks:
+            raise no_partitioned_topic(name) if count is None else topic_not_found(name)
         return await self._create(topic)
 
     async def _not_served(self, topic: TopicName) -> RequestError:
@@ -89,17 +94,6 @@ class TopicCreation:
         hashes = bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles)
         bundle = f"{topic.namespace}/{hashes}"
         return not_served_here(str(topic), bundle, self._rules.address())
-
-    def _check_partition(self, topic: TopicName, snapshot: NamespaceSnapshot) -> None:
-        """Refuse a partition that its topic does not have; one that it lacks is made."""
-        index = topic.partition_index
-        if index < 0:
-            return
-        count = snapshot.partitioned.get(str(topic.partitioned_name))
-        if count is None:
-            raise no_partitioned_topic(str(topic))
-        if index >= count:
-            raise topic_not_found(str(topic))
 
     async def _create(self, topic: TopicName) -> bool:
         try:

@@ -51,11 +51,14 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
 
     def has_consumers(self, subscription: NonPersistentSubscription) -> None:
         """Hand it what is published from now on."""
-        self._by_name[subscription.name] = subscription
+        if subscription.name not in self._by_name:
+            self._is_back(subscription)
+            self._by_name[subscription.name] = subscription
 
     def became_empty(self, subscription: NonPersistentSubscription) -> None:
         """Forget it."""
-        self._by_name.pop(subscription.name, None)
+        if self._by_name.pop(subscription.name, None) is not None:
+            self._has_gone(subscription)
 
     def publish(self, entry: Entry) -> None:
         """Hand an entry to one consumer of each subscription that has room for it."""

@@ -17,9 +17,10 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from broker.admin.resources.messages.subscription_stats import Wanted
+    from broker.messages.subscribed import Sent
     from broker.messages.topic import Topic
 
 _HOLES = (
@@ -44,12 +45,12 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
         subscriptions, NonPersistentSubscriptions
     ):
         raise TypeError(f"{topic} is of no kind that is known")
-    shown = {}
+    shown, gone = {}, tuple(subscriptions.gone.values())
     for one in subscriptions:
         shown[one.name] = yield from direct_subscription_stats(one, wanted)
         yield
     publishers = yield from _publishers(topic, wanted)
-    traffic = _traffic(topic, shown)
+    traffic = _traffic(topic, shown, gone)
     yield
     return {
         **traffic,
@@ -75,12 +76,12 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
 def _of_stored(
     topic: PersistentTopic, wanted: Wanted, owner: str
 ) -> Generator[None, None, dict[str, Any]]:
-    shown = {}
+    shown, gone = {}, tuple(topic.subscriptions.gone.values())
     for one in subscriptions_of(topic):
         shown[one.name] = yield from subscription_stats(one, wanted)
         yield
     publishers = yield from _publishers(topic, wanted)
-    traffic = _traffic(topic, shown)
+    traffic = _traffic(topic, shown, gone)
     yield
     policies, last = topic.policies, topic.compaction
     earliest = [one["earliestMsgPublishTimeInBacklog"] for one in shown.values()]
@@ -109,7 +110,9 @@ def _of_stored(
     }
 
 
-def _traffic(topic: Topic, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, object]:
+def _traffic(
+    topic: Topic, shown: Mapping[str, Mapping[str, Any]], gone: Sequence[Sent]
+) -> dict[str, object]:
     figures, subscriptions = topic.statistics, shown.values()
     return {
         "msgRateIn": figures.message_rate,
@@ -119,8 +122,10 @@ def _traffic(topic: Topic, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, 
         "bytesInCounter": figures.size_bytes,
         "msgInCounter": figures.messages,
         "systemTopicBytesInCounter": 0,
-        "bytesOutCounter": sum(one["bytesOutCounter"] for one in subscriptions),
-        "msgOutCounter": sum(one["msgOutCounter"] for one in subscriptions),
+        "bytesOutCounter": sum(one["bytesOutCounter"] for one in subscriptions)
+        + sum(one.size_bytes for one in gone),
+        "msgOutCounter": sum(one["msgOutCounter"] for one in subscriptions)
+        + sum(one.messages for one in gone),
         "bytesOutInternalCounter": 0,
         "averageMsgSize": figures.average_size,
         "msgChunkPublished": figures.chunked_messages > 0,

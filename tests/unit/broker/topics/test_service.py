@@ -471,6 +471,20 @@ async def test_rules_that_change_hold_for_the_next_request() -> None:
     assert await made.service.partitions(topic("p"), create=True) == 2
 
 
+async def test_a_partition_that_its_topic_lacks_is_found_by_whoever_may_make_it() -> None:
+    # Given
+    made = await topics(auto_creation=False)
+    await made.service.create_partitioned(topic("p"), 2, {})
+    await made.service.delete(topic("p-partition-1"))
+    # When
+    found = await made.service.partitions(topic("p-partition-1"), create=True)
+    # Then
+    assert found == 0
+    for name, create in (("p-partition-1", False), ("p-partition-2", True)):
+        code, _ = await refusal(made.service.partitions(topic(name), create=create))
+        assert code is Refusal.NOT_FOUND
+
+
 async def test_clients_who_ask_for_a_missing_topic_at_once_get_the_same() -> None:
     # Given
     made = await topics(auto_partitions=3)

@@ -70,6 +70,18 @@ async def test_a_partition_that_is_lacking_is_made_and_so_is_what_only_looks_lik
     assert await found.ensure(name)
 
 
+async def test_a_partition_that_its_topic_lacks_is_made_though_no_other_topic_is() -> None:
+    found = await Creation(TopicRules(auto_creation=False)).prepared()
+    assert await found.ensure("p-partition-1")
+
+
+@pytest.mark.parametrize("name", ["p-partition-9", "there-partition-1"])
+async def test_a_partition_of_nothing_is_not_found_where_no_topic_is_made(name: str) -> None:
+    found = await Creation(TopicRules(auto_creation=False)).prepared()
+    full = f"persistent://public/default/{name}"
+    assert await found.refusal(name) == (pb.TopicNotFound, f"Topic not found {full}")
+
+
 @pytest.mark.parametrize("rules", [TopicRules(), TopicRules(auto_creation=False)])
 async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(
     rules: TopicRules,
