@@ -18,6 +18,7 @@ from broker.messages.errors import (
 )
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
+from broker.messages.position import signed
 from broker.messages.producer import Producer, ProducerState
 from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
 from broker.messages.topic import PersistentTopic
@@ -206,7 +207,9 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
     if refusal is not None:
         sender.refused(sent.sequence_id, *refusal)
         return
-    highest = sent.highest_sequence_id
+    highest = signed(sent.highest_sequence_id)
+    if highest < signed(sent.sequence_id) or not sent.HasField("highest_sequence_id"):
+        highest = -1
     whole = True
     if sent.is_chunk:
         sender.statistics.chunked_messages += metadata.chunk_id == 0
