@@ -22,6 +22,7 @@ from proto.frames import encode_command
 from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from proto.transport.weak_calls import weakly
+from server.configuration.common import Profile
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
@@ -108,6 +109,11 @@ class BrokerParts:
     leaving: SharedTurns = field(default_factory=SharedTurns)
     authentication: ConnectRules | None = None
     authorization: CommandAuthorization | None = None
+
+    @property
+    def refuses_ids_in_use(self) -> bool:
+        """True: an id in use is refused for another topic; else it answers for the first."""
+        return self.config.profile is not Profile.PULSAR
 
 
 class ServerCnx(ServedConnection):

@@ -229,3 +229,11 @@ def is_transaction_topic(name: str) -> bool:
     """
     base = without_partition(name)
     return base.endswith(_PENDING_ACK_SUFFIX) or base.startswith(_SYSTEM_PREFIXES)
+
+
+def is_same_topic(text: str, topic: TopicName) -> bool:
+    """Tell whether a text, also a short one, names a topic."""
+    try:
+        return TopicName.parse(text) == topic
+    except InvalidNameError:
+        return False

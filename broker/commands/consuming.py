@@ -24,7 +24,8 @@ from broker.subscriptions.subscription import INDIVIDUALLY
 from broker.subscriptions.subscriptions import ClosedWithOthersError
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
-from proto.names import InvalidNameError, TopicName
+from proto.excerpts import excerpt
+from proto.names import InvalidNameError, TopicName, is_same_topic
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -54,8 +55,13 @@ MOST_PENDING = 10_000
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a SUBSCRIBE."""
     asked = with_body(command, "subscribe").subscribe
-    if asked.consumer_id in cnx.consumers:
-        succeed(cnx, asked.request_id)  # Whatever it asks for: nothing is done (recorded).
+    there = cnx.consumers.get(asked.consumer_id)
+    if there is not None and cnx.parts.refuses_ids_in_use and not _is_of(there, asked):
+        of = f"{there.subscription.name[:100]!r} on {excerpt(str(there.subscription.topic.name))}"
+        text = f"consumer id {asked.consumer_id} is of {of}: close that first, or use another id"
+        refuse(cnx, asked.request_id, RequestError(pb.NotAllowedError, text))
+    elif there is not None:
+        succeed(cnx, asked.request_id)  # Nothing is done (recorded, also for another topic).
     elif asked.consumer_id in cnx.subscribing:
         text = "Consumer is already present on the connection"
         refuse(cnx, asked.request_id, RequestError(pb.ServiceNotReady, text))
@@ -65,6 +71,12 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     else:
         cnx.subscribing[asked.consumer_id] = True
         cnx.requests.tasks.start(asked.request_id, partial(_subscribe, cnx, asked))
+
+
+def _is_of(there: Consumer, asked: pb.CommandSubscribe) -> bool:
+    subscription = there.subscription
+    same = is_same_topic(asked.topic, subscription.topic.name)
+    return same and asked.subscription == subscription.name
 
 
 async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:

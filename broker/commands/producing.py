@@ -18,14 +18,16 @@ from broker.messages.errors import (
 )
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
+from broker.messages.position import signed
 from broker.messages.producer import Producer, ProducerState
 from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
+from proto.excerpts import excerpt
 from proto.frames import split_body, verify_checksum
-from proto.names import InvalidNameError, TopicName
+from proto.names import InvalidNameError, TopicName, is_same_topic
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
@@ -47,7 +49,10 @@ def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         name = cnx.parts.producer_names.generate()
     there = cnx.producers.get(request.producer_id)
     if there is not None and there.state in (ProducerState.OPEN, ProducerState.CLOSING):
-        there.answer_again(request.request_id)
+        if cnx.parts.refuses_ids_in_use and not _is_of(there, request.topic):
+            cnx.send(error_command(request.request_id, pb.NotAllowedError, _in_use(there)))
+        else:
+            there.answer_again(request.request_id)
     elif there is not None:
         refusal = "Producer is already present on the connection"
         cnx.send(error_command(request.request_id, pb.ServiceNotReady, refusal))
@@ -58,6 +63,15 @@ def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         made = Producer(cnx, request, name, cnx.parts.flow.clock.wall_ms())
         cnx.producers[request.producer_id] = made
         cnx.requests.tasks.start(request.request_id, partial(_open, cnx, request, made))
+
+
+def _is_of(there: Producer, topic: str) -> bool:
+    return there.topic is not None and is_same_topic(topic, there.topic.name)
+
+
+def _in_use(there: Producer) -> str:
+    topic = "" if there.topic is None else excerpt(there.topic.full_name)
+    return f"producer id {there.producer_id} is of {topic}: close that first, or use another id"
 
 
 async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
@@ -206,7 +220,9 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
     if refusal is not None:
         sender.refused(sent.sequence_id, *refusal)
         return
-    highest = sent.highest_sequence_id
+    highest = signed(sent.highest_sequence_id)
+    if highest < signed(sent.sequence_id) or not sent.HasField("highest_sequence_id"):
+        highest = -1
     whole = True
     if sent.is_chunk:
         sender.statistics.chunked_messages += metadata.chunk_id == 0

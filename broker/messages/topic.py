@@ -146,7 +146,7 @@ class Topic(ABC):
         Args:
             producer: Its producer.
             sequence_id: The client's number of it.
-            highest_sequence_id: Of a batch: the last of its numbers; 0 for none.
+            highest_sequence_id: Of a batch: the last of its numbers; -1 for none.
             data: Checksum, metadata and payload.
             digest: What of the metadata is kept.
             whole: It is no chunk, or the last of its message.

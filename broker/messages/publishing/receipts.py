@@ -18,6 +18,7 @@ _SMALL = 128
 _ONE_BYTE = tuple(bytes((number,)) for number in range(_SMALL))
 _RECEIPT_HEAD = b"\x08\x07\x3a"  # BaseCommand: type SEND_RECEIPT, then the body's tag.
 _PRODUCER, _SEQUENCE, _MESSAGE_ID, _HIGHEST = b"\x08", b"\x10", b"\x1a", b"\x20"
+_NONE = _HIGHEST + encode_varint(to_wire(-1))
 _LEDGER, _ENTRY = b"\x08", b"\x10"
 
 
@@ -36,7 +37,7 @@ def receipt_frame(
         sequence_id: As the client sent it.
         ledger_id: Where the message is; -1 for a duplicate.
         entry_id: Its number there.
-        highest_sequence_id: As the client sent it; 0 for none.
+        highest_sequence_id: As the client sent it; -1 for none, and where it sent a lower one.
     """
     place = (
         _LEDGER
@@ -45,8 +46,7 @@ def receipt_frame(
         + encode_varint(entry_id if entry_id >= 0 else to_wire(entry_id))
     )
     body = prefix + encode_varint(sequence_id) + _MESSAGE_ID + _ONE_BYTE[len(place)] + place
-    if highest_sequence_id:
-        body += _HIGHEST + encode_varint(highest_sequence_id)
+    body += _NONE if highest_sequence_id < 0 else _HIGHEST + encode_varint(highest_sequence_id)
     # A body has at most 11 + 11 + 24 + 11 bytes: its length is one byte.
     size = len(_RECEIPT_HEAD) + 1 + len(body)
     return _LENGTHS.pack(size + 4, size) + _RECEIPT_HEAD + _ONE_BYTE[len(body)] + body

@@ -26,6 +26,8 @@ PROTOCOL_VERSION = 21
 EARLIEST, LATEST = "earliest (2^64-1, 2^64-1)", "latest (2^63-1, 2^63-1)"
 _ENDS = {EARLIEST: (1 << 64) - 1, LATEST: (1 << 63) - 1}
 _NO_ENTRY = (1 << 64) - 1
+NO_NUMBER = (1 << 64) - 1
+"""A Java long of -1."""
 NO_ENTRY_RECORDED = 1 << 32
 """An entry id of -1 in a recording."""
 _MAGIC = b"\x0e\x01"
@@ -196,7 +198,14 @@ def _producer_success(command: pb.BaseCommand, _: bytes) -> Seen:
 
 def _receipt(command: pb.BaseCommand, _: bytes) -> Seen:
     receipt = command.send_receipt
-    return {"producer_id": receipt.producer_id, "sequence_id": receipt.sequence_id}
+    highest = receipt.highest_sequence_id if receipt.HasField("highest_sequence_id") else None
+    return {
+        "producer_id": receipt.producer_id,
+        "sequence_id": receipt.sequence_id,
+        # A real broker's first receipt says 0 for none: its object is new, and was not cleared.
+        "highest_sequence_id": NO_NUMBER if highest == 0 else highest,
+        "entry_id": receipt.message_id.entryId,
+    }
 
 
 def _send_error(command: pb.BaseCommand, _: bytes) -> Seen:
@@ -240,6 +249,7 @@ def _message(command: pb.BaseCommand, behind: bytes) -> Seen:
         "redelivery_count": message.redelivery_count,
         "num_messages_in_batch": metadata.num_messages_in_batch,
         "partition": message.message_id.partition,
+        "entry_id": message.message_id.entryId,
         "ack_set": list(message.ack_set),
         **({"consumer_epoch": message.consumer_epoch} if message.consumer_epoch else {}),
     }

@@ -23,7 +23,7 @@ def test_a_number_is_written_as_protobuf_writes_it(number: int) -> None:
     assert b"\x08" + encode_varint(number) + b"\x10\x00" == encoded
 
 
-@pytest.mark.parametrize("highest", [0, 7, LARGEST])
+@pytest.mark.parametrize("highest", [0, 7, 2**63 - 1, -1])
 @pytest.mark.parametrize(("ledger_id", "entry_id"), [(0, 0), (3, 300), (2**62, 2**40), (-1, -1)])
 def test_a_receipt_is_the_frame_of_its_command(ledger_id: int, entry_id: int, highest: int) -> None:
     # Given
@@ -31,9 +31,8 @@ def test_a_receipt_is_the_frame_of_its_command(ledger_id: int, entry_id: int, hi
         producer_id=300,
         sequence_id=LARGEST,
         message_id=pb.MessageIdData(ledgerId=to_wire(ledger_id), entryId=to_wire(entry_id)),
+        highest_sequence_id=to_wire(highest),
     )
-    if highest:
-        receipt.highest_sequence_id = highest
     command = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT, send_receipt=receipt)
     # When
     frame = receipt_frame(producer_prefix(300), LARGEST, ledger_id, entry_id, highest)

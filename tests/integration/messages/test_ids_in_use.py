@@ -1,0 +1,36 @@
+"""Ids of producers and consumers in use on a connection, asked for again."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.peers.message_peer import MessagePeer
+from tests.support.processes.cluster import cluster
+
+T, U = "persistent://public/default/t", "persistent://public/default/u"
+SUCCESSES = (pb.BaseCommand.SUCCESS, pb.BaseCommand.PRODUCER_SUCCESS)
+
+
+@pytest.mark.parametrize(("profile", "refused"), [("pulsar", False), ("floodgate", True)])
+async def test_an_id_is_refused_for_another_topic_but_as_shipped_is_that_of_the_first(
+    profile: str, refused: bool
+) -> None:
+    async with cluster(profile=profile) as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        for topic in (T, U):
+            await peer.lookup(topic)
+        await peer.producer(T)
+        await peer.subscribe(T)
+        # When
+        others = [
+            await peer.producer(U),
+            await peer.subscribe(U),
+            await peer.subscribe(T, "another subscription"),
+        ]
+        same = [await peer.producer("t"), await peer.subscribe("public/default/t")]
+        peer.close()
+    # Then
+    assert [one.error.error == pb.NotAllowedError for one in others] == [refused] * 3
+    assert all("/t: close that first" in one.error.message for one in others) is refused
+    assert all(one.type in SUCCESSES for one in same)
