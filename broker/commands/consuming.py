@@ -360,36 +360,48 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         text = "Failed to recover Transaction Buffer."
         refuse(cnx, asked.request_id, RequestError(pb.UnknownError, text))
         return
+    if consumer.options.read_compacted and topic.compaction.holds_last():
+        fetching = partial(_last_fetched, cnx, consumer, asked.request_id, ())
+        cnx.requests.tasks.start(asked.request_id, fetching)
+        return
     last = (topic.ledger.last_confirmed,)
     found = topic.ledger.read_each(last)
     if found is None:
         fetching = partial(_last_fetched, cnx, consumer, asked.request_id, last)
         cnx.requests.tasks.start(asked.request_id, fetching)
     else:
-        _answer_last(cnx, consumer, asked.request_id, found)
+        _answer_last(cnx, consumer, asked.request_id, found[0] if found else None)
 
 
 async def _last_fetched(
     cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
 ) -> None:
+    """Fetch the last entry of a topic; without a position, of what its compaction has left."""
+    topic = consumer.subscription.topic
     try:
-        found = await consumer.subscription.topic.ledger.fetch_each(last)
+        if last:
+            entry = next(iter(await topic.ledger.fetch_each(last)), None)
+        else:
+            entry = await topic.compaction.last_entry()
     except MessageStoreError as error:
         refuse(cnx, request_id, not_stored(error))
     else:
-        _answer_last(cnx, consumer, request_id, found)
+        _answer_last(cnx, consumer, request_id, entry, none=-1 if last else 0)
 
 
 def _answer_last(
-    cnx: ServerCnx, consumer: Consumer, request_id: int, found: Sequence[Entry]
+    cnx: ServerCnx, consumer: Consumer, request_id: int, entry: Entry | None, none: int = -1
 ) -> None:
+    """Answer with the last message of an entry; ``none`` is the index of none (recorded)."""
     topic = consumer.subscription.topic
     try:
-        position, batch_index = last_message(found[0] if found else None)
+        position, batch_index = last_message(entry)
     except RemoteProtocolError as error:
         text = f"Failed to get batch size for entry {error}"
         refuse(cnx, request_id, RequestError(pb.MetadataError, text))
         return
+    if entry is None:
+        batch_index = none
     mark = consumer.subscription.cursor.mark_delete
     answer = pb.CommandGetLastMessageIdResponse(
         last_message_id=pb.MessageIdData(

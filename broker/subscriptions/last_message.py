@@ -16,7 +16,7 @@ def last_message(last: Entry | None) -> tuple[Position, int]:
     """Return a topic's last entry and the index of its last message; (-1, -1) and -1 without any.
 
     It is named also if it is acknowledged. The index is -1 for a message without a batch, and for a
-    batch that says it has none (recorded).
+    batch that says it has none (recorded); of a compacted batch that of the last that is left.
 
     Raises:
         RemoteProtocolError: Its metadata cannot be read.
@@ -26,4 +26,6 @@ def last_message(last: Entry | None) -> tuple[Position, int]:
     metadata = parse_metadata(last.data)
     if not metadata.HasField("num_messages_in_batch"):
         return last.position, -1
+    if metadata.compacted_batch_indexes:
+        return last.position, metadata.compacted_batch_indexes[-1]
     return last.position, max(0, metadata.num_messages_in_batch) - 1

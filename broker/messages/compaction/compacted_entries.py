@@ -81,6 +81,20 @@ class CompactedEntries:
             self._read_up_to = Position(last.ledger_id, last.entry_id + 1), behind
         return left
 
+    async def last_entry(self) -> Entry | None:
+        """Return the last entry that is left and can be read; None where nothing is.
+
+        Raises:
+            MessageStoreError: It cannot be read, or is deleted: the topic was compacted anew.
+        """
+        for index in reversed(range(len(self))):
+            own = await self._whole(index)
+            if own is not None:
+                return _of_topic(own)
+        if not len(self) and self.first < LATEST:
+            raise MessageStoreError(f"{self.ledger.name} is deleted")
+        return None
+
     async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
         """Return entries from a number on; where damaged ones are left out, from the next on."""
         if index >= len(self):

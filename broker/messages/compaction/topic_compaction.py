@@ -24,6 +24,7 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.compaction.compactor import Compactor
+    from broker.messages.entry import Entry
     from broker.messages.managed_ledger import ManagedLedger, MessageStore
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
@@ -97,6 +98,27 @@ class TopicCompaction:
             own = await store.open_ledger(compacted_name(ledger.name, ledger_id))
             self.compacted = CompactedEntries(own, ledger_id, horizon)
             await self.compacted.recover()
+
+    def holds_last(self) -> bool:
+        """Tell whether the last message is to be looked for in what compaction has left."""
+        ledger = self._topic.ledger
+        last = ledger.last_confirmed
+        compacted = self.compacted
+        return compacted is not None and (last <= compacted.horizon or not ledger.holds(last))
+
+    async def last_entry(self) -> Entry | None:
+        """Return the last entry that compaction has left; None where that is nothing.
+
+        Raises:
+            MessageStoreError: It cannot be read.
+        """
+        while (compacted := self.compacted) is not None:
+            try:
+                return await compacted.last_entry()
+            except MessageStoreError:
+                if self.compacted is compacted:
+                    raise
+        return None
 
     # -- running ------------------------------------------------------------------------------
 

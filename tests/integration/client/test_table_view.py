@@ -6,9 +6,13 @@ import asyncio
 
 import pytest
 
+from broker.messages.topic import PersistentTopic
 from client import AlreadyClosed, Client, InitialPosition
 from client.schema import StringSchema
+from limiter.clock import LoopClock
+from proto.names import TopicName
 from tests.integration.client.server import served
+from tests.support.processes.cluster import cluster
 
 
 class Changes:
@@ -143,3 +147,24 @@ async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit(
             values = {key: value.strip() for key, value in table.items()}
             assert values == {"0": "new"} | {str(key): "2" for key in range(1, 20)}
         assert client.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("deleted", ["b", "ab"])
+async def test_a_table_is_ready_though_the_last_messages_are_compacted_away(
+    topic: str, deleted: str
+) -> None:
+    async with (
+        cluster(topics={}, clock=LoopClock()) as parts,
+        Client(parts.broker.service_url) as client,
+    ):
+        producer = await client.create_producer(topic)
+        for key, value in (("a", b"1"), ("b", b"2"), *((key, b"") for key in deleted)):
+            await producer.send(value, partition_key=key)
+        loaded = parts.broker.messaging.loaded_topics.loaded(TopicName.parse(topic))
+        assert isinstance(loaded, PersistentTopic)
+        loaded.compaction.start()
+        await loaded.compaction.finished()
+        # When
+        async with await client.create_table_view(topic) as table:
+            # Then
+            assert dict(table) == {key: b"1" for key in "a" if key not in deleted}

@@ -111,6 +111,8 @@ async def test_where_damaged_entries_are_left_out_no_other_one_is_and_none_comes
                 at = Position(found[-1].ledger_id, found[-1].entry_id + 1)
             whole = [place for number, place in enumerate(PLACES) if number not in damaged]
             assert found == [place for place in whole if place >= first]
+        last = await compacted.last_entry()
+        assert [last.position] == whole[-1:] if last is not None else not whole
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,6 +123,8 @@ async def test_entries_that_are_deleted_are_not_taken_for_none(tmp_path: Path, k
         for first in (EARLIEST, *PLACES):
             with pytest.raises(MessageStoreError, match="compacted://t/n/x-1 is deleted"):
                 await compacted.fetch(first, 100, 1_000_000)
+        with pytest.raises(MessageStoreError, match="compacted://t/n/x-1 is deleted"):
+            await compacted.last_entry()
 
 
 async def test_entries_that_are_deleted_while_they_are_looked_for_are_not_taken_for_none(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,6 +27,9 @@ from tests.support.clocks.settle import settle
 from tests.support.subscriptions.messages import message, single
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
 
 EXCLUSIVE = pb.CommandSubscribe.Exclusive
 
@@ -83,6 +87,57 @@ async def test_a_reader_does_not_get_the_last_messages_without_key_either() -> N
     await settle()
     # Then
     assert payloads(client) == [b"a2", b"b2", b"new without key"]
+
+
+async def test_the_last_message_is_one_that_is_left_until_there_is_a_newer_one() -> None:
+    # Given
+    topic = await stored()
+    topic.publish(b"", "b")
+    # When
+    await topic.compact()
+    last = await topic.compaction.last_entry()
+    # Then
+    assert topic.compaction.holds_last()
+    assert last is not None
+    assert last.position.entry_id == 3
+    topic.publish(b"a3", "a")
+    assert not topic.compaction.holds_last()
+
+
+async def test_the_last_message_is_one_that_is_left_when_newer_ones_are_dropped() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    topic.publish(b"new without key")
+    # When
+    topic.ledger.roll()
+    topic.ledger.truncate()
+    # Then
+    assert topic.compaction.holds_last()
+
+
+async def test_the_last_message_is_looked_for_again_if_it_is_compacted_anew_meanwhile() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    deleted = topic.compaction.compacted
+    topic.publish(b"a3", "a")
+    await topic.compact()
+    left = topic.compaction.compacted
+    assert deleted is not None
+    look = deleted.last_entry
+
+    async def meanwhile() -> Entry | None:
+        topic.compaction.compacted = left
+        return await look()
+
+    deleted.last_entry = meanwhile  # type: ignore[method-assign]
+    topic.compaction.compacted = deleted
+    # When
+    last = await topic.compaction.last_entry()
+    # Then
+    assert last is not None
+    assert last.position.entry_id == 5
 
 
 async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> None:
