@@ -15,6 +15,7 @@ from broker.admin.resources.schemas import schema_topic
 from broker.authorization.operations import (
     BrokerOperation,
     ClusterOperation,
+    ClusterPolicyOperation,
     Level,
     NamespaceOperation,
     PolicyName,
@@ -89,7 +90,7 @@ class RequestAuthorization:
     async def _check(self, needs: Needs, session: Session, request: web.Request) -> None:
         if isinstance(needs, Level):
             await self._check_level(needs, session, request)
-        elif isinstance(needs, BrokerOperation | ClusterOperation):
+        elif isinstance(needs, BrokerOperation | ClusterOperation | ClusterPolicyOperation):
             self._check_superuser(needs, session, request)
         elif isinstance(needs, TenantOperation):
             await self._check_tenant(needs, session, request)
@@ -138,14 +139,18 @@ class RequestAuthorization:
         return f"Proxy not authorized to access resource {names}"
 
     def _check_superuser(
-        self, needs: BrokerOperation | ClusterOperation, session: Session, request: web.Request
+        self,
+        needs: BrokerOperation | ClusterOperation | ClusterPolicyOperation,
+        session: Session,
+        request: web.Request,
     ) -> None:
         if self._service.is_superuser(session):
             return
         if isinstance(needs, BrokerOperation):
             kind, subject = "Broker", f"broker [{self._broker_id()}]"
         else:
-            kind, subject = "Cluster", f"cluster [{segment(request, 'cluster')}]"
+            kind = "Cluster" if isinstance(needs, ClusterOperation) else "ClusterPolicy"
+            subject = f"cluster [{segment(request, 'cluster')}]"
         check = f"validateBothSuperuserAnd{kind}Operation"
         raise RestError(401, f"{_unauthorized(check, session)} [{needs.name}] on {subject}")
 

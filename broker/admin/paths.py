@@ -31,7 +31,7 @@ REST = "{rest}"
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _LOOKUP = "/lookup/"
-_ROOTS = ("/admin/v2/", _LOOKUP)
+_ROOTS = ("/admin/v2/", "/admin/v3/", _LOOKUP)
 """The roots of upstream's web applications: their names have no parameters."""
 
 

@@ -11,6 +11,7 @@ from broker.admin.owners import ServedElsewhereError, redirect_to
 from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
+from broker.admin.resources.constants import ConstantAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.messages.compaction import CompactionAdmin
 from broker.admin.resources.messages.cursors import CursorAdmin
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
 """Paths below ``/admin`` but for Floodgate's own, which have routes of their own."""
-_ROOTS = ("/admin/v2", "/lookup")
+_ROOTS = ("/admin/v2", "/admin/v3", "/lookup")
 """Roots that upstream's web server redirects to the same with a slash at the end."""
 
 ADMIN_PLACES = (
@@ -91,6 +92,7 @@ def endpoints(context: AdminContext) -> list[Endpoint]:
         *PermissionAdmin(context).endpoints(),
         *OtherPolicyAdmin(context).endpoints(),
         *ShadowTopicAdmin(context).endpoints(),
+        *ConstantAdmin(context).endpoints(),
         *NotImplementedAdmin(context, topics).endpoints(),
     ]
 

@@ -55,7 +55,15 @@ class ClusterOperation(Enum):
     CREATE_CLUSTER = auto()
     DELETE_CLUSTER = auto()
     GET_CLUSTER = auto()
+    GET_FAILURE_DOMAIN = auto()
+    GET_PEER_CLUSTER = auto()
     UPDATE_CLUSTER = auto()
+
+
+class ClusterPolicyOperation(Enum):
+    """Something that superusers do to policies of clusters."""
+
+    READ = auto()
 
 
 class TenantOperation(Enum):
@@ -165,6 +173,7 @@ Needs: TypeAlias = (
     Level
     | BrokerOperation
     | ClusterOperation
+    | ClusterPolicyOperation
     | TenantOperation
     | NamespaceOperation
     | TopicOperation

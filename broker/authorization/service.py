@@ -15,6 +15,7 @@ from broker.authorization.grants import NO_GRANTS, Grants, read_grants
 from broker.authorization.operations import (
     BrokerOperation,
     ClusterOperation,
+    ClusterPolicyOperation,
     Level,
     NamespaceOperation,
     PolicyName,
@@ -50,6 +51,7 @@ _SUBJECTS = {
     Level: Subject.ROUTE,
     BrokerOperation: Subject.BROKER,
     ClusterOperation: Subject.CLUSTER,
+    ClusterPolicyOperation: Subject.CLUSTER,
     TenantOperation: Subject.TENANT,
     NamespaceOperation: Subject.NAMESPACE,
     TopicOperation: Subject.TOPIC,

@@ -55,6 +55,7 @@ IN_QUERIES = {
         Parameter("excludePublishers", "Leave producers out", _FLAG),
         Parameter("force", "Also while somebody uses it", _FLAG),
         Parameter("getEarliestTimeInBacklog", "Show the time of the oldest message left", _FLAG),
+        Parameter("tenant", "Whose namespaces"),
         Parameter("includeSystemTopic", "List system topics too", _FLAG),
         Parameter(
             "initialPosition",
@@ -78,6 +79,7 @@ IN_QUERIES = {
 """Parameters of queries by name."""
 
 READ_BY: dict[str, tuple[str, ...]] = {
+    "ConstantAdmin.anti_affinity": ("tenant",),
     "DeletionAdmin.delete": ("force",),
     "DeletionAdmin.delete_partitioned": ("force",),
     "LookupAdmin.lookup": ("listenerName", "authoritative"),

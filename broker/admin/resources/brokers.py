@@ -12,6 +12,7 @@ from aiohttp import web
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
 from broker.authorization.operations import BrokerOperation, Level
+from broker.stores.store_url import without_password
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 _PATH = "/admin/v2/brokers"
 _CONFIGURATION = f"{_PATH}/configuration"
+_METADATA = (
+    "zookeeperServers",
+    "configurationStoreServers",
+    "metadataStoreUrl",
+    "configurationMetadataStoreUrl",
+)
 _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
@@ -38,6 +45,12 @@ class BrokerAdmin:
             ),
             Endpoint("GET", f"{_PATH}/version", self.version, Level.AUTHENTICATED),
             Endpoint("GET", f"{_PATH}/health", self.health, BrokerOperation.HEALTH_CHECK),
+            Endpoint(
+                "GET",
+                f"{_PATH}/internal-configuration",
+                self.internals,
+                BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA,
+            ),
             Endpoint("GET", f"{_PATH}/ready", self.ready, Level.AUTHENTICATED),
             Endpoint(
                 "GET",
@@ -100,6 +113,11 @@ class BrokerAdmin:
         await self._context.store.policies(_ASKED_FOR_HEALTH)
         await self._context.messaging.store.flushed()
         return _text("ok")
+
+    async def internals(self, _: web.Request) -> web.Response:
+        """Return where metadata are kept, without a password, by all names that upstream has."""
+        url = without_password(self._context.config.metadata_store_url)
+        return json_response({**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"})
 
     async def enforce_quotas(self, _: web.Request) -> web.Response:
         """Do what exceeded backlog quotas say, at once."""

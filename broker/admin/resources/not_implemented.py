@@ -25,20 +25,13 @@ if TYPE_CHECKING:
 _PATHS = "not_implemented.txt"
 _OF_SUPERUSERS = ("bookieAffinity", "migration", "split")
 """Last parts of the listed paths that not even a tenant's admins may call."""
-_METHODS = ("GET", "PUT", "POST", "DELETE")
+_CHANGES = ("PUT", "POST", "DELETE")
+_METHODS = ("GET", *_CHANGES)
 _ROOTS = (
     "bookies",
     "broker-stats",
-    "functions",
-    "packages",
-    "proxy-stats",
     "resource-quotas",
     "resourcegroups",
-    "sinks",
-    "sources",
-    "transactions",
-    "worker",
-    "worker-stats",
 )
 """Parts of Pulsar that have a path of their own below ``/admin/v2``."""
 _CLUSTER_PARTS = (
@@ -62,15 +55,8 @@ class NotImplementedAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
         superuser = Level.SUPERUSER
-        brokers, owned = "/admin/v2/brokers", BrokerOperation.LIST_OWNED_NAMESPACES
-        internals = BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
-        found = [
-            Endpoint("GET", f"{brokers}/internal-configuration", self.of_brokers, internals),
-            Endpoint(
-                "GET", f"{brokers}/{{cluster}}/{{id}}/ownedNamespaces", self.of_brokers, owned
-            ),
-            Endpoint("POST", f"{brokers}/shutdown", self.of_brokers, BrokerOperation.SHUTDOWN),
-        ]
+        path = "/admin/v2/brokers/shutdown"
+        found = [Endpoint("POST", path, self.of_brokers, BrokerOperation.SHUTDOWN)]
         cluster = "/admin/v2/clusters/{cluster}"
         changes = (
             ("PUT", ClusterOperation.CREATE_CLUSTER),
@@ -85,13 +71,11 @@ class NotImplementedAdmin:
             found += [Endpoint(method, f"/admin/v2/{path}", handler, needs) for method in methods]
         for root in _ROOTS:
             path = f"/admin/v2/{root}"
-            for method in _METHODS:
+            for method in _CHANGES if root == "resourcegroups" else _METHODS:
                 found.append(Endpoint(method, f"{path}/{{rest}}", self.of_root, superuser))
-        for root in ("resource-quotas", "resourcegroups"):
-            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root, superuser))
         for part in _CLUSTER_PARTS:
             path = f"/admin/v2/clusters/{{cluster}}/{part}"
-            found += [Endpoint(method, path, self.of_clusters, superuser) for method in _METHODS]
+            found += [Endpoint(method, path, self.of_clusters, superuser) for method in _CHANGES]
         return found
 
     async def of_topic(self, request: web.Request) -> web.Response:

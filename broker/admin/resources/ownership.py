@@ -11,9 +11,10 @@ from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
 from broker.authorization.operations import BrokerOperation, Level
 from broker.bundles import BundleRange, boundaries, bundle_named
-from broker.ownership.ownership import Bundle, NotServedError
+from broker.ownership.ownership import Bundle, NotServedError, bundle_of_topic
 from broker.topics.rules import no_namespace
 from server.http import RestError, json_response
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 _BROKERS = "/admin/v2/brokers"
+_SHARED = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
 _NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
@@ -41,6 +43,12 @@ class OwnershipAdmin:
             Endpoint(
                 "GET", f"{_BROKERS}/{{cluster}}", self.list_brokers, BrokerOperation.LIST_BROKERS
             ),
+            Endpoint(
+                "GET",
+                f"{_BROKERS}/{{cluster}}/{{id}}/ownedNamespaces",
+                self.list_owned,
+                BrokerOperation.LIST_OWNED_NAMESPACES,
+            ),
             Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, Level.SUPERUSER, takes),
             Endpoint(
                 "PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, Level.SUPERUSER, takes
@@ -50,6 +58,21 @@ class OwnershipAdmin:
     async def list_brokers(self, _: web.Request) -> web.Response:
         """Return the brokers that live; as upstream, whatever cluster is named."""
         return json_response(list(await self._context.ownership.brokers()))
+
+    async def list_owned(self, request: web.Request) -> web.Response:
+        """Return the bundles of which this broker serves topics, and that of its heartbeat."""
+        asked, own = segment(request, "id"), self._context.broker_id
+        if asked not in await self._context.ownership.brokers():
+            reason = f"Broker id '{asked[:100]}' not found in available brokers."
+            raise RestError(404, reason)
+        if asked != own:
+            raise RestError(501, f"bundles of {asked[:100]}: not built here, ask that broker")
+        owned = dict.fromkeys([f"pulsar/{own}/0x00000000_0xffffffff"])
+        async for topic in in_turns(tuple(self._context.messaging.loaded_topics)):
+            policies = await self._context.store.policies(topic.name.namespace)
+            if policies is not None:
+                owned[str(bundle_of_topic(topic.name, policies.bundles))] = None
+        return json_response(dict.fromkeys(owned, _SHARED))
 
     async def unload_namespace(self, request: web.Request) -> web.Response:
         """Have the owners of all bundles of a namespace let them go, with their topics closed."""

@@ -481,12 +481,11 @@ def _fail(parts: Cluster) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", f"{NAMESPACES}/public/default/antiAffinity"),
+        ("POST", f"{NAMESPACES}/public/default/antiAffinity"),
         ("PUT", "/admin/v2/clusters/other"),
         ("GET", "/admin/v2/bookies/all"),
         ("GET", "/admin/v2/broker-stats/metrics"),
-        ("GET", "/admin/v2/brokers/standalone/127.0.0.1:8080/ownedNamespaces"),
-        ("GET", "/admin/v2/brokers/internal-configuration"),
+        ("GET", "/admin/v2/broker-stats/load-report"),
     ],
 )
 async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) -> None:

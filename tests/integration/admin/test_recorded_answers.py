@@ -47,6 +47,12 @@ STRICTER = {
     '"nope":{': 400,
 }
 """By a part of the body: policies that are refused here, as where each is set alone."""
+OTHERWISE = {
+    "v2/brokers/internal-configuration": "the real one's store is elsewhere",
+    "v2/broker-stats/load-report": "not built here",
+    "v2/broker-stats/allocator-stats/nope": "not built here",
+    "v2/resource-quotas/public/default/0x00000000_0x40000001": "the sentence names the range",
+}
 NO_ACTIONS = '{"namespace_auth":{"r":["nope"]}}'
 """Grants of an action that there is not: kept, as where they are granted alone."""
 
@@ -57,6 +63,35 @@ async def answer(rest: RestClient, line: dict[str, Any]) -> tuple[int, Any]:
         return found.status, found.value
     except ValueError:
         return found.status, None
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_what_is_switched_off_or_not_there_is_answered_as_recorded(profile: str) -> None:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        for line in RECORDED:
+            if "/made-" not in line["path"] and line["path"] not in OTHERWISE:
+                found = await answer(rest, line)
+                if line["answer"] is None and found[0] >= 400:
+                    found = found[0], None
+                assert found == (line["status"], line["answer"]), line["path"]
+
+
+async def test_a_broker_says_which_bundles_it_serves_and_where_its_metadata_are() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        own = parts.broker.urls.web_address
+        await rest.done("PUT", "/admin/v2/persistent/public/default/t/subscription/s")
+        # When
+        owned = await rest.ask("GET", f"/admin/v2/brokers/standalone/{own}/ownedNamespaces")
+        internals = await rest.ask("GET", "/admin/v2/brokers/internal-configuration")
+        topics = await rest.ask("GET", "/admin/v2/broker-stats/topics")
+    # Then
+    [heartbeat, bundle] = sorted(owned.value, reverse=True)[::-1]
+    assert {heartbeat.partition("/0x")[0], bundle.partition("/0x")[0]} == {
+        f"pulsar/{own}",
+        "public/default",
+    }
+    assert internals.value["metadataStoreUrl"] == "memory:local"
+    assert topics.status == 501
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])

@@ -57,6 +57,13 @@ class OtherPolicyAdmin:
                 json,
             ),
             Endpoint(
+                "GET",
+                f"{NAMESPACE_PATH}/allowedClusters",
+                self.get_allowed_clusters,
+                PolicyName.ALLOW_CLUSTERS,
+                json,
+            ),
+            Endpoint(
                 "GET", f"{TOPIC_PATH}/replication", self.get_topic_clusters, PolicyName.REPLICATION
             ),
             Endpoint(
@@ -123,6 +130,11 @@ class OtherPolicyAdmin:
         if other is not None:
             raise RestError(403, f"Invalid cluster id: {other[:100]}")
         return done(200)
+
+    async def get_allowed_clusters(self, request: web.Request) -> web.Response:
+        """Return the clusters that a namespace was created with as those it may be in."""
+        namespace = await existing_namespace(self._context, request)
+        return json_response(self._set(namespace).get("allowed_clusters") or [])
 
     async def get_topic_clusters(self, request: web.Request) -> web.Response:
         """Return the clusters of a topic, or those in force."""

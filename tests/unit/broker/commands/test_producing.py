@@ -111,7 +111,7 @@ async def test_the_id_of_a_producer_that_is_there_answers_with_its_name() -> Non
     found = await client()
     await found.ask(producer_command(1, producer_name="same"))
     # When
-    (answer,) = await found.ask(producer_command(1, producer_name="other", topic="u"))
+    (answer,) = await found.ask(producer_command(1, producer_name="other"))
     # Then
     assert answer.producer_success.producer_name == "same"
     assert answer.producer_success.request_id == 101
