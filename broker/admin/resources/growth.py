@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from broker.admin.owners import ServedElsewhereError
+from broker.admin.owners import ServedElsewhereError, check_owner
 from broker.admin.resources.messages.subjects import MessageTopics, persistent, subscriptions_of
 from broker.topics.rules import partition_name
 from proto.names import TopicName
@@ -32,10 +32,13 @@ async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
         RestError, ServedElsewhereError: Its first partition cannot be asked here.
         MessageStoreError: The subscriptions cannot be stored.
     """
-    topics = MessageTopics(context)
+    topics, first = MessageTopics(context), _partition(topic, 0)
     snapshot = await context.store.snapshot(topic.namespace)
     before = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
-    given = await _subscriptions(topics, _partition(topic, 0)) if 0 < before < count else {}
+    given: Mapping[str, Mapping[str, str]] = {}
+    if snapshot is not None and 0 < before < count and snapshot.contains(first):
+        await check_owner(context, first)
+        given = await _subscriptions(topics, first)
     with topics.loaded.growing.growing(topic, before, given):
         await context.topics.grow(topic, count)
         if given:

@@ -216,6 +216,40 @@ async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: st
         assert len(found) == 2
 
 
+async def test_partitions_are_added_by_the_broker_that_serves_the_first(
+    postgresql_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with brokers(postgresql_url) as parts:
+        base, count = TOPICS[0], 12
+        partitions = [f"{base}-partition-{index}" for index in range(count)]
+        for partition in partitions:
+            await looked_up(parts.one, partition)
+        owner = parts.owner(partitions[0])
+        other = parts.two if owner is parts.one else parts.one
+        path = f"/admin/v2/{base.replace('://', '/')}"
+        async with rest_client(owner) as rest, rest_client(other) as elsewhere:
+            feed = other.store.changes()
+            await rest.done("PUT", f"{path}/partitions", "1")
+            await anext(feed)
+            await rest.done("PUT", f"{path}/subscription/s", '"earliest"')
+            # When
+            redirected = await elsewhere.ask("POST", f"{path}/partitions", str(count))
+            await rest.done("POST", f"{path}/partitions", str(count))
+        # Then
+        assert redirected.headers["Location"].startswith(owner.web_service_url)
+        given = [
+            one for one in partitions if owner.messaging.loaded_topics.loaded(TopicName.parse(one))
+        ]
+        assert given == [one for one in partitions if parts.owner(one) is owner]
+        assert 1 < len(given) < count
+        for one in given:
+            loaded = owner.messaging.loaded_topics.loaded(TopicName.parse(one))
+            assert loaded is not None
+            assert loaded.subscriptions.get("s") is not None
+        lacking = sorted(set(partitions) - set(given))[0]
+        assert f"{lacking} begins without the subscriptions of its topic" in caplog.text
+
+
 @pytest.mark.parametrize("loaded", [True, False])
 async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life(
     postgresql_url: str, loaded: bool
