@@ -14,7 +14,7 @@ UNSIGNED = st.integers(0, 2**64 - 1)
 PLACES = st.integers(-1, 2**63 - 1)
 
 
-@given(UNSIGNED, UNSIGNED, PLACES, PLACES, UNSIGNED)
+@given(UNSIGNED, UNSIGNED, PLACES, PLACES, PLACES)
 def test_a_receipt_is_the_frame_of_its_command(
     producer_id: int, sequence_id: int, ledger_id: int, entry_id: int, highest: int
 ) -> None:
@@ -23,9 +23,8 @@ def test_a_receipt_is_the_frame_of_its_command(
         producer_id=producer_id,
         sequence_id=sequence_id,
         message_id=pb.MessageIdData(ledgerId=to_wire(ledger_id), entryId=to_wire(entry_id)),
+        highest_sequence_id=to_wire(highest),
     )
-    if highest:
-        receipt.highest_sequence_id = highest
     command = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT, send_receipt=receipt)
     # When
     frame = receipt_frame(producer_prefix(producer_id), sequence_id, ledger_id, entry_id, highest)
