@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
 FOREIGN = TopicName.parse("foreign")
+RULES = SubscriptionRules()
 """A topic of a bundle that this broker does not own."""
 Type = pb.BaseCommand
 
@@ -86,8 +87,8 @@ class Loaded:
                 creation=TopicCreation(self.names, service, rules),
                 topics=service,
                 policies_of=lambda _: self.policies,
-                subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
-                direct_subscriptions_of=NonPersistentSubscriptions,
+                subscriptions_of=lambda topic: Subscriptions(topic, RULES),
+                direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, RULES),
             )
         )
 
