@@ -167,7 +167,7 @@ _CONSTANTS = (
     "bookies/racks-info",
     "bookies/racks-info/x",
 )
-"""What a broker without load, limits and topics in use says of them."""
+"""Calls whose answers are recorded of a broker without load, limits and topics in use."""
 REQUESTS = (
     *((method, path, "") for method, path in _OFF),
     *(("GET", f"v2/{path}", "") for path in _CONSTANTS),

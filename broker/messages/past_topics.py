@@ -1,4 +1,4 @@
-"""What went through topics that are loaded no more: sums over topics must not fall without them."""
+"""Counters of unloaded topics, without which sums over topics would fall."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 IN_MESSAGES, IN_BYTES = "in_messages_total", "in_bytes_total"
 OUT_MESSAGES, OUT_BYTES = "out_messages_total", "out_bytes_total"
 SYSTEM = "of_the_broker_"
-"""Before the name of what went through topics or subscriptions of the broker's own."""
+"""Prefix of the counters of the broker's own topics and subscriptions."""
 
 
 def is_system(topic: Topic) -> bool:
@@ -25,7 +25,7 @@ def is_system(topic: Topic) -> bool:
 
 
 def totals_of(topic: Topic) -> Counter[str]:
-    """Return what went through a topic since it was loaded, by the name of each counter."""
+    """Return a topic's messages and bytes since it was loaded, by the name of each counter."""
     published, sent = topic.statistics, topic.subscriptions.sent()
     found = Counter({f"evictions_{quota}": count for quota, count in topic.evictions.items()})
     found[IN_MESSAGES], found[IN_BYTES] = published.messages, published.size_bytes
@@ -43,8 +43,8 @@ class PastTopics:
 
     Attributes:
         latency: How long messages took to be stored.
-        totals: What went through all of them.
-        by_namespace: What went through those of a namespace; each value is replaced, not changed.
+        totals: Messages and bytes of all unloaded topics, by the name of each counter.
+        by_namespace: The same of each namespace; a value is replaced, not changed.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
-"""A policy of one's own as a semaphore asks it: who asks is not at fault for what it does wrong.
+"""Guards a semaphore, and whoever acquires or releases, from faults of a user's admission policy.
 
-A policy that has failed may know no more who waits and who holds what. So it is asked no more, and
-its budget goes by policy fifo, which knows nothing but the queue: no permit and no request is lost.
+A policy that has failed may have lost count of waiting requests and permits. So it is asked no
+more, and policy fifo, which knows nothing but the queue, takes its place: no permit and no request
+is lost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _is_reason(answer: object) -> bool:
 
 
 def _is_yes_or_no(view: BudgetView, answer: object, *_: object) -> bool:
-    return bool(answer) in (True, False)
+    return isinstance(answer, bool)
 
 
 def _waits(view: BudgetView, answer: Waiter | None, *_: object) -> bool:
@@ -87,15 +88,15 @@ _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
     "stands_for": (_shares, "None or the account of one who shares"),
     **dict.fromkeys(("admits_new", "admits_growth", "precedes"), (_is_yes_or_no, "True or False")),
 }
-"""What is asked: whether an answer may be, and what is expected. All else is told only."""
+"""Checks of answers by method, and the words for what is expected; other methods answer nothing."""
 
 
 class GuardedAdmission(Admission):
     """Asks a policy until it raises, or answers what it may not; then policy fifo for good.
 
     Attributes:
-        fault: What the policy did wrong; empty as long as it has not failed.
-        on_fault: Called a moment after that: a request that the policy held back may be next.
+        fault: The first wrong answer or error of the policy; empty while it has not failed.
+        on_fault: Called right after it: a request that the policy held back may be next.
     """
 
     def __init__(self, rules: AdmissionRules, view: BudgetView) -> None:

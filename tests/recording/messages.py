@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUIET_SECONDS = 1.0
-"""How long nothing comes once all has come."""
+"""Silence after which no further message is expected."""
 _PATIENCE_SECONDS = 20.0
 _WAITS_FOR = {"/compaction": "RUNNING"}
 """A GET is made again while its answer has this word."""

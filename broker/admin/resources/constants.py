@@ -1,4 +1,4 @@
-"""Calls that are always answered alike: parts switched off, and things there are none of.
+"""Calls of Pulsar's admin with a constant answer: parts switched off, and empty collections.
 
 Source: asked of a real broker without load, as its standalone starts it.
 """
@@ -185,7 +185,7 @@ _PACKAGE_KINDS = ("function", "sink", "source")
 
 
 class ConstantAdmin:
-    """Requests about them."""
+    """Requests about parts of Pulsar that are switched off or empty here."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context

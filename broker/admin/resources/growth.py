@@ -23,9 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
-    """Give a partitioned topic more partitions, and these what the first is subscribed to.
+    """Give a partitioned topic more partitions, with the subscriptions of its first one.
 
-    Partitions that it lacks are made, too, but without subscriptions (recorded).
+    Missing partitions are made, too, but without subscriptions (recorded). A growth that failed
+    half-way is completed when it is asked for again.
 
     Raises:
         RefusedError: It is no partitioned topic, or cannot have as many.
@@ -35,17 +36,26 @@ async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
     topics, first = MessageTopics(context), _partition(topic, 0)
     snapshot = await context.store.snapshot(topic.namespace)
     before = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+    new = before if before != count else await _first_unused(topics, topic, count)
     given: Mapping[str, Mapping[str, str]] = {}
-    if snapshot is not None and 0 < before < count and snapshot.contains(first):
+    if snapshot is not None and 0 < new < count and snapshot.contains(first):
         await check_owner(context, first)
         given = await _subscriptions(topics, first)
-    with topics.loaded.growing.growing(topic, before, given):
+    with topics.loaded.growing.growing(topic, new, given):
         await context.topics.grow(topic, count)
         if given:
-            async for index in in_turns(range(before, count)):
+            async for index in in_turns(range(new, count)):
                 await _load(topics, _partition(topic, index))
     if topic.persistent and count > before:
         await context.topics.create_missing(topic)
+
+
+async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> int:
+    """Return the index behind the last partition, but for the first, that ever stored anything."""
+    async for index in in_turns(range(count - 1, 0, -1)):
+        if topics.is_stored(_partition(topic, index)):
+            return index + 1
+    return min(1, count)
 
 
 async def _subscriptions(

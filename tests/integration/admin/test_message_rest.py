@@ -13,8 +13,10 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
+from broker.admin.resources import growth
 from broker.admin.resources.messages import backlog, deletion
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
@@ -430,6 +432,27 @@ async def test_new_partitions_have_the_durable_subscriptions_of_the_first_from_t
             topic = await loaded(parts, f"t-partition-{index}")
             store(topic)
             assert [(one.name, one.cursor.backlog) for one in topic.subscriptions] == [("s", 1)]
+
+
+async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with broker() as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/t/partitions", "1")
+        await rest.done("PUT", f"{TOPICS}/t-partition-0/subscription/s", '"latest"')
+
+        async def fail(*_: object) -> None:
+            raise MessageStoreError("disk full")
+
+        with monkeypatch.context() as failing:
+            failing.setattr(growth, "_load", fail)
+            assert (await rest.ask("POST", f"{TOPICS}/t/partitions", "3")).status == 500
+        # When
+        await rest.done("POST", f"{TOPICS}/t/partitions", "3")
+        # Then
+        for index in (1, 2):
+            topic = await loaded(parts, f"t-partition-{index}")
+            assert [one.name for one in topic.subscriptions] == ["s"]
 
 
 async def test_a_client_that_is_faster_than_the_growth_finds_the_subscriptions() -> None:

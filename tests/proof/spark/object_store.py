@@ -45,7 +45,7 @@ TOPICS, NAMESPACES, KILLED_TOPICS = 200_000, 40, 4_000_000
 BUCKET = "floodgate"
 WAIT_SECONDS, POLL_SECONDS = 120.0, 0.1
 _ANSWERED = re.compile(r"measuring: .* [1-9]\d* answered")
-"""What a run says of itself when its clients have answers."""
+"""A line of a run's progress once its clients have answers."""
 ENDPOINT = f"http://127.0.0.1:{PORT}"
 STORE = {
     "AWS_ENDPOINT_URL": ENDPOINT,
