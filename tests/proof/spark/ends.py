@@ -136,7 +136,7 @@ def kill_topics(play: Play) -> None:
     lost = sum(
         "SparkListenerTaskEnd" in line and "ExecutorLostFailure" in line
         for log in logs
-        if '"App Name":"loadgen topics"' in log
+        if '"App Name":"many"' in log
         for line in log.splitlines()
     )
     others = [each.name for each in many.iterdir() if each not in made.files]

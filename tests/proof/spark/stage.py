@@ -168,7 +168,7 @@ class Stage:
 
     def submit(self, name: str, *words: str, host: str = "driver") -> Submitted:
         """Start a command of loadgen with spark-submit, its output in a file of this name."""
-        submit = [f"{SPARK_HOME}/bin/spark-submit", "--master", self.master_url]
+        submit = [f"{SPARK_HOME}/bin/spark-submit", "--master", self.master_url, "--name", name]
         submit += ["--properties-file", str(self._written_settings()), str(self._written_job())]
         token = ["--auth-params", self.planted.where("admin")]
         log = self.out / f"{name}.txt"

@@ -41,6 +41,10 @@ def oldest(policy: Admission) -> Waiter:
     return next(iter(policy.view.waiting))
 
 
+async def later(_policy: Admission) -> None:
+    """Answer as a policy whose author took its methods for coroutines."""
+
+
 def answering(hook: str, answer: object) -> type[Admission]:
     """Policy fair with one answer of its own, once somebody waits; an exception type is raised."""
 
@@ -71,6 +75,7 @@ def answering(hook: str, answer: object) -> type[Admission]:
         ("turn", "first", "answers 'first', expected is None or a request that waits"),
         ("turn", Waiter(60), "answers <Waiter for 60 of None>, expected is None or a request that"),
         ("next", oldest, "answers <Waiter for 60 of 'one'>, .* and needs no more than is free"),
+        ("turn", later, r"answers <coroutine object later .*, expected is no coroutine"),
         ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
     ],
 )  # fmt: skip
