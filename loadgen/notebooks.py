@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NotebookRun:
-    """A finished run: its directory, and what is to be thought of it."""
+    """A finished run: its directory and its verdict."""
 
     directory: Path
     verdict: Verdict

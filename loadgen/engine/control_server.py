@@ -207,7 +207,9 @@ class ControlServer:
         """
         self._strangers[writer] = None
         if len(self._strangers) > self._tasks + _MORE_STRANGERS:
-            next(iter(self._strangers)).close()
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.close()
         try:
             async with deadline(LoopClock(), HELLO_SECONDS):
                 task = await self._greeted(reader, writer)

@@ -65,7 +65,7 @@ def _merge(parts: Sequence[Path]) -> None:
             for rows in _row_groups(parts):
                 writer.write_table(rows)
     except (OSError, ValueError, pa.ArrowException, LoadgenError) as error:
-        if merged.exists():  # It is whole, and nobody could say so.
+        if merged.exists():  # The file is complete, though the store did not answer.
             said = f"{merged} has rows that its parts have as well: {reason_of(error)}"
             raise LoadgenError(said) from error
         return
