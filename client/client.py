@@ -428,10 +428,11 @@ class Client(PulsarClient):
 
         Raises:
             InvalidTopicName: The topic's name breaks the rules.
-            The errors of :meth:`partitions`.
+            PulsarException: The broker refused, or nobody answered for the operation timeout.
         """
+        self._check_open()
         name = full_name(topic)
-        count = await self.partitions(name)
+        count = await self._context.partitions(name)
         return [f"{name}-partition-{index}" for index in range(count)] or [name]
 
     def get_service_info(self) -> ServiceInfo:

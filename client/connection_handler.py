@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-import client.exceptions as named
-from client.exceptions import (
-    AlreadyClosed,
-    ConnectError,
-    NotConnected,
-    PulsarException,
-    ServerResponseError,
-    Timeout,
-)
+from client.exceptions import AlreadyClosed, NotConnected, PulsarException
+from client.patience import attachment_may_pass
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from client.connection.cnx import ClientCnx
     from client.pulsar_client import PulsarClient
-    from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 REOPEN_SECONDS = 0.1
 """Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER until the topic is looked up anew."""
@@ -53,9 +44,9 @@ class ConnectionHandler:
         client: Looks up and connects.
         topic: Full name.
         attach: Sends PRODUCER or SUBSCRIBE.
-        gives_up: Whether an error of a later attachment is final, as TopicTerminated for a
-            producer; then ``on_given_up`` is called with it.
-        on_given_up: Told that there will be no further attachment.
+        final: Errors that end it after the first attachment, beside the client's own end, as
+            TopicTerminated ends a producer; all others are tried again without end.
+        on_given_up: Told which of them did.
         backoff: How long to wait between attempts.
 
     Attributes:
@@ -71,26 +62,31 @@ class ConnectionHandler:
         topic: str,
         attach: Attach,
         *,
-        gives_up: Callable[[PulsarException], bool],
         on_given_up: Callable[[PulsarException], None],
+        final: tuple[type[PulsarException], ...] = (),
         backoff: Backoff | None = None,
     ) -> None:
         self._client = client
         self.topic = topic
         self._attach = attach
-        self._gives_up = gives_up
+        self._final: tuple[type[PulsarException], ...] = (AlreadyClosed, *final)
         self._on_given_up = on_given_up
         self._clock = client.clock
         self._backoff = backoff or Backoff(0.1, 60.0)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self._assigned_url: str | None = None
+        self._told: type[PulsarException] | None = None
         self._attaching = self._lost_meanwhile = False
         self.cnx: ClientCnx | None = None
         self.reconnections = 0
 
-    async def open(self, retry_seconds: float) -> None:
+    async def open(self, retry_seconds: float, *, bounds_attempts: bool = True) -> None:
         """Attach for the first time; try again after errors that may pass, until time is up.
+
+        Args:
+            retry_seconds: When it is.
+            bounds_attempts: False for a producer that waits for others to leave.
 
         Raises:
             PulsarException: The error of an attempt that will not pass.
@@ -98,12 +94,12 @@ class ConnectionHandler:
         """
         self._attaching = True
         try:
-            await try_until(
+            await self._client.patience.until(
                 self._attach_once,
                 f"{self.topic} could not be attached to",
-                self._clock,
                 retry_seconds,
-                self._backoff,
+                attachment_may_pass,
+                bounds_attempts=bounds_attempts,
             )
         finally:
             self._attaching = False
@@ -148,25 +144,34 @@ class ConnectionHandler:
 
     async def _until_attached(self, delay: float) -> None:
         try:
+            if delay:
+                await clock_sleep(self._clock, delay)
             while not self._closed:
-                if delay:
-                    await clock_sleep(self._clock, delay)
                 try:
                     await self._attach_once()
-                except PulsarException as error:
-                    if self._gives_up(error):
-                        self._on_given_up(error)
-                        return
-                    logger.info("%s: attaching failed, and is tried again: %s", self.topic, error)
-                    delay = self._backoff.next()
-                except Exception:  # whatever it is, nobody else would ever attach again
-                    logger.exception("%s: attaching failed, and is tried again", self.topic)
-                    delay = self._backoff.next()
+                except self._final as error:
+                    self._on_given_up(error)
+                    return
+                except Exception as error:  # noqa: BLE001 - nobody else would ever attach again
+                    self._tell(error)
+                    await self._client.patience.delay(self._backoff.next(), error)
                 else:
+                    self._told = None
                     self.reconnections += 1
                     return
         finally:
             self._attaching, self._task = False, None
+
+    def _tell(self, error: Exception) -> None:
+        """Log why it is not attached; loud once for each kind of refusal."""
+        text = "%s: attaching failed, and is tried again: %s"
+        if not isinstance(error, PulsarException):
+            logger.error(text, self.topic, error, exc_info=error)
+        elif type(error) is self._told or attachment_may_pass(error):
+            logger.info(text, self.topic, error)
+        else:
+            logger.warning(text, self.topic, error)
+            self._told = type(error)
 
     async def close(self) -> None:
         """Attach no more; once more is harmless."""
@@ -181,65 +186,3 @@ class ConnectionHandler:
             return None
         task.cancel()
         return task
-
-
-async def try_until(
-    attempt: Callable[[], Awaitable[T]],
-    failure: str,
-    clock: Clock,
-    retry_seconds: float,
-    backoff: Backoff,
-) -> T:
-    """Return what an attempt returns; try again after errors that may pass, until time is up.
-
-    Args:
-        attempt: Called for each.
-        failure: What has not come about when time is up.
-        clock: Where time comes from.
-        retry_seconds: No attempt begins later.
-        backoff: How long to wait between attempts.
-
-    Raises:
-        PulsarException: The error of an attempt that will not pass.
-        Timeout: Time was up; its cause is the last error.
-    """
-    due = clock.now() + retry_seconds
-    while True:
-        try:
-            return await attempt()
-        except PulsarException as error:
-            delay = backoff.next()
-            if not may_pass(error):
-                raise
-            if clock.now() + delay >= due:
-                raise Timeout(f"{failure} in {retry_seconds:g} s: {error}") from error
-        await clock_sleep(clock, delay)
-
-
-def may_pass(error: PulsarException) -> bool:
-    """Tell whether an error of attaching may be gone at the next attempt.
-
-    Source: upstream PulsarClientException.isRetriableError.
-    """
-    if isinstance(error, ServerResponseError):
-        return not isinstance(error, _FINAL)
-    return isinstance(error, ConnectError | NotConnected | Timeout)
-
-
-_FINAL = (
-    named.AuthenticationError,
-    named.AuthorizationError,
-    named.ConsumerAssignError,
-    named.ConsumerBusy,
-    named.IncompatibleSchema,
-    named.InvalidTopicName,
-    named.NotAllowedError,
-    named.ProducerBlockedQuotaExceededError,
-    named.ProducerBlockedQuotaExceededException,
-    named.ProducerBusy,
-    named.ProducerFenced,
-    named.SubscriptionNotFound,
-    named.TooManyLookupRequestException,
-    named.TopicNotFound,
-    named.TopicTerminated,
-)

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from client.memory.receiver_queues import ReceiverQueues
+from client.patience import attachment_may_pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,3 +60,21 @@ class ClientContext:
     def clock(self) -> Clock:
         """The source of time."""
         return self.cluster.clock
+
+    async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
+        """Return how many partitions a topic has; 0 for one that is not partitioned.
+
+        Args:
+            topic: Full name.
+            auto_create: Whether a topic that is not there may be created.
+
+        Raises:
+            PulsarException: The broker refused for good.
+            Timeout: Nobody answered for the operation timeout.
+        """
+        return await self.cluster.patience.until(
+            lambda: self.cluster.partitions(topic, auto_create=auto_create),
+            f"the partitions of {topic} could not be looked up",
+            self.operation_timeout_seconds,
+            attachment_may_pass,
+        )

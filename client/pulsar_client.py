@@ -10,6 +10,7 @@ from client.connection.connect_options import OPERATION_TIMEOUT_SECONDS, Connect
 from client.connection.pool import ConnectionPool
 from client.connection.service_url import parse_service_url
 from client.exceptions import ConnectError, server_response_error
+from client.patience import Patience
 from limiter.clock import Clock, LoopClock
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class PulsarClient:
 
     Attributes:
         clock: Where time comes from.
+        patience: Tries again what its producers and consumers did not reach.
 
     Raises:
         ConnectError: The service URL cannot be read.
@@ -93,7 +95,8 @@ class PulsarClient:
         if options is None:
             options = ConnectOptions(operation_timeout_seconds=operation_timeout_seconds)
         self._options = options
-        self._pool = ConnectionPool(self._options, self.clock)
+        self.patience = Patience(self.clock)
+        self._pool = ConnectionPool(self._options, self.clock, self.patience.connection_opened)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._service_url:.200}>"

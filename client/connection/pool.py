@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from client.connection.cnx import ClientCnx
 from client.connection.connect_options import ConnectOptions
 from client.connection.errors import ClientClosedError
 from client.exceptions import ConnectError
 from limiter.clock import Clock, LoopClock, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class ServerKey(NamedTuple):
@@ -85,14 +88,21 @@ class ConnectionPool:
     """One connection to each server, opened at the first request for it.
 
     Bound: ``max_servers`` of the options; one more is refused.
+
+    Args:
+        options: What its connections tell of themselves, and how patient they are.
+        clock: Where time comes from.
+        on_opened: Called when a connection is ready.
     """
 
     def __init__(
         self,
         options: ConnectOptions | None = None,
         clock: Clock | None = None,
+        on_opened: Callable[[], None] | None = None,
     ) -> None:
         self._options = options or ConnectOptions()
+        self._on_opened = on_opened
         self._clock = clock
         self._connections: dict[ServerKey, asyncio.Task[ClientCnx]] = {}
         self._closed = False
@@ -137,6 +147,8 @@ class ConnectionPool:
         cnx.on_lost = lambda: self._connections.pop(key, None)
         if cnx.closed:
             self._connections.pop(key, None)
+        elif self._on_opened is not None:
+            self._on_opened()
         return cnx
 
     async def close(self) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import NotConnected, PulsarException, server_response_error
 from client.messages.message_id import MessageId
+from client.patience import blip
 from proto.frames import encode_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from client.connection.cnx import ClientCnx
+    from client.context import ClientContext
     from client.messages.message_id import Place
-    from limiter.clock import Clock
+
+T = TypeVar("T")
 
 _MOST_REDELIVERED = 1_000
 _MOST_PERMITS = 2**31 - 1
@@ -24,38 +28,41 @@ _MOST_PERMITS = 2**31 - 1
 class BrokerLink:
     """Tells the broker, and asks it, on the connection of the moment.
 
-    What is told while there is none is dropped. The errors of what is asked are those of
-    :meth:`client.connection.cnx.ClientCnx.request`, and those of :meth:`connected`.
+    What is told while there is none is dropped. What is asked waits for the next, for the operation
+    timeout at most; its errors are those of :meth:`client.connection.cnx.ClientCnx.request`, and
+    those of :meth:`patiently`.
 
     Args:
+        context: The client's.
         topic: Full name.
-        consumer_id: The consumer's number.
-        clock: Where time comes from.
         alone: Whether the subscription sends to one consumer only: then everything is sent again,
             or nothing.
         cache_seconds: How old an answer about the consumer may be.
 
     Attributes:
-        topic, consumer_id, alone: As given.
+        topic, alone: As given.
+        consumer_id: The consumer's number among the client's.
         persistent: Whether the topic is; others know neither acknowledgements nor redelivery.
         cnx: The connection; None while there is none.
+        attached: Set while there is one that may be asked, or when there will be none any more.
         ended: Why there will be none any more; None while there may be one.
         epoch: Times that everything was asked for again.
         redelivery_requests: Times that anything was.
     """
 
     def __init__(
-        self, topic: str, consumer_id: int, clock: Clock, *, alone: bool, cache_seconds: float
+        self, context: ClientContext, topic: str, *, alone: bool, cache_seconds: float
     ) -> None:
+        self._context = context
         self.topic = topic
-        self.consumer_id = consumer_id
+        self.consumer_id = next(context.consumer_ids)
         self.alone = alone
         self.persistent = not topic.startswith("non-persistent://")
         self.cnx: ClientCnx | None = None
+        self.attached = asyncio.Event()
         self.ended: PulsarException | None = None
         self.epoch = 0
         self.redelivery_requests = 0
-        self._clock = clock
         self._cache_seconds = cache_seconds
         self._stats: tuple[float, pb.CommandConsumerStatsResponse] | None = None
 
@@ -69,17 +76,26 @@ class BrokerLink:
         if self.ended is not None:
             raise self.ended
 
-    def connected(self) -> ClientCnx:
-        """Return the connection.
+    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what ``ask`` returns; call it when attached, and again if that is lost meanwhile.
 
         Raises:
-            NotConnected: There is none now.
-            PulsarException: See ``check_open``.
+            Timeout: It was not attached, or not long enough, for the operation timeout.
+            PulsarException: The broker refused; or see ``check_open``.
         """
+
+        async def attempt() -> T:
+            await self.attached.wait()
+            self.check_open()
+            return await ask()
+
         self.check_open()
-        if self.cnx is None:
-            raise NotConnected(f"{self.topic} is not connected now; it is tried again")
-        return self.cnx
+        return await self._context.cluster.patience.until(
+            attempt,
+            f"the broker of {self.topic} did not answer",
+            self._context.operation_timeout_seconds,
+            blip,
+        )
 
     # -- what is told -------------------------------------------------------------------------
 
@@ -129,11 +145,20 @@ class BrokerLink:
 
     async def _ask(
         self,
-        cnx: ClientCnx,
         kind: pb.BaseCommand.Type.ValueType,
         **named: Any,  # noqa: ANN401 - one of many commands
     ) -> pb.BaseCommand:
         """Return the answer to a command, which is given under its name in BaseCommand."""
+        return await self.patiently(lambda: self._ask_once(self.cnx, kind, **named))
+
+    async def _ask_once(
+        self,
+        cnx: ClientCnx | None,
+        kind: pb.BaseCommand.Type.ValueType,
+        **named: Any,  # noqa: ANN401 - as above
+    ) -> pb.BaseCommand:
+        if cnx is None:
+            raise NotConnected(f"{self.topic} is not connected now; it is tried again")
         (command,) = named.values()
 
         def build(request_id: int) -> pb.BaseCommand:
@@ -144,25 +169,22 @@ class BrokerLink:
 
     async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
         """Acknowledge, and wait for the answer; also for a consumer that is closing."""
-        if self.cnx is None:
-            raise NotConnected(f"{self.topic} is not connected now")
-        answer = (await self._ask(self.cnx, pb.BaseCommand.ACK, ack=ack)).ackResponse
+        answer = (await self._ask_once(self.cnx, pb.BaseCommand.ACK, ack=ack)).ackResponse
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 
-    async def seek(self, target: MessageId | int, cnx: ClientCnx | None = None) -> None:
-        """Set the subscription to a message, or to a time in ms since 1970.
+    async def seek(self, target: MessageId | int, cnx: ClientCnx | None) -> None:
+        """Set the subscription to a message, or to a time in ms since 1970; not patiently.
 
-        Args:
-            target: Where to.
-            cnx: The connection, while it is not attached yet.
+        Raises:
+            NotConnected: There is no connection.
         """
         seek = pb.CommandSeek()
         if isinstance(target, MessageId):
             seek.message_id.CopyFrom(target.to_proto())
         else:
             seek.message_publish_time = target
-        await self._ask(cnx or self.connected(), pb.BaseCommand.SEEK, seek=seek)
+        await self._ask_once(cnx, pb.BaseCommand.SEEK, seek=seek)
 
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
         """Return the topic's last message, and where the subscription is acknowledged up to.
@@ -170,7 +192,7 @@ class BrokerLink:
         Of an empty topic it is (-1, -1).
         """
         kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
-        answer = await self._ask(self.connected(), kind, getLastMessageId=question)
+        answer = await self._ask(kind, getLastMessageId=question)
         found = answer.getLastMessageIdResponse
         last = MessageId.from_proto(found.last_message_id, self.topic)
         if not found.HasField("consumer_mark_delete_position"):
@@ -180,20 +202,20 @@ class BrokerLink:
     async def stats(self) -> pb.CommandConsumerStatsResponse:
         """Return what the broker says of the consumer now."""
         kind, question = pb.BaseCommand.CONSUMER_STATS, pb.CommandConsumerStats()
-        answer = await self._ask(self.connected(), kind, consumerStats=question)
+        answer = await self._ask(kind, consumerStats=question)
         found = answer.consumerStatsResponse
         if found.HasField("error_code"):
             raise server_response_error(found.error_code, found.error_message)
-        self._stats = self._clock.now() + self._cache_seconds, found
+        self._stats = self._context.clock.now() + self._cache_seconds, found
         return found
 
     async def cached_stats(self) -> pb.CommandConsumerStatsResponse:
         """Return what the broker said of the consumer, not too long ago."""
-        if self._stats is not None and self._clock.now() < self._stats[0]:
+        if self._stats is not None and self._context.clock.now() < self._stats[0]:
             return self._stats[1]
         return await self.stats()
 
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription."""
         command = pb.CommandUnsubscribe(force=force)
-        await self._ask(self.connected(), pb.BaseCommand.UNSUBSCRIBE, unsubscribe=command)
+        await self._ask(pb.BaseCommand.UNSUBSCRIBE, unsubscribe=command)

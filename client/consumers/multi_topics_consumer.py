@@ -98,7 +98,7 @@ class MultiTopicsConsumer:
         self._check_open()
         self._partitions[name] = 0
         try:
-            count = await self._context.cluster.partitions(
+            count = await self._context.partitions(
                 name, auto_create=self.options.force_topic_creation
             )
             await self._add_partitions(name, 0, count)

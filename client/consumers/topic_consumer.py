@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from client.connection_handler import ConnectionHandler, may_pass
+from client.connection_handler import ConnectionHandler
 from client.consumers.acknowledging.handed_out import HandedOut
 from client.consumers.broker_link import BrokerLink
 from client.consumers.receiving.incoming import Incoming
@@ -15,7 +15,6 @@ from client.consumers.receiving.position import Position, Progress
 from client.consumers.subscribing import Subscription, close_command, subscribe_command
 from client.exceptions import (
     AlreadyClosed,
-    ConsumerBusy,
     PulsarException,
     ServerResponseError,
     Timeout,
@@ -100,15 +99,13 @@ class TopicConsumer:
         self._options = options
         self._inbox = inbox
         self._owner = owner
-        self._attached = asyncio.Event()
         self._resetting = False  # A seek was sent, for which the broker closes the consumer.
         self._was_reset = False  # It did: the subscription stands where it was sought.
         self.is_active: bool | None = None
         self.end_of_topic = False
         self.link = BrokerLink(
+            context,
             topic,
-            next(context.consumer_ids),
-            context.clock,
             alone=options.consumer_type in _ALONE,
             cache_seconds=options.broker_consumer_stats_cache_time_ms / 1_000,
         )
@@ -134,7 +131,6 @@ class TopicConsumer:
             context.cluster,
             topic,
             self._attach,
-            gives_up=_gives_up,
             on_given_up=self._given_up,
         )
 
@@ -194,7 +190,7 @@ class TopicConsumer:
         if link.cnx is cnx:
             self.incoming.queue.attached()
             self._inbox.tell_again(self.incoming)
-            self._attached.set()
+            self.link.attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
         """Seek the time again from which a subscription began that was gone with its connection.
@@ -235,7 +231,7 @@ class TopicConsumer:
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
         self.link.cnx = None
-        self._attached.clear()
+        self.link.attached.clear()
         self.incoming.connection_lost()
         self.handed_out.clear()
         self.is_active = None
@@ -300,7 +296,10 @@ class TopicConsumer:
         Raises:
             PulsarException: The broker refused, or did not serve it again in time.
         """
-        self.link.connected()
+        await self.link.patiently(partial(self._seek, target, inclusive=inclusive))
+        await self.attached()
+
+    async def _seek(self, target: MessageId | int, *, inclusive: bool) -> None:
         incoming, before = self.incoming, self.incoming.progress
         time_ms = None if isinstance(target, MessageId) else target
         position = Position(
@@ -314,7 +313,7 @@ class TopicConsumer:
         sought = incoming.progress = Progress(position, time_ms)
         incoming.seeking = self._resetting = True
         try:
-            await self.link.seek(position.sent if time_ms is None else time_ms)
+            await self.link.seek(position.sent if time_ms is None else time_ms, self.link.cnx)
         except BaseException as error:
             if isinstance(error, ServerResponseError):
                 self._resetting = False
@@ -326,7 +325,6 @@ class TopicConsumer:
             raise
         if incoming.progress is sought:
             self._seek_ended()
-        await self.attached()
 
     def _seek_ended(self) -> None:
         """Take again what comes; what came meanwhile was dropped."""
@@ -343,7 +341,7 @@ class TopicConsumer:
         seconds = self._context.operation_timeout_seconds
         try:
             async with deadline(self._context.clock, seconds):
-                await self._attached.wait()
+                await self.link.attached.wait()
         except TimeoutError:
             raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
         self.link.check_open()
@@ -401,17 +399,4 @@ class TopicConsumer:
         self.handed_out.acks.end()
         self.incoming.queue.close()
         self._inbox.remove(self.incoming)
-        self._attached.set()  # Who waits for it finds it closed.
-
-
-def _gives_up(error: PulsarException) -> bool:
-    """Tell whether a later attachment is hopeless.
-
-    An Exclusive subscription is busy as long as the broker has not noticed that the connection
-    before is gone.
-    """
-    return (
-        isinstance(error, ServerResponseError)
-        and not may_pass(error)
-        and not isinstance(error, ConsumerBusy)
-    )
+        self.link.attached.set()  # Who waits for it finds it closed.

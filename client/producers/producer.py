@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
-from client.connection_handler import try_until
 from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import MessageArguments
 from client.producers.partitioned_producer import PartitionedProducer
 from client.producers.topic_producer import TopicProducer
 from client.topic_names import full_name
-from limiter.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -243,13 +241,7 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
         PulsarException: The broker refused, or there was no way to it in time.
     """
     name = full_name(topic)
-    partitions = await try_until(
-        lambda: context.cluster.partitions(name),
-        f"the partitions of {name} could not be looked up",
-        context.clock,
-        context.operation_timeout_seconds,
-        Backoff(0.1, 60.0),
-    )
+    partitions = await context.partitions(name)
     sending: TopicProducer | PartitionedProducer
     if partitions:
         sending = PartitionedProducer(context, name, partitions, options)

@@ -17,6 +17,7 @@ from client.exceptions import (
     TopicTerminated,
     server_response_error,
 )
+from client.messages.enums import ProducerAccessMode
 from client.messages.outgoing import SendingProducer
 from client.producers.attachment import attach_producer, close_command, producer_command
 from client.producers.sending.entry_writer import EntryWriter
@@ -64,8 +65,8 @@ class TopicProducer:
             context.cluster,
             topic,
             self._attach,
-            gives_up=lambda error: isinstance(error, TopicTerminated | ProducerFenced),
             on_given_up=self._queue.end,
+            final=(TopicTerminated, ProducerFenced),
         )
         # The connection that serves it; and the one whose broker has it, served or not.
         self._cnx: ClientCnx | None = None
@@ -86,7 +87,10 @@ class TopicProducer:
                 submitted has failed then.
         """
         try:
-            await self._handler.open(self._context.operation_timeout_seconds)
+            waits = self._options.access_mode is ProducerAccessMode.WaitForExclusive
+            await self._handler.open(
+                self._context.operation_timeout_seconds, bounds_attempts=not waits
+            )
         except PulsarException as error:
             self._queue.end(error)
             raise

@@ -11,6 +11,7 @@ from client.connection.attached import Attached
 from client.connection.errors import DisconnectedError
 from client.context import ClientContext
 from client.exceptions import PulsarException, server_response_error
+from client.patience import Patience
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from proto.frames import Frame, FrameDecoder
 from proto.transport.turn_writer import TurnWriter
@@ -124,6 +125,7 @@ class ModelBroker:
     sought: bool = False
 
     def __post_init__(self) -> None:
+        self.patience = Patience(self.clock)
         self.memory = MemoryLimitController(self.limit_bytes)
         self.context = ClientContext(self, self.memory, 30.0)  # type: ignore[arg-type]
 

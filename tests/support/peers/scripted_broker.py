@@ -12,6 +12,7 @@ from client.connection.attached import Attached
 from client.connection.errors import DisconnectedError
 from client.context import ClientContext
 from client.exceptions import PulsarException, server_response_error
+from client.patience import Patience
 from client.producers.options import ProducerOptions
 from client.producers.producer import Producer
 from client.producers.topic_producer import TopicProducer
@@ -158,6 +159,7 @@ class ScriptedBroker:
 
     def __post_init__(self) -> None:
         self.cnx = ScriptedCnx(self)
+        self.patience = Patience(self.clock)
         self.memory = MemoryLimitController(self.limit_bytes, clock=self.clock)
         self._answered = 0
         self._entries = count()

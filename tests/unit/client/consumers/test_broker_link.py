@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import AlreadyClosed, NotConnected
+from client.exceptions import AlreadyClosed, Timeout, server_response_error
 from client.messages.enums import ConsumerType
-from tests.support.clocks.settle import settle
+from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import LEDGER, ModelBroker
-from tests.support.peers.model_consumers import kinds, opened, topic_of
+from tests.support.peers.model_consumers import after, kinds, opened, topic_of
 
 Type = pb.BaseCommand
 
@@ -58,19 +60,53 @@ async def test_more_permits_than_a_flow_may_have_are_granted_in_several() -> Non
     assert flows == [10, 2**31 - 1, 2**31 - 1, 2]
 
 
-async def test_what_is_told_without_a_connection_is_dropped_and_what_is_asked_fails() -> None:
-    # Given
+async def test_what_is_told_without_a_connection_is_dropped() -> None:
     broker = ModelBroker()
     link = topic_of(await opened(broker)).link
     broker.breaks()
     told = len(broker.commands)
-    # When
     link.grant(5)
     link.acknowledge(pb.CommandAck(consumer_id=0, ack_type=pb.CommandAck.Individual))
-    # Then
     assert len(broker.commands) == told
-    with pytest.raises(NotConnected):
-        await link.last_message_id()
+
+
+async def test_what_is_asked_without_a_connection_waits_for_the_next() -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.publish()
+    broker.breaks()
+    asking = await started(consumer.get_last_message_id())
+    assert not asking.done()
+    await after(broker, 1)
+    assert (await asking).entry_id() == 0
+
+
+async def test_what_is_asked_when_a_connection_is_lost_is_asked_again() -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.publish()
+    broker.hold = asyncio.Event()
+    asking = await started(consumer.get_last_message_id())
+    broker.breaks()
+    broker.hold.set()
+    await after(broker, 1)
+    await after(broker, 1)
+    assert (await asking).entry_id() == 0
+
+
+async def test_what_is_asked_is_waited_for_no_longer_than_the_operation_timeout() -> None:
+    broker = ModelBroker()
+    link = topic_of(await opened(broker)).link
+    broker.refusals = [server_response_error(pb.AuthorizationError, "no")] * 100
+    broker.breaks()
+    asking = await started(link.last_message_id())
+    await after(broker, 30)
+    with pytest.raises(Timeout, match="did not answer in 30 s"):
+        await asking
+
+
+async def test_a_closed_consumer_asks_nothing() -> None:
+    link = topic_of(await opened(ModelBroker())).link
     link.ended = AlreadyClosed("closed")
     with pytest.raises(AlreadyClosed):
         await link.stats()

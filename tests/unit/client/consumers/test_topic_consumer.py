@@ -23,7 +23,7 @@ from client.interceptors import ConsumerInterceptor
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
-from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
+from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
 Type = pb.BaseCommand
@@ -193,34 +193,20 @@ async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_anot
         await acknowledging
 
 
-async def test_an_error_that_stays_fails_the_consumer_and_who_waits() -> None:
-    # Given
+@pytest.mark.parametrize("refusal", sorted(set(pb.ServerError.values())))
+async def test_no_refusal_of_a_later_attachment_ends_a_consumer(refusal: int) -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
-    broker.refusals = [server_response_error(pb.AuthorizationError, "no more")]
-    # When
+    broker.refusals = [server_response_error(refusal, "not now")] * 3  # type: ignore[arg-type]
     broker.breaks()
-    await after(broker, 1)
-    # Then
-    with pytest.raises(Exception, match="no more"):
-        await receiving
-    with pytest.raises(Exception, match="no more"):
-        await consumer.acknowledge(MessageId(-1, LEDGER, 0))
-    await consumer.close()
-
-
-async def test_a_busy_subscription_is_tried_again() -> None:
-    # Given
-    broker = ModelBroker()
-    consumer = await opened(broker)
-    broker.refusals = [server_response_error(pb.ConsumerBusy, "the old connection is not gone")]
-    # When
-    broker.breaks()
-    for _ in range(3):
+    for _ in range(4):
         await after(broker, 1)
-    # Then
     assert consumer.is_connected()
+    broker.publish()
+    await settle()
+    assert await receiving
+    await consumer.close()
 
 
 @pytest.mark.parametrize(("inclusive", "expected"), [(False, b"4"), (True, b"3")])

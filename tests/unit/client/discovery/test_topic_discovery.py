@@ -16,6 +16,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
 from client.discovery.topics_pattern import TopicsPattern
 from client.exceptions import AlreadyClosed, ConnectError, ServerResponseError
+from client.patience import Patience
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from proto.topic_hash import topics_hash
 from tests.support.clocks.counting_clock import CountingClock
@@ -71,6 +72,7 @@ class Cluster:
 
     def __init__(self):
         self.clock = CountingClock()
+        self.patience = Patience(self.clock)
         self.cnx = Connection()
         self.away = None
         self.attempts = 0

@@ -1,0 +1,136 @@
+"""Tries again what failed and may pass, until time is up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import client.exceptions as named
+from client.exceptions import (
+    ConnectError,
+    NotConnected,
+    PulsarException,
+    ServerResponseError,
+    Timeout,
+)
+from limiter.backoff import Backoff
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from limiter.clock import Clock
+
+T = TypeVar("T")
+
+_FIRST_SECONDS = 0.1
+_SHARE = 10
+"""A delay is at most this part of the time that there is, so that the last attempt is not early."""
+
+_UNREACHED = (ConnectError, NotConnected, Timeout)
+
+
+class Patience:
+    """Waits between attempts of one client.
+
+    An attempt that reached no server is repeated at once when any connection of the client opens:
+    of thousands that wait for one broker, the first to reach it wakes the others.
+
+    Args:
+        clock: Where time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._opened: asyncio.Future[None] | None = None
+
+    def connection_opened(self) -> None:
+        """Wake those who reached no server."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.set_result(None)
+
+    async def delay(self, seconds: float, error: BaseException) -> None:
+        """Wait before the next attempt; if no server was reached, only until one is."""
+        loop = asyncio.get_running_loop()
+        if not isinstance(error, _UNREACHED):
+            opened = loop.create_future()
+        else:
+            opened = self._opened = self._opened or loop.create_future()
+        try:
+            async with deadline(self._clock, seconds):
+                await asyncio.shield(opened)
+        except TimeoutError:
+            pass
+
+    async def until(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        failure: str,
+        seconds: float,
+        may_pass: Callable[[PulsarException], bool],
+        *,
+        bounds_attempts: bool = True,
+    ) -> T:
+        """Return what an attempt returns, and try again after errors that may pass.
+
+        Args:
+            attempt: Called for each.
+            failure: What has not come about when time is up.
+            seconds: When it is.
+            may_pass: Whether an error may be gone at the next attempt.
+            bounds_attempts: Whether an attempt that is under way then is cancelled.
+
+        Raises:
+            PulsarException: The error of an attempt that will not pass.
+            Timeout: Time was up; its cause is the last error.
+        """
+        backoff = Backoff(_FIRST_SECONDS, max(_FIRST_SECONDS, seconds / _SHARE))
+        due = self._clock.now() + seconds
+        last: BaseException | None = None
+        while (left := due - self._clock.now()) > 0:
+            try:
+                async with deadline(self._clock, left if bounds_attempts else None):
+                    return await attempt()
+            except PulsarException as error:
+                if not may_pass(error):
+                    raise
+                last = error
+            except TimeoutError:
+                break
+            left = due - self._clock.now()
+            await self.delay(min(backoff.next(), left), last)
+        raise Timeout(f"{failure} in {seconds:g} s: {last or 'no answer came'}") from last
+
+
+def attachment_may_pass(error: PulsarException) -> bool:
+    """Tell whether an error of a first attachment may be gone at the next attempt.
+
+    Source: upstream PulsarClientException.isRetriableError, which gives up at TooManyRequests, too.
+    """
+    if isinstance(error, ServerResponseError | named.TooManyLookupRequestException):
+        return not isinstance(error, _REFUSALS)
+    return isinstance(error, _UNREACHED)
+
+
+def blip(error: PulsarException) -> bool:
+    """Tell whether a request failed because its topic is on its way to another connection."""
+    return isinstance(error, ConnectError | NotConnected | named.ServiceUnitNotReady)
+
+
+_REFUSALS = (
+    named.AuthenticationError,
+    named.AuthorizationError,
+    named.ConsumerAssignError,
+    named.ConsumerBusy,
+    named.IncompatibleSchema,
+    named.InvalidTopicName,
+    named.NotAllowedError,
+    named.ProducerBlockedQuotaExceededError,
+    named.ProducerBlockedQuotaExceededException,
+    named.ProducerBusy,
+    named.ProducerFenced,
+    named.SubscriptionNotFound,
+    named.TopicNotFound,
+    named.TopicTerminated,
+)

@@ -1,0 +1,94 @@
+"""What failed and may pass is tried again, and nobody waits longer than it said."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.connection.errors import TooManyPendingRequestsError
+from client.exceptions import (
+    ConnectError,
+    NotConnected,
+    PulsarException,
+    Timeout,
+    server_response_error,
+)
+from client.patience import Patience, attachment_may_pass
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+BUSY = server_response_error(pb.TooManyRequests, "busy")
+
+
+class World:
+    """Attempts that fail with each of their errors first."""
+
+    def __init__(self, *errors: PulsarException) -> None:
+        self.clock = ManualClock()
+        self.patience = Patience(self.clock)
+        self.errors = list(errors)
+        self.attempts: list[float] = []
+
+    async def attempt(self) -> str:
+        self.attempts.append(round(self.clock.now(), 3))
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+    async def until(self, seconds: float) -> asyncio.Task[str]:
+        return await started(
+            self.patience.until(self.attempt, "it was not done", seconds, attachment_may_pass)
+        )
+
+    async def after(self, seconds: float) -> None:
+        await settle()
+        self.clock.advance(seconds)
+        await settle()
+
+
+async def test_a_connection_that_opens_wakes_all_who_reached_no_server() -> None:
+    world = World(ConnectError("away"), ConnectError("away"))
+    both = [await world.until(30.0), await world.until(30.0)]
+    world.patience.connection_opened()
+    await settle()
+    assert [one.result() for one in both] == ["done", "done"]
+
+
+async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal() -> None:
+    world = World(BUSY)
+    waiting = await world.until(30.0)
+    world.patience.connection_opened()
+    await settle()
+    assert not waiting.done()
+    await world.after(0.1)
+    assert waiting.result() == "done"
+
+
+async def test_a_server_that_is_back_late_is_still_found() -> None:
+    world = World(*[NotConnected("away")] * 1_000)
+    waiting = await world.until(30.0)
+    for _ in range(290):
+        await world.after(0.1)
+    world.errors.clear()
+    for _ in range(9):
+        await world.after(0.1)
+    assert waiting.result() == "done"
+
+
+async def test_an_attempt_that_gets_no_answer_ends_when_time_is_up() -> None:
+    world = World()
+    world.attempt = asyncio.Event().wait  # type: ignore[method-assign, assignment]
+    waiting = await world.until(5.0)
+    await world.after(5.0)
+    with pytest.raises(Timeout, match="it was not done in 5 s: no answer came"):
+        await waiting
+
+
+@pytest.mark.parametrize("error", [BUSY, TooManyPendingRequestsError("full")])
+async def test_too_many_requests_pass_at_a_first_attachment(error: PulsarException) -> None:
+    world = World(error)
+    waiting = await world.until(30.0)
+    await world.after(0.1)
+    assert waiting.result() == "done"
