@@ -17,6 +17,7 @@ from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
 from client.discovery.pattern_consumer import open_pattern_consumer
+from client.discovery.topics_pattern import TopicsPattern
 from client.exceptions import InvalidConfiguration, PulsarException
 from client.messages.enums import (
     BatchingType,
@@ -39,7 +40,7 @@ from client.shared_questions import SharedQuestions
 from client.statistics.statistics import ClientStatistics, client_statistics
 from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
-from client.topic_names import full_name, pattern_text
+from client.topic_names import full_name
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -342,7 +343,7 @@ class Client(PulsarClient):
         )
         if isinstance(topic, re.Pattern) or is_pattern_topic:
             opening = open_pattern_consumer(
-                self._context, pattern_text(topic), subscription_name, options
+                self._context, TopicsPattern.of(topic), subscription_name, options
             )
             return await self._kept(opening)
         names = [full_name(one) for one in topic] if isinstance(topic, list) else full_name(topic)

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 import client.exceptions as named
+from client.connection.errors import TlsError
 from client.exceptions import (
     ConnectError,
     NotConnected,
@@ -110,7 +111,7 @@ def attachment_may_pass(error: PulsarException) -> bool:
     """
     if isinstance(error, ServerResponseError | named.TooManyLookupRequestException):
         return not isinstance(error, _REFUSALS)
-    return isinstance(error, _UNREACHED)
+    return isinstance(error, _UNREACHED) and not isinstance(error, TlsError)
 
 
 def blip(error: PulsarException) -> bool:

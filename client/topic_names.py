@@ -1,10 +1,8 @@
-"""Names and patterns of topics, as programs give them."""
+"""Names of topics, as programs give them."""
 
 from __future__ import annotations
 
-import re
-
-from client.exceptions import InvalidConfiguration, InvalidTopicName
+from client.exceptions import InvalidTopicName
 from proto.names import InvalidNameError, TopicName
 
 
@@ -20,16 +18,3 @@ def full_name(topic: str) -> str:
         return str(TopicName.parse(topic))
     except InvalidNameError as error:
         raise InvalidTopicName(str(error)) from None
-
-
-def pattern_text(topic: object) -> str:
-    """Return a pattern of topics, compiled or not, as the broker gets it.
-
-    Raises:
-        InvalidConfiguration: It is neither.
-    """
-    if isinstance(topic, re.Pattern):
-        topic = topic.pattern
-    if not isinstance(topic, str):
-        raise InvalidConfiguration(f"a pattern of topics is a str, not {type(topic).__name__}")
-    return topic

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from client.exceptions import OperationNotSupported
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 """Says the method of the credentials over HTTP (upstream: PULSAR_AUTH_METHOD_NAME)."""
@@ -32,8 +37,8 @@ class Authentication:
         """Pulsar's name of the method."""
         raise NotImplementedError(f"{type(self).__name__} does not say its method_name")
 
-    def auth_data(self) -> bytes:
-        """Return the credentials of this moment; on the event loop, so it must not block for long.
+    def auth_data(self) -> bytes | Awaitable[bytes]:
+        """Return the credentials of this moment; a plain function is called on a thread.
 
         Raises:
             ErrorGettingAuthenticationData: They cannot be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from client.authentication.authentication import Authentication
 from client.exceptions import ErrorGettingAuthenticationData, InvalidConfiguration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 _FILE, _VARIABLE, _TOKEN = "file:", "env:", "token:"
 
@@ -21,13 +22,13 @@ class AuthenticationToken(Authentication):
 
     Args:
         token: The token; ``file:///path`` of a file or ``env:NAME`` of a variable that holds it; or
-            a function that returns it.
+            a function that returns it, plain or a coroutine.
 
     Raises:
         InvalidConfiguration: It is neither a text nor a function.
     """
 
-    def __init__(self, token: str | Callable[[], str]) -> None:
+    def __init__(self, token: str | Callable[[], str | Awaitable[str]]) -> None:
         if not isinstance(token, str) and not callable(token):
             raise InvalidConfiguration(
                 f"token is a str or a function that returns one, not {type(token).__name__}"
@@ -39,26 +40,42 @@ class AuthenticationToken(Authentication):
         """See Authentication."""
         return "token"
 
-    def auth_data(self) -> bytes:
+    def auth_data(self) -> bytes | Coroutine[object, object, bytes]:
         """See Authentication."""
-        token: object = self._token if isinstance(self._token, str) else self._supplied()
-        if not isinstance(token, str):
-            raise ErrorGettingAuthenticationData(
-                f"the token's function returned {type(token).__name__}, not a str"
-            )
-        return (read_named(token) if token is self._token else token).encode()
+        if isinstance(self._token, str):
+            return read_named(self._token).encode()
+        try:
+            token = self._token()
+        except Exception as error:
+            raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
+        if inspect.isawaitable(token):
+            return _awaited(token)
+        return _encoded(token)
 
     def http_headers(self) -> dict[str, str]:
         """See Authentication."""
-        return {**super().http_headers(), "Authorization": f"Bearer {self.auth_data().decode()}"}
+        token = self.auth_data()
+        if not isinstance(token, bytes):
+            token.close()
+            raise ErrorGettingAuthenticationData(
+                "the token's function is a coroutine: over HTTP give a plain function"
+            )
+        return {**super().http_headers(), "Authorization": f"Bearer {token.decode()}"}
 
-    def _supplied(self) -> object:
-        if isinstance(self._token, str):
-            return self._token
-        try:
-            return self._token()
-        except Exception as error:
-            raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
+
+async def _awaited(token: Awaitable[str]) -> bytes:
+    try:
+        return _encoded(await token)
+    except Exception as error:
+        raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
+
+
+def _encoded(token: object) -> bytes:
+    if not isinstance(token, str):
+        raise ErrorGettingAuthenticationData(
+            f"the token's function returned {type(token).__name__}, not a str"
+        )
+    return token.encode()
 
 
 def read_named(token: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from typing import TYPE_CHECKING, Protocol
 
+from client.exceptions import ErrorGettingAuthenticationData, PulsarException
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 
 class Credentials(Protocol):
@@ -15,12 +19,35 @@ class Credentials(Protocol):
     def method_name(self) -> str:
         """Pulsar's name of the method: ``token``, ``tls``, ``basic``."""
 
-    def auth_data(self) -> bytes:
-        """Return the credentials of this moment.
+    def auth_data(self) -> bytes | Awaitable[bytes]:
+        """Return the credentials of this moment, or what they can be awaited from."""
 
-        Raises:
-            ErrorGettingAuthenticationData: They cannot be read.
-        """
+
+async def current_auth_data(credentials: Credentials) -> bytes:
+    """Return the credentials of this moment.
+
+    Those that are not awaited are asked for on a thread: they may read files, or ask a server.
+
+    Raises:
+        ErrorGettingAuthenticationData: They cannot be had.
+    """
+    ask = credentials.auth_data
+    try:
+        given: object = ask() if inspect.iscoroutinefunction(ask) else await asyncio.to_thread(ask)
+        if inspect.isawaitable(given):
+            given = await given
+    except PulsarException:
+        raise
+    except Exception as error:
+        raise ErrorGettingAuthenticationData(
+            f"the credentials of method {credentials.method_name} failed: {error!r:.200}"
+        ) from error
+    if not isinstance(given, bytes):
+        raise ErrorGettingAuthenticationData(
+            f"the credentials of method {credentials.method_name} are bytes, not "
+            f"{type(given).__name__}"
+        )
+    return given
 
 
 class PassedOnCredentials(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.attached import Attached
+from client.connection.authentication import current_auth_data
 from client.connection.connect_options import ConnectOptions
 from client.connection.errors import (
     AnswerDeclinedError,
@@ -16,6 +17,7 @@ from client.connection.errors import (
     DisconnectedError,
     RequestTimeoutError,
     RequestTooLargeError,
+    TlsError,
     TooManyPendingRequestsError,
 )
 from client.connection.pending_requests import PendingRequest, PendingRequests
@@ -37,6 +39,7 @@ from proto.transport.turn_writer import TurnWriter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from client.connection.authentication import Credentials
     from limiter.clock import TimerHandle
     from proto.frames import Frame
     from proto.transport.tls import TlsLayer
@@ -64,6 +67,7 @@ class ClientCnx(Connection):
         clock: Where time comes from.
         tls: TLS above the plain transport; None without.
         target: For a proxy: the broker, ``host:port``, that it is to pass everything on to.
+        auth_data: The credentials to connect with.
 
     Attributes:
         attached: The producers, consumers and watches it serves.
@@ -76,9 +80,9 @@ class ClientCnx(Connection):
 
     # With the base's its attributes are too many for Python to share their names' table.
     __slots__ = (
-        "_clock", "_frame_limit_bytes", "_keep_alive", "_keep_alive_timer", "_options", "_pending",
-        "_progress_at", "_ready", "_target", "attached", "exclusive_turns", "on_lost", "server",
-        "state", "turn_writer",
+        "_auth_data", "_clock", "_frame_limit_bytes", "_keep_alive", "_keep_alive_timer",
+        "_options", "_pending", "_progress_at", "_ready", "_showing", "_target", "attached",
+        "exclusive_turns", "on_lost", "server", "state", "turn_writer",
     )  # fmt: skip
 
     def __init__(
@@ -87,8 +91,11 @@ class ClientCnx(Connection):
         clock: Clock | None = None,
         tls: TlsLayer | None = None,
         target: str | None = None,
+        auth_data: bytes = b"",
     ) -> None:
         self._options = options or ConnectOptions()
+        self._auth_data = auth_data
+        self._showing: asyncio.Task[None] | None = None
         drains = self._options.drain_oversized
         super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES, tls=tls)
         self._target = target
@@ -119,7 +126,7 @@ class ClientCnx(Connection):
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """Send CONNECT; without credentials that it needs, close."""
+        """Send CONNECT."""
         connect = pb.CommandConnect(
             client_version=self._options.client_version,
             protocol_version=self._options.protocol_version,
@@ -130,12 +137,7 @@ class ClientCnx(Connection):
         credentials = self._options.credentials
         if credentials is not None:
             connect.auth_method_name = credentials.method_name
-            try:
-                connect.auth_data = credentials.auth_data()
-            except PulsarException as error:
-                self._fail(error)
-                self.abort()
-                return
+            connect.auth_data = self._auth_data
         if self._options.proxy_version is not None:
             connect.proxy_version = self._options.proxy_version
         if self._options.original_principal is not None:
@@ -153,7 +155,7 @@ class ClientCnx(Connection):
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
         """Tell those who wait for the handshake."""
-        self._fail(ConnectError(f"{self.peer}: {error}"))
+        self._fail(TlsError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
         """Wait until the server accepted the connection.
@@ -372,13 +374,15 @@ class ClientCnx(Connection):
         credentials = self._options.credentials
         if credentials is None:
             raise RemoteProtocolError(f"{self.peer} asks for credentials, and there are none")
+        if self._showing is None or self._showing.done():  # One answer serves two challenges.
+            self._showing = asyncio.get_running_loop().create_task(self._show(credentials))
+
+    async def _show(self, credentials: Credentials) -> None:
         try:
-            data = credentials.auth_data()
+            self._answer_challenge(await current_auth_data(credentials))
         except PulsarException as error:
             logger.warning("closing %s, which asks for new credentials: %s", self.peer, error)
             self.abort()
-            return
-        self._answer_challenge(data)
 
     def _answer_challenge(self, data: bytes) -> None:
         shown = self._options.original_credentials or self._options.credentials
@@ -410,6 +414,8 @@ class ClientCnx(Connection):
         """End every request that is under way."""
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
+        if self._showing is not None:
+            self._showing.cancel()
         reason = f"{self.peer} closed the connection" + (f": {error}" if error else "")
         self._fail(ConnectError(reason))
         for pending in self._pending.values():

@@ -1,5 +1,7 @@
 """The errors of a connection to a server, beyond those the official clients have names for.
 
+ConnectError
+    TlsError                     the server's certificate is not trusted, or it speaks no TLS
 NotConnected
     DisconnectedError            the connection ended while a request was under way
 Timeout
@@ -17,11 +19,16 @@ from __future__ import annotations
 
 from client.exceptions import (
     AlreadyClosed,
+    ConnectError,
     NotConnected,
     PulsarException,
     Timeout,
     TooManyLookupRequestException,
 )
+
+
+class TlsError(ConnectError):
+    """The server's certificate is not trusted, or it speaks no TLS: it is not tried for long."""
 
 
 class DisconnectedError(NotConnected):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import socket
 from typing import TYPE_CHECKING, NamedTuple
 
+import aiohappyeyeballs
+
+from client.connection.authentication import current_auth_data
 from client.connection.cnx import ClientCnx
 from client.connection.connect_options import ConnectOptions
 from client.connection.errors import ClientClosedError
@@ -13,6 +18,8 @@ from limiter.clock import Clock, LoopClock, deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_NEXT_ADDRESS_SECONDS = 0.25
 
 
 class ServerKey(NamedTuple):
@@ -49,6 +56,7 @@ async def open_connection(
     Raises:
         ConnectError: It cannot be reached, or refused.
         ServerResponseError: It refused with an error, as of credentials.
+        ErrorGettingAuthenticationData: There are no credentials for it.
     """
     clock = clock or LoopClock()
     options = options or ConnectOptions()
@@ -56,13 +64,39 @@ async def open_connection(
     if tls and options.tls is None:
         raise ConnectError(f"{host}:{port} speaks TLS, and this client was not told how")
 
-    seconds = options.connect_timeout_seconds
+    auth_data = b""
+    if options.credentials is not None:
+        auth_data = await current_auth_data(options.credentials)
+    layer = options.tls(host) if tls and options.tls is not None else None
+    transport = await _connected(host, port, options.connect_timeout_seconds, clock)
+    # A ClientCnx is large, and thousands may try again and again while a server is away.
+    cnx = ClientCnx(options, clock, layer, target, auth_data)
+    transport.set_protocol(cnx)
+    try:
+        cnx.connection_made(transport)
+        await cnx.ready()
+    except BaseException:
+        cnx.abort()
+        raise
+    return cnx
+
+
+async def _connected(host: str, port: int, seconds: float, clock: Clock) -> asyncio.Transport:
+    """Connect to the address of a host that answers first.
+
+    The next address is tried when one has not answered for a quarter of a second (RFC 8305).
+    """
+    loop = asyncio.get_running_loop()
     try:
         async with deadline(clock, seconds):
-            # A ClientCnx is large, and thousands may try again and again while a server is away.
-            transport, _ = await asyncio.get_running_loop().create_connection(
-                asyncio.Protocol, host, port
-            )
+            if _is_address(host):
+                transport, _ = await loop.create_connection(asyncio.Protocol, host, port)
+            else:
+                found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                chosen = await aiohappyeyeballs.start_connection(
+                    found, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS, interleave=1
+                )
+                transport, _ = await loop.create_connection(asyncio.Protocol, sock=chosen)
     except TimeoutError:
         text = f"{host}:{port} does not accept connections ({seconds:g} s waited)"
         raise ConnectError(text) from None
@@ -70,18 +104,15 @@ async def open_connection(
         raise ConnectError(f"{host}:{port} cannot be reached: {error}") from None
     if transport.is_closing():
         raise ConnectError(f"{host}:{port} closed the connection")
-    layer = None
-    if tls and options.tls is not None:
-        layer = options.tls(host)
-    cnx = ClientCnx(options, clock, layer, target)
-    transport.set_protocol(cnx)
-    cnx.connection_made(transport)
+    return transport
+
+
+def _is_address(host: str) -> bool:
     try:
-        await cnx.ready()
-    except BaseException:
-        cnx.abort()
-        raise
-    return cnx
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class ConnectionPool:

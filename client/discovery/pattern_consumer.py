@@ -11,7 +11,6 @@ from client.consumers.consumer import Consumer, topics_consumer
 from client.discovery.kept_topics import KeptTopics
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
-from client.discovery.topics_pattern import TopicsPattern
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import RegexSubscriptionMode
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from client.consumers.multi_topics_consumer import MultiTopicsConsumer
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
+    from client.discovery.topics_pattern import TopicsPattern
 
 _MODES = {
     RegexSubscriptionMode.PersistentOnly: pb.CommandGetTopicsOfNamespace.PERSISTENT,
@@ -77,18 +77,18 @@ class PatternConsumer(Consumer):
 
 
 async def open_pattern_consumer(
-    context: ClientContext, pattern: str, subscription: str, options: ConsumerOptions
+    context: ClientContext, pattern: TopicsPattern, subscription: str, options: ConsumerOptions
 ) -> PatternConsumer:
     """Subscribe to all topics that match a pattern.
 
     Args:
         context: The client's.
-        pattern: See TopicsPattern.
+        pattern: What their names match.
         subscription: Name.
         options: Everything else.
 
     Raises:
-        InvalidConfiguration: It is no pattern.
+        InvalidConfiguration: The options do not go with a pattern.
         PulsarException: It failed; nothing is subscribed to.
     """
     if options.retry_enabled:
@@ -100,7 +100,7 @@ async def open_pattern_consumer(
     consumer = PatternConsumer(
         context,
         topics_consumer(context, subscription, options),
-        TopicsPattern(pattern),
+        pattern,
         options,
     )
     try:

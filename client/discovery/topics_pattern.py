@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import re2
 import regex
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SCHEME = "://"
+_FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
+_KNOWN_FLAGS = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _COMPILED = 64
@@ -45,6 +47,7 @@ class TopicsPattern:
         text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme,
             or the local name alone, which is of ``public/default``. Tenant and namespace are
             plain names.
+        flags: Letters of a group's flags in front of the local name: ``i``, ``m``, ``s``.
 
     Attributes:
         text: In its long form, as a broker is asked.
@@ -54,7 +57,7 @@ class TopicsPattern:
         InvalidConfiguration: It names no namespace, or is no regular expression.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, flags: str = "") -> None:
         domain, scheme, path = text.removeprefix("^").rpartition(_SCHEME)
         if not scheme and path.count("/") < 2:
             path = f"public/default/{path}"
@@ -72,10 +75,31 @@ class TopicsPattern:
                 f"the pattern {quoted(text)} has nothing for the topics' local names: write .* for"
                 " all of them"
             )
+        if flags:
+            local = f"(?{flags}:{local})"
         self.text = f"{domain or PERSISTENT}{_SCHEME}{self.namespace}/{local}"
         self._beginning = f"{self.namespace}/{_beginning(local)}"
         self._expression = f"{re2.escape(self.namespace)}/(?:{local})"
         _compiled(self._expression)
+
+    @classmethod
+    def of(cls, given: object) -> Self:
+        """Return the pattern that a program gives, compiled or not, with its flags.
+
+        Raises:
+            InvalidConfiguration: It is neither, or has a flag that brokers do not know.
+        """
+        if isinstance(given, str):
+            return cls(given)
+        if not isinstance(given, re.Pattern) or not isinstance(given.pattern, str):
+            raise InvalidConfiguration(f"a pattern of topics is a str, not {type(given).__name__}")
+        unknown = re.RegexFlag(given.flags) & ~_KNOWN_FLAGS
+        if unknown:
+            raise InvalidConfiguration(
+                f"a pattern of topics cannot have {unknown!r}: brokers know re.I, re.M and re.S"
+            )
+        letters = (letter for flag, letter in _FLAGS.items() if given.flags & flag)
+        return cls(given.pattern, "".join(letters))
 
     def matches(self, name: str) -> bool:
         """Tell whether a topic's full name matches.

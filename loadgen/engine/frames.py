@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import PulsarException
@@ -95,7 +95,7 @@ def auth_frame(authentication: Authentication) -> bytes:
 
 def _shown(authentication: Authentication) -> bytes:
     try:
-        return authentication.auth_data()
+        return cast("bytes", authentication.auth_data())  # of an option: none is awaited
     except PulsarException as error:
         raise UsageError(str(error)) from None
 

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
+from client.connection.authentication import current_auth_data
 from client.connection.service_url import server_address
 from client.exceptions import ErrorGettingAuthenticationData
 from limiter.clock import Clock, deadline
@@ -165,9 +166,8 @@ class DirectProxyHandler:
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:
             async with deadline(self._clock, self._timeout_seconds):
-                leg = await self._connect(
-                    address, connect.proxy_to_broker_url, self._said_to_broker(connect, original)
-                )
+                said = await self._said_to_broker(connect, original)
+                leg = await self._connect(address, connect.proxy_to_broker_url, said)
                 greeting = await self._greeting(leg)
         # Of a name that no host can have the resolver raises a UnicodeError.
         except (OSError, TimeoutError, UnicodeError, ErrorGettingAuthenticationData) as error:
@@ -175,7 +175,7 @@ class DirectProxyHandler:
             raise UnavailableTargetError from None
         self._join(client, leg, greeting, connect.client_version)
 
-    def _said_to_broker(
+    async def _said_to_broker(
         self, given: pb.CommandConnect, original: OriginalClient | None
     ) -> pb.CommandConnect:
         """Return the CONNECT of the proxy for its client."""
@@ -189,7 +189,7 @@ class DirectProxyHandler:
             connect.feature_flags.CopyFrom(given.feature_flags)
         if self._credentials is not None:
             connect.auth_method_name = self._credentials.method_name
-            connect.auth_data = self._credentials.auth_data()
+            connect.auth_data = await current_auth_data(self._credentials)
         if original is not None:
             connect.original_principal = original.role
             if original.credentials is not None:

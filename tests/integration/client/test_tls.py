@@ -109,6 +109,6 @@ async def test_a_client_shows_its_own_certificate(tmp_path: Path, how: str) -> N
     ):
         if how == "none":
             with pytest.raises(ConnectError):
-                await client.get_topic_partitions(TOPIC)
+                await client.connect()
         else:
             assert await client.get_topic_partitions(TOPIC) == [TOPIC]

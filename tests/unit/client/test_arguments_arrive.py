@@ -148,7 +148,8 @@ async def test_a_pattern_is_looked_for_by_its_schedule(
             await client.subscribe(["a"], "s", is_pattern_topic=True)
     # Then
     pattern, subscription, options = seen
-    assert (pattern, subscription, options.discovery_schedule) == ("a/b/c.*", "s", "cpp")
+    assert (pattern.text, subscription) == ("persistent://a/b/c.*", "s")
+    assert options.discovery_schedule == "cpp"
     assert options.is_pattern_topic
 
 

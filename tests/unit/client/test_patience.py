@@ -69,10 +69,10 @@ async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal
 async def test_a_server_that_is_back_late_is_still_found() -> None:
     world = World(*[NotConnected("away")] * 1_000)
     waiting = await world.until(30.0)
-    for _ in range(290):
+    for _ in range(260):
         await world.after(0.1)
     world.errors.clear()
-    for _ in range(9):
+    for _ in range(35):
         await world.after(0.1)
     assert waiting.result() == "done"
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
+import threading
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 
+from client.authentication.token import AuthenticationToken
 from client.connection import pool as module
+from client.connection.authentication import current_auth_data
 from client.connection.connect_options import ConnectOptions
 from client.connection.errors import ClientClosedError
 from client.connection.pool import ConnectionPool, open_connection
 from client.connection.service_url import server_address
-from client.exceptions import ConnectError
+from client.exceptions import ConnectError, ErrorGettingAuthenticationData
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
@@ -227,3 +232,66 @@ async def test_closing_ends_a_connection_that_is_being_made() -> None:
         with pytest.raises(ClientClosedError, match="the client is closed"):
             await waiting
         assert await far.reader.read() == b""
+
+
+async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with ByteBroker(connected_command()) as broker:
+        host, port = address(broker)
+        with socket.socket() as dead:
+            dead.bind(("127.0.0.9", port))
+            dead.listen(0)
+            with socket.create_connection(("127.0.0.9", port)):  # Its backlog takes no more.
+                found = [
+                    (socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port))
+                    for one in ("127.0.0.9", host)
+                ]
+                resolved = AsyncMock(return_value=found)
+                monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
+                cnx = await open_connection(("broker.example", port))
+        assert cnx.peer == f"{host}:{port}"
+        cnx.abort()
+
+
+class Failing:
+    """Credentials of which nothing is known but that they fail."""
+
+    method_name = "token"
+
+    def auth_data(self) -> bytes:
+        raise KeyError("vault")
+
+
+async def test_credentials_that_fail_are_an_error_of_the_client_and_open_no_connection() -> None:
+    options = ConnectOptions(credentials=Failing())
+    with pytest.raises(ErrorGettingAuthenticationData, match=r"token failed: KeyError\('vault'\)"):
+        await open_connection(("127.0.0.1", 1), options)
+
+
+class Blocking:
+    """Credentials that take until they are let go."""
+
+    method_name = "token"
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+
+    def auth_data(self) -> bytes:
+        assert self.go.wait(10)
+        return b"late"
+
+
+async def test_credentials_that_block_do_not_hold_the_loop() -> None:
+    blocking = Blocking()
+    asking = await started(current_auth_data(blocking))
+    blocking.go.set()  # Never, if this turn had to wait for it.
+    assert await asking == b"late"
+
+
+async def test_credentials_may_be_awaited() -> None:
+    async def token() -> str:
+        await asyncio.sleep(0)
+        return "fresh"
+
+    assert await current_auth_data(AuthenticationToken(token)) == b"fresh"

@@ -324,7 +324,7 @@ async def test_closing_while_subscribing_leaves_nothing(cluster):
     # Given
     memory = MemoryLimitController(1_000_000, clock=cluster.clock)
     context = ClientContext(cluster, memory, 30.0)
-    opening = await started(open_pattern_consumer(context, PATTERN.text, "s", ConsumerOptions()))
+    opening = await started(open_pattern_consumer(context, PATTERN, "s", ConsumerOptions()))
     cluster.cnx.listings[0].set_result(answer_of([T1, T2]))
     await cluster.subscribing.wait()
     # When

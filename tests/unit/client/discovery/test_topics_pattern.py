@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from client.discovery.topics_pattern import _COMPILED, TopicsPattern, _compiled, topics_of
@@ -43,6 +45,18 @@ def test_the_whole_name_without_partition_must_match(name, matches):
 )
 def test_plain_beginnings_hide_nothing(expression, name):
     assert TopicsPattern(BASE + expression).matches(BASE + name)
+
+
+def test_the_flags_of_a_compiled_pattern_hold_for_local_names_here_and_at_the_broker():
+    pattern = TopicsPattern.of(re.compile(BASE + "t-.*", re.IGNORECASE))
+    assert pattern.text == BASE + "(?i:t-.*)"
+    assert pattern.matches(BASE + "T-1")
+    assert not TopicsPattern.of(re.compile(BASE + "t-.*")).matches(BASE + "T-1")
+
+
+def test_a_flag_that_brokers_do_not_know_is_refused():
+    with pytest.raises(InvalidConfiguration, match=r"cannot have re\.VERBOSE"):
+        TopicsPattern.of(re.compile("t-.*", re.VERBOSE))
 
 
 def test_what_re2_has_not_is_matched_by_another_engine():
