@@ -29,8 +29,9 @@ async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
             task.cancel()
         await asyncio.wait(tasks)
         raise
-    for task in tasks:
-        if not task.cancelled() and (error := task.exception()) is not None:
+    errors = [task.exception() for task in tasks if not task.cancelled()]
+    for error in errors:
+        if error is not None:
             raise error
 
 

@@ -77,6 +77,7 @@ class MultiTopicsConsumer:
         self._growing: asyncio.Task[None] | None = None
         self._paused = False
         self.closed = self.endless = False
+        self._left = asyncio.Event()
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
         self._single = single
         self._queues: TopicsQueue | None = None
@@ -280,8 +281,9 @@ class MultiTopicsConsumer:
             raise AlreadyClosed("the consumer is closed")
 
     async def close(self) -> None:
-        """Leave all topics; once more is harmless."""
+        """Leave all topics; who calls it once more waits with the first."""
         if self.closed:
+            await self._left.wait()
             return
         self.closed = True
         self.inbox.end(AlreadyClosed("the consumer was closed"))
@@ -295,3 +297,4 @@ class MultiTopicsConsumer:
         finally:
             if self._queues is not None:
                 self._queues.close()
+            self._left.set()

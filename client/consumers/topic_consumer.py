@@ -101,6 +101,7 @@ class TopicConsumer:
         self._owner = owner
         self._resetting = False  # A seek was sent, for which the broker closes the consumer.
         self._was_reset = False  # It did: the subscription stands where it was sought.
+        self._closing, self._left = False, asyncio.Event()
         self.is_active: bool | None = None
         self.end_of_topic = False
         self.link = BrokerLink(
@@ -366,12 +367,16 @@ class TopicConsumer:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
     async def close(self) -> None:
-        """Leave the subscription; once more is harmless.
+        """Leave the subscription; who calls it once more waits with the first.
 
         Whoever waits or is cancelled in it finds nothing left here.
         """
+        if self._closing:
+            await self._left.wait()
+            return
         if self.link.ended is not None:
             return
+        self._closing = True
         self.link.ended = self._closed()
         cnx, told = self.link.cnx, False
         try:
@@ -388,6 +393,7 @@ class TopicConsumer:
             self._end(self.link.ended)
             if cnx is not None and not cnx.closed and not told:
                 cnx.send(close_command(self.link.consumer_id))
+            self._left.set()
             await self._handler.close()
 
     def _end(self, reason: PulsarException) -> None:

@@ -41,6 +41,9 @@ class OpenBatches:
         clock: Where time comes from.
         due: Called when the first message has waited for long enough.
 
+    Attributes:
+        sent_sequence_id: The highest number that was sent, or that the broker knew before.
+
     Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
     """
 
@@ -54,7 +57,8 @@ class OpenBatches:
         self._batches: dict[str, OpenBatch] = {}
         self._count = self._bytes = self._written_bytes = 0
         self._has_texts = False
-        self._highest_sequence_id = -1
+        self._lowest_sequence_id = self._highest_sequence_id = -1
+        self.sent_sequence_id = -1
 
     def __len__(self) -> int:
         return self._count
@@ -74,7 +78,8 @@ class OpenBatches:
     def has_room(self, message: PendingMessage, most_written_bytes: int) -> bool:
         """Return False if a message is to begin new batches.
 
-        A broker that removes duplicates goes by the last number of a batch: numbers rise in it.
+        A broker that removes duplicates judges a batch as a whole: its numbers rise, and are all
+        sent before, or all new (apache/pulsar 6326).
 
         Args:
             message: Not added yet.
@@ -83,6 +88,8 @@ class OpenBatches:
         if not self._count:
             return True
         if message.sequence_id <= self._highest_sequence_id:
+            return False
+        if self._lowest_sequence_id <= self.sent_sequence_id < message.sequence_id:
             return False
         size = message.size_bytes
         texts = message.needs_bytes - size
@@ -102,6 +109,8 @@ class OpenBatches:
         self._written_bytes += batch.builder.size_bytes - before
         batch.messages.append(message)
         self._batches[key] = batch  # Not before: what cannot be added leaves nothing behind.
+        if not self._count:
+            self._lowest_sequence_id = message.sequence_id
         if self._timer is None:
             due_at = self._clock.now() + self._delay_seconds
             self._timer = self._clock.call_at(due_at, self._due)
@@ -125,6 +134,7 @@ class OpenBatches:
             self._timer.cancel()
             self._timer = None
         batches, self._batches = list(self._batches.values()), {}
+        self.sent_sequence_id = max(self.sent_sequence_id, self._highest_sequence_id)
         self._count = self._bytes = self._written_bytes = 0
         self._has_texts = False
         if len(batches) > 1:

@@ -143,6 +143,7 @@ class SendQueue:
                 last_sequence_id = self._options.initial_sequence_id
             self.last_sequence_id = last_sequence_id
             self._next_sequence_id = last_sequence_id + 1
+            self._batches.sent_sequence_id = last_sequence_id
         self._entries.attach(cnx)
         if self._early:
             early, self._early = self._early, deque()
@@ -191,6 +192,7 @@ class SendQueue:
     def _sent_alone(self, message: PendingMessage, writer: EntryWriter) -> bool:
         """Send a message as an entry, or its next part; false when a part is left to be sent."""
         chunks = message.chunks
+        self._batches.sent_sequence_id = max(self._batches.sent_sequence_id, message.sequence_id)
         if chunks is None:
             made = self._compressing.made(message, writer)
             if made is None:
@@ -258,7 +260,8 @@ class SendQueue:
         if entry.chunks is None or entry.chunks.part_answered():
             for message in entry.messages:
                 message.release()
-            self.last_sequence_id = entry.messages[-1].sequence_id
+            number = entry.messages[-1].sequence_id
+            self.last_sequence_id = max(self.last_sequence_id, number)
             self._counts.sent += len(entry.messages)
             self._counts.bytes += entry.size_bytes
         elif (reservation := entry.messages[0].reservation) is not None:

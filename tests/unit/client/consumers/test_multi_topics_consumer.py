@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -241,3 +242,25 @@ async def test_under_upstreams_policy_one_topic_has_one_queue(
     assert kinds == {kind}
     await consumer.close()
     assert not broker.context.receiver_queues._as_upstream
+
+
+async def test_a_second_close_waits_for_the_first() -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    first, second = await started(consumer.close()), await started(consumer.close())
+    assert not second.done()
+    broker.hold.set()
+    await asyncio.gather(first, second)
+
+
+async def test_every_error_of_several_parts_is_retrieved(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fails(text: str) -> None:
+        raise RuntimeError(text)
+
+    with pytest.raises(RuntimeError, match="one"):
+        await all_of([fails("one"), fails("two")])
+    gc.collect()
+    assert not caplog.records

@@ -158,6 +158,35 @@ async def test_numbers_rise_in_a_batch() -> None:
     assert batches(broker) == [[b"5", b"6"], [b"2", b"3"]]
 
 
+@pytest.mark.parametrize("kind", BatchingType)
+async def test_a_batch_ends_where_numbers_pass_the_highest_that_the_broker_knew(
+    kind: BatchingType,
+) -> None:
+    broker = ScriptedBroker(last_sequence_id=7)
+    producer = await batching(broker, batching_type=kind)
+    for number in range(6, 12):
+        producer.send_nowait(b"%d" % number, sequence_id=number)
+    broker.clock.advance(0.01)
+    assert batches(broker) == [[b"6", b"7"], [b"8", b"9", b"10", b"11"]]
+
+
+async def test_a_batch_ends_where_numbers_pass_the_highest_that_was_sent() -> None:
+    broker = ScriptedBroker()
+    producer = await batching(broker)
+    for number in (0, 1, 0, 1, 2):
+        producer.send_nowait(b"%d" % number, sequence_id=number)
+    broker.clock.advance(0.01)
+    assert batches(broker) == [[b"0", b"1"], [b"0", b"1"], [b"2"]]
+
+
+async def test_the_last_number_does_not_fall_when_a_message_is_sent_again() -> None:
+    broker = ScriptedBroker(last_sequence_id=7)
+    producer = await broker.producer(batching_enabled=False)
+    producer.send_nowait(b"again", sequence_id=3)
+    broker.answers()
+    assert producer.last_sequence_id() == 7
+
+
 @pytest.mark.parametrize("content", [b"", b"x"])
 async def test_a_batch_counts_what_its_frame_holds(content: bytes) -> None:
     broker = ScriptedBroker()
