@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from client.memory.receiver_queues import ReceiverQueues
+from client.messages.entry import largest_message_bytes
 from client.patience import attachment_may_pass
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class ClientContext:
     def clock(self) -> Clock:
         """The source of time."""
         return self.cluster.clock
+
+    @property
+    def largest_message_bytes(self) -> int:
+        """The bytes that a message may have, sent or received."""
+        return largest_message_bytes(self.memory.limit_bytes)
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """Return how many partitions a topic has; 0 for one that is not partitioned.

@@ -224,7 +224,7 @@ class DeadLetters:
         event_time = message.event_timestamp()
         try:
             await producer.send(
-                message.data(),
+                None if message.has_null_value() else message.data(),
                 properties=properties,
                 partition_key=message.partition_key() or None,
                 ordering_key=message.ordering_key() or None,
@@ -243,8 +243,12 @@ class DeadLetters:
             raise _closed()
         opening = self._producers.get(topic)
         if opening is None or (opening.done() and opening.exception() is not None):
+            # Letters come one by one, and an original may be larger than the broker takes at once.
             options = ProducerOptions(
-                initial_subscription_name=subscription, max_pending_messages=1_000
+                initial_subscription_name=subscription,
+                max_pending_messages=1_000,
+                batching_enabled=False,
+                chunking_enabled=True,
             )
             opening = asyncio.get_running_loop().create_task(
                 open_producer(self._context, topic, options)

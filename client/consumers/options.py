@@ -173,6 +173,12 @@ class ConsumerOptions:
             )
         if self.retry_enabled and self.dead_letter_policy is None:
             raise InvalidConfiguration("retry_enabled needs a dead_letter_policy")
+        counts_redeliveries = self.consumer_type not in COMPACTED_TYPES
+        if self.dead_letter_policy is not None and not (counts_redeliveries or self.retry_enabled):
+            raise InvalidConfiguration(
+                "dead_letter_policy is for ConsumerType.Shared and KeyShared, or with"
+                f" retry_enabled: {self.consumer_type.name} subscriptions count no redeliveries"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

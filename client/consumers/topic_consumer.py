@@ -127,6 +127,7 @@ class TopicConsumer:
             partial(owner.dead_letter, self),
             Progress(start),
             durable=subscription.durable,
+            most_bytes=context.largest_message_bytes,
         )
         self._handler = ConnectionHandler(
             context.cluster,

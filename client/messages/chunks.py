@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry
-from client.messages.errors import BrokenEntryError
+from client.messages.errors import BrokenEntryError, TooLargeEntryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,8 +80,11 @@ class ChunkAssembly:
 
         Raises:
             BrokenEntryError: It does not fit the chunks before it, which are dropped.
+            TooLargeEntryError: The whole message would be larger than may be.
         """
         metadata = entry.head.metadata
+        if metadata.total_chunk_msg_size > self._max_message_bytes:
+            raise TooLargeEntryError(metadata.total_chunk_msg_size, self._max_message_bytes)
         chunk_id, uuid = metadata.chunk_id, metadata.uuid
         message_id = entry.head.message_id()
         known = self._incomplete.get(uuid)
@@ -110,11 +113,11 @@ class ChunkAssembly:
         metadata = entry.head.metadata
         total = (metadata.num_chunks_from_msg, metadata.total_chunk_msg_size)
         self._drop(uuid, acknowledge=True)  # If its producer began before.
-        if total[0] > MOST_CHUNKS or not 0 < total[1] <= self._max_message_bytes:
+        if total[0] > MOST_CHUNKS or total[1] <= 0:
             raise BrokenEntryError(
                 pb.CommandAck.UncompressedSizeCorruption,
                 f"a message announces {total[1]} bytes in {total[0]} chunks: at most "
-                f"{self._max_message_bytes} bytes in {MOST_CHUNKS} chunks are taken",
+                f"{MOST_CHUNKS} chunks are taken",
             )
         if self._most_messages and len(self._incomplete) >= self._most_messages:
             self._drop(next(iter(self._incomplete)), acknowledge=self._acknowledges_oldest)

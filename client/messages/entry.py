@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.compression import decompress
-from client.messages.errors import BrokenEntryError
+from client.messages.errors import BrokenEntryError, TooLargeEntryError
 from client.messages.message import EntryHead, Message
 from proto.errors import RemoteProtocolError
 from proto.frames import command_size_in
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
-"""Bytes that an entry may become when it is decompressed."""
+"""Bytes that an entry may become when it is decompressed, under the default memory limit."""
+_MOST_BYTES = 2**31 - 1
+"""Bytes of a message at most: the wire has signed numbers for sizes."""
 MOST_AT_ONCE = 1_000
 """Messages of a batch that are read in a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
@@ -48,6 +50,13 @@ _BROKER_METADATA_MAGIC = b"\x0e\x02"
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _MAGIC_BYTES = 2
 _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
+
+
+def largest_message_bytes(memory_limit_bytes: int) -> int:
+    """Return the bytes that a message may have, by the client's memory limit; 0 is no limit."""
+    return (
+        max(MAX_UNCOMPRESSED_BYTES, memory_limit_bytes) if memory_limit_bytes > 0 else _MOST_BYTES
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +84,19 @@ class Entry:
         head: What its messages share.
         payload: The rest, as it came.
         is_chunk: Whether it is a part of a message: see ChunkAssembly.
+        most_bytes: Bytes that it may become when it is decompressed.
     """
 
     __slots__ = (
         "_at",
         "_compression",
         "_left_bits",
-        "_max_uncompressed_bytes",
         "_next_index",
         "_uncompressed",
         "_uncompressed_size",
         "head",
         "is_chunk",
+        "most_bytes",
         "payload",
     )
 
@@ -100,7 +110,7 @@ class Entry:
         self.is_chunk = metadata.num_chunks_from_msg > 1 and not is_encrypted
         self._compression = pb.NONE if is_encrypted else metadata.compression
         self._uncompressed_size = metadata.uncompressed_size
-        self._max_uncompressed_bytes = source.max_uncompressed_bytes
+        self.most_bytes = source.max_uncompressed_bytes
         self._left_bits = left_bits
         self._uncompressed: bytes | None = None
         self._at = 0
@@ -128,12 +138,9 @@ class Entry:
         """
         if self._uncompressed is not None:
             return
-        size, limit = self._uncompressed_size, self._max_uncompressed_bytes
+        size, limit = self._uncompressed_size, self.most_bytes
         if self._compression and size > limit:
-            raise BrokenEntryError(
-                pb.CommandAck.UncompressedSizeCorruption,
-                f"an entry announces {size} bytes: more than {limit}",
-            )
+            raise TooLargeEntryError(size, limit)
         self._uncompressed = decompress(self._compression, self.payload, size)
         self.payload = b""
 

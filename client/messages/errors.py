@@ -28,3 +28,14 @@ class BrokenEntryError(InvalidMessage):
 
     def __str__(self) -> str:
         return f"{pb.CommandAck.ValidationError.Name(self.validation_error)}: {self.args[0]}"
+
+
+class TooLargeEntryError(BrokenEntryError):
+    """An entry becomes a message that is larger than the client takes: another client may."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            pb.CommandAck.UncompressedSizeCorruption,
+            f"a message of {size_bytes} bytes is larger than {limit_bytes}: raise "
+            "memory_limit_bytes to its size",
+        )

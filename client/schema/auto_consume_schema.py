@@ -44,13 +44,11 @@ class AutoConsumeSchema(VersionedSchema):
         """Return what reads the values of a version.
 
         Raises:
-            ValueError: Its type is none of those above.
+            ValueError: An Avro definition cannot be read.
         """
         if info.type == pb.Schema.Avro:
             return _Reading(AvroDefinition(info.schema_data).read)
-        if info.type not in _READERS:
-            raise ValueError(f"AutoConsumeSchema does not read {pb.Schema.Type.Name(info.type)}")
-        return _Reading(_READERS[info.type])
+        return _Reading(_READERS.get(info.type, bytes))
 
 
 class _Reading:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import server_response_error
+from client.exceptions import InvalidMessage, server_response_error
+from client.patience import attachment_may_pass
 from client.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from client.messages.message import Decoding, EntryHead
+    from client.messages.message import Decoding, EntryHead, Message
     from client.pulsar_client import PulsarClient
 
-logger = logging.getLogger(__name__)
+PATIENCE_SECONDS = 30.0
+"""How long a version is asked for: what comes behind the message waits so long."""
 
 MAX_VERSIONS = 100
 """Versions of one topic that are remembered; behind that, the one unused for longest goes."""
@@ -39,7 +40,8 @@ class VersionedSchema(Schema):
 class TopicVersions:
     """The versions of a topic's schema, each asked for when its first message comes.
 
-    If the broker does not tell one, a line is logged, and the values are read by the schema itself.
+    A value whose version the broker does not tell, or that the schema cannot read, is not guessed:
+    ``Message.value`` raises, and the next message of that version asks again.
 
     Args:
         schema: Reads the values.
@@ -71,15 +73,31 @@ class TopicVersions:
             return
         version = entry.metadata.schema_version
         try:
-            info = await get_schema(self._cluster, self._topic, version)
+            info = await self._cluster.patience.until(
+                lambda: get_schema(self._cluster, self._topic, version),
+                "the broker did not tell it",
+                PATIENCE_SECONDS,
+                attachment_may_pass,
+            )
             self._versions[version] = self._schema.decoding_of(info)
         except Exception as error:  # noqa: BLE001 - a schema may raise anything
-            text = "%s: version %s of the schema is not known, and values are read without it: %s"
-            logger.warning(text, self._topic, version.hex(), error)
+            entry.schema = _Unknown(
+                f"{self._topic}: version {version.hex()} of the schema: {error}"
+            )
             return
         if len(self._versions) > MAX_VERSIONS:
             self._versions.popitem(last=False)
         self.known(entry)
+
+
+class _Unknown:
+    """The schema of a message that nobody can read the value of."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def decode_message(self, _: Message) -> NoReturn:
+        raise InvalidMessage(f"{self._reason}: take the bytes by data(), or refuse the message")
 
 
 async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Schema:

@@ -120,6 +120,11 @@ class MemoryLimitController:
         )
 
     @property
+    def limit_bytes(self) -> int:
+        """The limit; 0 or less is none."""
+        return self._limit
+
+    @property
     def is_memory_limited(self) -> bool:
         """True if there is a limit at all."""
         return self._limit > 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from client.messages.chunks import ChunkAssembly
 from client.messages.compression import decompressing_takes_long
-from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
+from client.messages.entry import Entry, EntrySource, read_entry
 from client.messages.enums import ConsumerCryptoFailureAction
 from client.messages.errors import BrokenEntryError
 
@@ -61,16 +61,23 @@ class Arrivals:
         cluster: Where time comes from, and versions of the schema.
         topic: Its full name.
         options: The schema, and the bounds of chunks.
+        most_bytes: Bytes that a message may have when it is decompressed.
     """
 
     def __init__(
-        self, consumer: Arriving, cluster: PulsarClient, topic: str, options: ConsumerOptions
+        self,
+        consumer: Arriving,
+        cluster: PulsarClient,
+        topic: str,
+        options: ConsumerOptions,
+        most_bytes: int,
     ) -> None:
         self._consumer = consumer
         schema = options.schema
         self._source = EntrySource(
             topic,
             schema or PlainBytes(),
+            most_bytes,
             takes_encrypted=options.crypto_failure_action is ConsumerCryptoFailureAction.CONSUME,
         )
         self._versions = schema.writer_schemas(cluster, topic) if schema is not None else None
@@ -80,6 +87,7 @@ class Arrivals:
             options.max_pending_chunked_message,
             acknowledges_oldest=options.auto_ack_oldest_chunked_message_on_queue_full,
             expiry_seconds=options.expire_incomplete_chunks_seconds,
+            max_message_bytes=most_bytes,
         )
         self._chunk_bytes = 0
         self._line: list[tuple[Entry, int, int]] = []
@@ -209,7 +217,7 @@ def _messages(entry: Entry, message: pb.CommandMessage) -> int:
 
 
 def _held_bytes(entry: Entry) -> int:
-    return max(len(entry.payload), min(entry.uncompressed_bytes, MAX_UNCOMPRESSED_BYTES))
+    return max(len(entry.payload), min(entry.uncompressed_bytes, entry.most_bytes))
 
 
 def _takes_long(entry: Entry) -> bool:

@@ -9,6 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from client.consumers.receiving.arrivals import Arrivals
 from client.consumers.receiving.received import Received
 from client.messages.enums import ConsumerCryptoFailureAction
+from client.messages.errors import TooLargeEntryError
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Incoming:
             which are counted until ``count_freed``; false if it is to be delivered.
         progress: Where a subscription that is not durable begins.
         durable: Whether the broker keeps the subscription.
+        most_bytes: Bytes that a message may have when it is decompressed.
 
     Attributes:
         queue: Its permits.
@@ -69,6 +71,7 @@ class Incoming:
         progress: Progress,
         *,
         durable: bool,
+        most_bytes: int,
     ) -> None:
         self._link = link
         self._handed_out = handed_out
@@ -83,7 +86,7 @@ class Incoming:
         self.seeking = False
         self.messages_received = self.bytes_received = self.broken_entries = 0
         self.received = Received(self)
-        self.arrivals = Arrivals(self, cluster, link.topic, options)
+        self.arrivals = Arrivals(self, cluster, link.topic, options, most_bytes)
         self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
 
     # -- what comes ---------------------------------------------------------------------------
@@ -137,10 +140,12 @@ class Incoming:
             self.count_freed(messages, size_bytes)
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """See Arriving; the broker is told why, unless a consumer that has the key shall get it."""
-        logger.warning("%s: entry %d:%d was dropped: %s", self._link.topic, *place, error)
+        """See Arriving; the broker is told why, unless another consumer can read it."""
+        logger.warning("%s: entry %d:%d was not delivered: %s", self._link.topic, *place, error)
         self.broken_entries += 1
         self._pass(place)
+        if isinstance(error, TooLargeEntryError):
+            return
         if error.validation_error == pb.CommandAck.DecryptionError and self._keeps_encrypted:
             return
         ack = pb.CommandAck(

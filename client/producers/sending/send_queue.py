@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from client.exceptions import (
     MemoryBufferIsFull,
+    MessageTooBig,
     ProducerQueueIsFull,
     ProducerQueueIsFullError,
     PulsarException,
     Timeout,
 )
+from client.messages.entry import largest_message_bytes
 from client.producers.sending.answers import Answers
 from client.producers.sending.batching import OpenBatches
 from client.producers.sending.compressing import Compressing
@@ -70,6 +72,7 @@ class SendQueue:
         self, memory: MemoryLimitController, clock: Clock, topic: str, options: ProducerOptions
     ) -> None:
         self._clock = clock
+        self._most_bytes = largest_message_bytes(memory.limit_bytes)
         self._topic = topic
         self._options = options
         self._answers = Answers(topic)
@@ -103,6 +106,11 @@ class SendQueue:
         """Take a message; see TopicProducer."""
         if self._end is not None:
             self.check_open()
+        if message.size_bytes > self._most_bytes:
+            raise MessageTooBig(
+                f"a message of {message.size_bytes} bytes is larger than {self._most_bytes}: send "
+                "less, or raise memory_limit_bytes of the clients that send and receive it"
+            )
         self._serial += 1
         message.serial = self._serial
         message.created_at = self._clock.now()

@@ -143,6 +143,26 @@ async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None
         assert consumer.statistics().dead_letters == 2
 
 
+async def test_a_null_and_a_message_of_chunks_get_to_the_dead_letters_whole() -> None:
+    async with client_of(maxMessageSize="20000") as (topic, client):
+        policy = ConsumerDeadLetterPolicy(1, initial_subscription_name="kept")
+        consumer = await client.subscribe(
+            topic, "s", SHARED, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
+        )
+        large = bytes(range(256)) * 200
+        options = {"batching_enabled": False, "chunking_enabled": True}
+        async with await client.create_producer(topic, **options) as producer:
+            await producer.send(None, partition_key="gone")
+            await producer.send(large)
+        for _ in range(2):
+            for message in await take(consumer, 2):
+                await consumer.negative_acknowledge(message)
+        letters = await client.subscribe(f"{topic}-s-DLQ", "kept")
+        null, whole = await take(letters, 2)
+        assert (null.has_null_value(), null.partition_key()) == (True, "gone")
+        assert whole.data() == large
+
+
 def origin(message_id: MessageId, *, batched: bool) -> str:
     """Return an id as Java writes it."""
     text = f"{message_id.ledger_id()}:{message_id.entry_id()}:-1"

@@ -15,6 +15,7 @@ from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.policies import ConsumerDeadLetterPolicy
 from client.exceptions import OperationNotSupported
 from client.interceptors import ConsumerInterceptor, ProducerInterceptor
+from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.schema import StringSchema
@@ -73,6 +74,7 @@ class Opened:
 # What an argument is refused without.
 GO_WITH: dict[str, dict[str, object]] = {
     "retry_enabled": {"dead_letter_policy": KNOWN["dead_letter_policy"]},
+    "dead_letter_policy": {"consumer_type": ConsumerType.Shared},
     "chunking_enabled": {"batching_enabled": False},
 }
 

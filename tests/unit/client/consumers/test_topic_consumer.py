@@ -23,7 +23,8 @@ from client.interceptors import ConsumerInterceptor
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
-from tests.support.peers.model_broker import TOPIC, ModelBroker
+from tests.support.messages.entries import with_checksum
+from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
 Type = pb.BaseCommand
@@ -191,6 +192,23 @@ async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_anot
     assert kinds(broker)[-2:] == [Type.SUBSCRIBE, Type.FLOW]
     with pytest.raises(NotConnected):
         await acknowledging
+
+
+async def test_a_message_that_is_larger_than_the_client_takes_stays_in_the_subscription(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker, consumer_type=ConsumerType.Shared)
+    metadata = pb.MessageMetadata(
+        producer_name="p", publish_time=1, compression=pb.LZ4, uncompressed_size=1 << 27
+    )
+    broker.entries.append(Stored(with_checksum(metadata, bytes(100)), 1))
+    broker.publish()
+    await settle()
+    await consumer.acknowledge(await consumer.receive())
+    await consumer.close()
+    assert broker.left == [0]
+    assert "is larger than 67108864: raise memory_limit_bytes to its size" in caplog.text
 
 
 @pytest.mark.parametrize("refusal", sorted(set(pb.ServerError.values())))

@@ -8,7 +8,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.messages.chunked_message import ChunkedMessage
 from client.messages.chunks import MOST_CHUNKS, ChunkAssembly
-from client.messages.errors import BrokenEntryError
+from client.messages.errors import BrokenEntryError, TooLargeEntryError
 from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import NOW, PRODUCER, received, with_checksum
@@ -252,7 +252,6 @@ def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"total_chunk_msg_size": 2**31 - 1},
         {"total_chunk_msg_size": 0},
         {"total_chunk_msg_size": -1},
         {"num_chunks_from_msg": MOST_CHUNKS + 1},
@@ -266,6 +265,15 @@ def test_a_message_that_announces_too_much_is_broken(fields: dict[str, object]) 
         assembling.add(chunk(b"ab", **fields))
     # THEN nothing of it is kept
     assert assembling.is_empty
+
+
+def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refused() -> None:
+    assembling = Assembling()
+    for number in range(2):
+        with pytest.raises(TooLargeEntryError, match="raise memory_limit_bytes to its size"):
+            assembling.add(chunk(b"ab", number, total_chunk_msg_size=2**31 - 1))
+    assert assembling.is_empty
+    assert assembling.dropped == []
 
 
 def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing() -> None:

@@ -26,6 +26,7 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.enums import CompressionType
+from client.producers.sending import send_queue
 from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import ScriptedBroker
@@ -294,6 +295,17 @@ class Broken:
 
     def schema_info(self) -> None:
         return None
+
+
+async def test_a_message_that_consumers_of_the_same_memory_limit_refuse_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(send_queue, "largest_message_bytes", lambda _: 10)
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=False, chunking_enabled=True)
+    with pytest.raises(MessageTooBig, match="raise memory_limit_bytes of the clients"):
+        await producer.send(bytes(11))
+    assert broker.memory.current_usage == 0
 
 
 async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() -> None:

@@ -52,13 +52,9 @@ def test_a_number_of_the_wrong_length_is_refused() -> None:
         decoded(pb.Schema(name="", type=pb.Schema.Int32, schema_data=b""), b"abc")
 
 
-def test_other_types_are_refused_and_stay_bytes() -> None:
-    # Given
-    schema = AutoConsumeSchema()
-    # Then
-    with pytest.raises(ValueError, match="does not read Protobuf"):
-        schema.decoding_of(pb.Schema(name="", type=pb.Schema.Protobuf, schema_data=b""))
-    assert schema.decode(b"a") == b"a"
+def test_values_of_other_types_stay_bytes() -> None:
+    info = pb.Schema(name="", type=pb.Schema.Protobuf, schema_data=b"")
+    assert decoded(info, b"a") == b"a"
 
 
 def test_it_reads_only() -> None:

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import NotConnected, TopicNotFound
+from client.exceptions import InvalidMessage, NotConnected, TopicNotFound
 from client.messages.message import EntryHead, Message
+from client.patience import Patience
 from client.schema.schema import StringSchema
 from client.schema.versioned import MAX_VERSIONS, TopicVersions, VersionedSchema, get_schema
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +48,8 @@ class Broker:
     """Answers questions for versions: with their own number, or an error."""
 
     def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.patience = Patience(self.clock)
         self.asked: list[tuple[str, bytes]] = []
         self.answer = pb.CommandGetSchemaResponse(request_id=0)
         self.error: Exception | None = None
@@ -114,31 +119,33 @@ def test_without_a_version_the_schema_itself_reads(versions: TopicVersions, sche
     assert value(head) == (b"itself", b"x")
 
 
-@pytest.mark.parametrize("failure", ["refused", "disconnected", "unreadable"])
-async def test_a_version_that_is_not_told_leaves_the_value_to_the_schema_and_is_asked_for_again(
-    versions: TopicVersions,
-    schema: Tagged,
-    broker: Broker,
-    caplog: pytest.LogCaptureFixture,
-    failure: str,
+@pytest.mark.parametrize("failure", ["refused", "unreadable"])
+async def test_a_value_whose_version_is_not_told_is_not_guessed_and_the_version_is_asked_for_again(
+    versions: TopicVersions, schema: Tagged, broker: Broker, failure: str
 ) -> None:
-    # Given
     head = entry(schema, V0)
     if failure == "refused":
         broker.answer.error_code = pb.TopicNotFound
-    elif failure == "disconnected":
-        broker.error = NotConnected("gone")
     else:
         broker.answer.schema.schema_data = b"broken"
-    # When
     await versions.learn(head)
-    # Then
-    assert value(head) == (b"itself", b"x")
-    assert "version 0000000000000000 of the schema is not known" in caplog.text
-    # When
-    broker.error, broker.answer = None, pb.CommandGetSchemaResponse(request_id=0)
-    await versions.learn(head)
-    # Then
+    with pytest.raises(InvalidMessage, match="version 0000000000000000 of the schema: "):
+        value(head)
+    broker.answer = pb.CommandGetSchemaResponse(request_id=0)
+    again = entry(schema, V0)
+    await versions.learn(again)
+    assert value(again) == (V0, b"x")
+
+
+async def test_a_version_is_asked_for_again_when_its_broker_is_away(
+    versions: TopicVersions, schema: Tagged, broker: Broker
+) -> None:
+    head = entry(schema, V0)
+    broker.error = NotConnected("gone")
+    learning = await started(versions.learn(head))
+    broker.error = None
+    broker.clock.advance(1)
+    await learning
     assert value(head) == (V0, b"x")
 
 

@@ -14,6 +14,7 @@ import proto.PulsarApi_pb2 as pb
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiving.arrivals import Arrivals
 from client.messages.chunked_message import ChunkedMessage
+from client.messages.entry import MAX_UNCOMPRESSED_BYTES
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from client.schema import Schema
 from proto.frames import Frame
@@ -102,7 +103,7 @@ class Line:
         self.asked, self.taken = Asked(), Taken()
         cluster: Any = SimpleNamespace(clock=ManualClock())
         options = ConsumerOptions(schema=Asking(self.asked))
-        self.arrivals = Arrivals(self.taken, cluster, TOPIC, options)
+        self.arrivals = Arrivals(self.taken, cluster, TOPIC, options, MAX_UNCOMPRESSED_BYTES)
 
     def come(self, entry_id: int, version: bytes) -> None:
         """Let an entry come that was written by a version."""
