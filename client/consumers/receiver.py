@@ -91,6 +91,16 @@ class Receiver:
         if self._listening is not None:
             raise InvalidConfiguration("messages go to the listener: nothing else gets them")
 
+    def stop(self) -> None:
+        """Hand over no more messages; what was handed over can still be acknowledged.
+
+        ``async for`` ends, who waits for a message gets AlreadyClosed, and a listener is called no
+        more. What arrived and was not handed over comes again to others after ``close``. A plain
+        function, for ``loop.add_signal_handler``.
+        """
+        self._topics.pause()
+        self._inbox.stop(AlreadyClosed(f"the consumer of {self._name:.200} was stopped"))
+
     async def close(self) -> None:
         """Leave; once more is harmless."""
         self._context.parts.discard(self)

@@ -74,7 +74,7 @@ class TopicProducer:
         self._asking: tuple[ClientCnx, pb.CommandProducer] | None = None
         self._epoch = 0
         self._topic_epoch: int | None = None
-        self._closing = False
+        self._closing = self._ended = False
         self._closed = asyncio.Event()
 
     # -- attaching ----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class TopicProducer:
         self._detach()
         self._known_to = None
         if self._closing:
-            self._queue.end(self._was_closed())
+            self._end_queue()
         elif not self._queue.ended:
             attach_again()
 
@@ -268,8 +268,14 @@ class TopicProducer:
     def end(self) -> None:
         """End at once: what is left fails. After ``close`` nothing is left."""
         self._leave()
-        self._queue.end(self._was_closed())
+        self._end_queue()
         self._handler.stop()
+
+    def _end_queue(self) -> None:
+        left, self._ended = 0 if self._ended else self.statistics().pending_messages, True
+        if left:
+            logger.warning("%s: the producer was closed with %d messages unsent", self.topic, left)
+        self._queue.end(self._was_closed())
 
     async def _close_attached(self, cnx: ClientCnx) -> None:
         self._queue.stop(self._was_closed())

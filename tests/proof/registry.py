@@ -210,6 +210,10 @@ PROOFS = {
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",
     ),
+    "worker_pool": Proof(
+        "Pools of workers are ended by SIGTERM, and each message is done once",
+        "tests.proof.consumers.worker_pool",
+    ),
     "shipped_scenarios": Proof(
         "Every shipped scenario runs by its name and meets what it expects",
         "tests.proof.shipped_scenarios",

@@ -58,6 +58,7 @@ class Inbox:
         self.queued = 0
         self.queued_bytes = 0
         self.ended: PulsarException | None = None
+        self._stopped = False
 
     @property
     def waiting(self) -> int:
@@ -115,13 +116,22 @@ class Inbox:
         Args:
             reason: Why; None: messages come again.
         """
+        if self._stopped and reason is None:
+            return
         self.ended = reason
         if reason is not None:
             _wake(self._waiters)
             _wake(self._batch_waiters)
 
+    def stop(self, reason: PulsarException) -> None:
+        """Hand over no message any more, not even one that arrived; for good."""
+        self._stopped = True
+        self.end(reason)
+
     def take(self) -> Message | None:
         """Return a message of the topic whose turn it is; None if there is none."""
+        if self._stopped:
+            return None
         ready = self._ready
         while ready:
             source = ready[0]
@@ -203,6 +213,8 @@ class Inbox:
             return self._take_batch(number, policy.max_num_bytes)
 
     async def _more(self, number: int, policy: ConsumerBatchReceivePolicy) -> None:
+        if self._stopped and self.ended is not None:
+            raise self.ended
         while not self._enough(number, policy):
             if self.ended is not None:
                 if not self.queued:

@@ -241,3 +241,18 @@ async def test_what_is_no_message_is_named_and_not_acknowledged(
 async def test_a_consumer_shows_its_name_its_subscription_and_its_topic() -> None:
     consumer = await opened(ModelBroker(), consumer_name="me")
     assert repr(consumer) == f"<Consumer me of sub on {TOPIC}>"
+
+
+async def test_a_stopped_consumer_ends_its_loops_and_still_acknowledges() -> None:
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    done = []
+    async for message in consumer:
+        consumer.stop()
+        await consumer.acknowledge(message)
+        done.append(message.data())
+    await consumer.close()
+    assert done == [b"0"]
+    assert broker.left == [1]

@@ -776,3 +776,17 @@ async def test_a_large_message_that_cannot_be_compressed_fails(
 async def test_a_producer_shows_its_name_and_its_topic() -> None:
     producer = await ScriptedBroker().producer()
     assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"
+
+
+async def test_what_a_closed_producer_did_not_send_is_logged_with_its_number(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    broker.cnx.breaks()
+    for _ in range(3):
+        producer.send_nowait(b"x")
+    await producer.close()
+    assert caplog.messages == [
+        f"{producer.topic()}: the producer was closed with 3 messages unsent"
+    ]

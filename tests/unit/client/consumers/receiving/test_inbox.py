@@ -221,3 +221,16 @@ def test_a_topic_that_was_left_is_told_nothing(inbox: Inbox) -> None:
     inbox.remove(topic)
     inbox.tell_sources()
     assert topic.found_nothing_count == 0
+
+
+async def test_a_stopped_inbox_hands_over_nothing_and_tells_who_waits() -> None:
+    inbox = Inbox(ManualClock())
+    topic = Topic(inbox)
+    waiting = await started(inbox.receive())
+    inbox.stop(AlreadyClosed("stopped"))
+    topic.come("too late")
+    inbox.end(None)
+    assert inbox.take() is None
+    for waits in (waiting, inbox.receive(), inbox.receive_batch(ConsumerBatchReceivePolicy(), 10)):
+        with pytest.raises(AlreadyClosed, match="stopped"):
+            await waits
