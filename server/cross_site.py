@@ -1,14 +1,16 @@
-"""Refuses changes that a web page of another site has a browser ask for.
+"""Refuses what a web page of another site has a browser ask for.
 
-There is no authentication, and a browser reaches this server's loopback whatever page it shows.
-What it sends for a page says so: in ``Origin``, in ``Sec-Fetch-Site``, or by a media type that only
-forms have. Programs (curl, pulsar-admin) send none of these.
+A browser reaches this server's loopback whatever page it shows. What it sends for a page says so:
+in ``Origin``, in ``Sec-Fetch-Site``, or by a media type that only forms have. Programs (curl,
+pulsar-admin) send none of these. A page whose own name leads here (DNS rebinding) is of this site
+to its browser, and reads too: its name stands in ``Host``.
 
 Differs: upstream asks for none of it; its media types are the endpoints' own.
 """
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -29,18 +31,41 @@ FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-dat
 
 
 class CrossSiteRule:
-    """Decides whether a request may change something.
+    """Decides whether a request may change something, and under which names this server is asked.
 
     Args:
-        own_hosts: Names of this server, beside localhost and every IP address. A page of any other
-            name is refused also where that name leads here (DNS rebinding).
+        own_hosts: Names of this server, beside localhost and every IP address. One that begins
+            with a dot stands for all names below it, ``*`` for every name.
+        checks_hosts: Whether requests to other names are refused. With authentication there is
+            nothing to read for a page, which has no credentials.
         forms: Whether a program may send a form's media types; in profile pulsar the endpoints
             decide, as recorded.
     """
 
-    def __init__(self, *own_hosts: str, forms: bool) -> None:
-        self._own_hosts = frozenset({"localhost", *map(str.lower, own_hosts)})
+    def __init__(self, *own_hosts: str, checks_hosts: bool, forms: bool) -> None:
+        own = {"localhost", socket.gethostname(), *own_hosts}
+        self._own_hosts = frozenset(map(str.lower, own))
+        self._below = tuple(host for host in self._own_hosts if host.startswith("."))
+        self._checks_hosts = checks_hosts and "*" not in own
         self._forms = forms
+
+    def check_host(self, request: web.BaseRequest) -> None:
+        """Refuse a request to a name that is not this server's.
+
+        Raises:
+            RestError: 403.
+        """
+        # Not request.host: without the header that asks the system's resolver, and waits for it.
+        host = request.headers.get("Host")
+        if self._checks_hosts and host is not None and not self._is_own_host(_name_of(host)):
+            raise RestError(
+                403,
+                f"Host: {quoted(host)}: this server does not have that name: ask by its address, or"
+                " set floodgateAllowedHosts to its names",
+            )
+
+    def _is_own_host(self, name: str) -> bool:
+        return name in self._own_hosts or is_address(name) or name.endswith(self._below)
 
     def check(self, request: web.BaseRequest) -> None:
         """Refuse a change that another site's page asks for.
@@ -52,7 +77,6 @@ class CrossSiteRule:
         origin = request.headers.get("Origin")
         if site not in ("same-origin", "none"):
             raise _refused(f"Sec-Fetch-Site: {quoted(site)}")
-        # Not request.host: without the header that asks the system's resolver, and waits for it.
         if origin is not None and not self._is_own(origin, request.headers.get("Host", "")):
             raise _refused(f"Origin: {quoted(origin)}")
         if not self._forms and request.content_type in FORM_TYPES:
@@ -69,7 +93,7 @@ class CrossSiteRule:
             return False
         if url.scheme not in ("http", "https") or url.netloc != host.lower():
             return False
-        return url.hostname in self._own_hosts or is_address(url.hostname or "")
+        return self._is_own_host(url.hostname or "")
 
     def middleware(self) -> Middleware:
         """Return the rule as a step before every handler."""
@@ -79,6 +103,7 @@ class CrossSiteRule:
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
             request[_RULE] = self
+            self.check_host(request)
             if request.method not in SAFE_METHODS:
                 self.check(request)
             return await handler(request)
@@ -96,6 +121,14 @@ def check_change(request: web.Request) -> None:
         RestError: 403 for such a page, 415 for a form's media type.
     """
     request[_RULE].check(request)
+
+
+def _name_of(host: str) -> str:
+    """Return the name of a ``Host`` header, without its port and a last dot; "" for nonsense."""
+    try:
+        return (urlsplit(f"//{host.lower()}").hostname or "").removesuffix(".")
+    except ValueError:
+        return ""
 
 
 def _refused(sign: str) -> RestError:

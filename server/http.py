@@ -128,6 +128,7 @@ def application(
     app = web.Application(
         client_max_size=body_bytes, middlewares=[with_request_fields, _errors_as_json, *middlewares]
     )
+    app.on_response_prepare.append(_forbid_sniffing)
     app.add_routes(_own_routes(Scrapes(registry, gather), readiness))
     app.add_routes(routes)
     return app
@@ -180,6 +181,11 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
         # A body stays as it came, as in Jetty: 64 KB could become 64 MB within one turn.
         auto_decompress=False,
     )
+
+
+async def _forbid_sniffing(_: web.Request, response: web.StreamResponse) -> None:
+    """Have browsers take an answer for what it says it is: names and messages are strangers'."""
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
 def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRouteDef]:

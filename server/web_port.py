@@ -106,7 +106,11 @@ class WebPort(ServerParts[CnxT]):
         if self.faults is not None:
             registry.register(FaultMetrics(config.cluster_name, self.faults))
         cross_site = CrossSiteRule(
-            config.advertised_address, config.bind_address, forms=self._pulsar_compatible
+            config.advertised_address,
+            config.bind_address,
+            *config.allowed_hosts,
+            checks_hosts=self.authentication is None,
+            forms=self._pulsar_compatible,
         )
         limits = self._http_limits()
         registry.register(HttpMetrics(config.cluster_name, limits))

@@ -160,7 +160,11 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
 def _seconds_of(value: object) -> float:
     """Return seconds since 1970: of a number, of its digits, or of a date as ISO 8601 has it."""
     if isinstance(value, str):
-        return int(value) if value.isdigit() else datetime.fromisoformat(value).timestamp()
+        return (
+            int(value)
+            if value.isascii() and value.isdigit()
+            else datetime.fromisoformat(value).timestamp()
+        )
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError
     return value

@@ -159,6 +159,11 @@ class ServerConfig(BaseModel):
     limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
     """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
     holds after the drain is an error then."""
+    allowed_hosts: frozenset[str] = frozenset()
+    """floodgateAllowedHosts: names under which HTTP is served besides this server's own.
+
+    One that begins with a dot stands for all names below it; ``*`` for every name.
+    """
     faults_enabled: bool = Field(default=False, validation_alias="floodgateFaultsEnabled")
     """floodgateFaultsEnabled: faults can be set on command, and a broker can be reset to empty."""
     socket_send_buffer_bytes: int = Field(
@@ -198,6 +203,7 @@ def shared_values(checked: CheckedKeys, port_key: str) -> dict[str, object]:
         "cluster_name": checked.text("clusterName") or "standalone",
         "bind_address": listen_on,
         "advertised_address": advertised_address(checked, listen_on),
+        "allowed_hosts": frozenset(name.lower() for name in checked.names("floodgateAllowedHosts")),
         "web_service_port": web_service_port,
         "web_service_port_tls": web_service_port_tls,
         "web_tls": port_tls(checked, "webServicePortTls", web=True),

@@ -163,7 +163,7 @@ def check_name(name: str) -> None:
         raise UnreadableDefinitionError("Empty name")
     if not _may_begin(name[0]):
         raise UnreadableDefinitionError(f"Illegal initial character: {name}")
-    if not all(_may_begin(character) or character.isdigit() for character in name):
+    if not all(_may_begin(character) or character.isdecimal() for character in name):
         raise UnreadableDefinitionError(f"Illegal character in: {name}")
 
 

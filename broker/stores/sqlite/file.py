@@ -7,6 +7,7 @@ import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.own_files import make_own_files
 from broker.stores.changes import StoreError, TopicState
 from broker.stores.conditions import (
     COUNTED_TOPICS,
@@ -77,7 +78,7 @@ class SqliteFile(SqliteTables):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_own_files(path, path.with_name(f"{path.name}.lock"))
         self._lock = _locked(path)
         try:
             self._connection = _connected(path)

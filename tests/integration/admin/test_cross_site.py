@@ -35,6 +35,10 @@ async def answered(
         return answer.status, await answer.text()
 
 
+def _is_refusal(text: str) -> bool:
+    return "may not change anything here" in text or "does not have that name" in text
+
+
 PAGES = {
     "another site": {"Origin": EVIL},
     "a file, a sandbox": {"Origin": "null"},
@@ -59,7 +63,7 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
             # When
             status, text = await answered(parts, method, path, PAGES[page])
             # Then
-            assert (status, "may not change anything here" in text) == (403, True), text
+            assert (status, _is_refusal(text)) == (403, True), text
         assert (await answered(parts, "GET", TOPICS, {}))[1] == "[]"
 
 
@@ -77,10 +81,11 @@ async def test_a_page_of_another_site_makes_no_partition(page: str, method: str)
         # Then
         assert (await rest.ask("GET", topics)).value == []
         status, text = await answered(parts, "GET", path.replace("%73", "s"), PAGES[page])
-        assert (status, "may not change anything here" in text) == (403, True), text
+        assert (status, _is_refusal(text)) == (403, True), text
         # And: others are answered, and a program uses it
-        status, _ = await answered(parts, method, f"{topics}/np/subscriptions", PAGES[page])
-        assert status != 403
+        if "Host" not in PAGES[page]:
+            status, _ = await answered(parts, method, f"{topics}/np/subscriptions", PAGES[page])
+            assert status != 403
         assert (await rest.ask("GET", path.replace("%73", "s"))).value == []
         assert len((await rest.ask("GET", topics)).value) == 1
 
@@ -97,10 +102,44 @@ async def test_a_form_of_a_browser_that_names_no_origin_changes_nothing(form: st
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_who_reads_may_be_anybody(role: str) -> None:
+async def test_who_reads_may_be_anybody_that_asks_this_server_by_its_name(role: str) -> None:
     async with cluster() as parts:
         for headers in PAGES.values():
-            assert (await answered(parts, "GET", "/metrics/", headers, role))[0] == 200
+            status, _ = await answered(parts, "GET", "/metrics/", headers, role)
+            assert status == (403 if "Host" in headers else 200)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "POST", "DELETE"])
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_a_foreign_host_is_answered_nothing(role: str, method: str) -> None:
+    async with cluster() as parts:
+        for host in ("evil.example", "evil.example:8080", "localhost.evil.example", "", "[::1"):
+            assert (await answered(parts, method, "/", {"Host": host}, role))[0] in (400, 403), host
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "status"),
+    [
+        ("Named.example,.below.example", "named.example:9", 200),
+        ("Named.example,.below.example", "a.b.below.example.", 200),
+        ("Named.example,.below.example", "below.example", 403),
+        ("*", "anything.example", 200),
+        ("", "LOCALHOST:1", 200),
+        ("", "[::1]:1", 200),
+        ("", "192.0.2.7", 200),
+    ],
+)
+async def test_names_of_a_server_may_be_allowed(allowed: str, host: str, status: int) -> None:
+    async with cluster(both={"floodgateAllowedHosts": allowed}) as parts:
+        for role in ("broker", "proxy"):
+            assert (await answered(parts, "GET", "/", {"Host": host}, role))[0] == status
+
+
+async def test_browsers_may_not_take_an_answer_for_another_type() -> None:
+    async with cluster() as parts, aiohttp.ClientSession() as session:
+        for path in ("/", "/metrics/", TOPICS, "/nothing/here"):
+            async with session.get(f"{parts.broker.web_service_url}{path}") as answer:
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +147,6 @@ async def test_who_reads_may_be_anybody(role: str) -> None:
     [
         {},
         {"Content-Type": "application/json"},
-        {"Host": "broker.example"},
         {"Origin": "http://{own}"},
         {"Origin": "http://LOCALHOST:9", "Host": "localhost:9", "Sec-Fetch-Site": "same-origin"},
         {"Origin": "http://[::1]:9", "Host": "[::1]:9"},

@@ -198,6 +198,6 @@ class ReadingAdmin:
 
 def _query_number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, str(default))
-    if not text.removeprefix("-").isdigit() or len(text) > 19:
+    if not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 19:
         raise RestError(404, f"{name}={text[:40]!r} should be a whole number")
     return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,9 @@ def shown(value: object, unset: object) -> web.Response:
     """
     value = unset if value is None else value
     return done(value.value) if isinstance(value, Empty) else json_response(value)
+
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 class _Calls(ABC):
@@ -112,7 +116,7 @@ class _Calls(ABC):
         if not self._place.parameter:
             return await json_body(request)
         text = request.query.get(self._place.parameter)
-        if text is not None and not text.lstrip("+-").isdigit():
+        if text is not None and not _WHOLE_NUMBER.fullmatch(text):
             raise RestError(404, f"{self._place.parameter}={text[:40]!r} should be a whole number")
         return text
 

@@ -15,6 +15,7 @@ import google_crc32c
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest
+from broker.own_files import make_own_files
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -150,7 +151,7 @@ class DatabaseFile:
         self.temporary = temporary
         self._synchronous = "OFF" if temporary else "FULL" if fsync else "NORMAL"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_files(path, path.with_name(f"{path.name}.lock"))
             self._lock = _locked(path)
         except OSError as error:
             if temporary:

@@ -111,7 +111,7 @@ async def test_what_is_no_file_is_said_without_advice_about_damage(tmp_path: Pat
     (tmp_path / "messages.db").mkdir()
     with pytest.raises(MessageStoreError) as refused:
         await sqlite_store(tmp_path / "messages.db").open()
-    assert str(refused.value).endswith("cannot be opened: unable to open database file")
+    assert str(refused.value).endswith("messages.db: Is a directory")
 
 
 async def test_a_format_of_another_version_is_refused_and_left_as_it_is(file: DatabaseFile) -> None:
