@@ -38,6 +38,7 @@ _MOST_GROUPS = 6
 _BAR, _FULL = 24, 0.9
 _LOOKS, _CPU = 8, "process_cpu_seconds_total"
 """So many of the latest samples tell how fast processor time grows."""
+_HEADS = f"{'started':>31}{'back':>10}{'answered':>10}{'refused':>10}{'lost':>10}"
 _RULE = Text("─" * COLUMNS, "bright_black")
 
 
@@ -170,9 +171,6 @@ class LiveRun:
         if self._look is not None:
             return Text(self.line(), overflow="ellipsis", no_wrap=True)
         totals = self._seen[-1][1]
-        heads = "".join(
-            f"{head:>10}" for head in ("started", "back", "answered", "refused", "lost")
-        )
         shown = {"all": self._clients}
         if len(self._clients) > 1:
             groups = list(self._clients.items())[:_MOST_GROUPS]
@@ -185,7 +183,7 @@ class LiveRun:
         lines = [
             self._heading(totals),
             _RULE,
-            Text(f" {'':<20}{heads}", "bright_black"),
+            Text(_HEADS, "bright_black"),
             *(_group_line(name, totals, clients) for name, clients in shown.items()),
             Text(),
             Text(f" requests  {sent}, {ended}, {format_bytes(totals.bytes)} read"),
@@ -248,11 +246,8 @@ def server_lines(samples: Samples) -> Iterator[Text]:
             if figures.get(f"{kind}.limit", 0) > 0:
                 yield _limit_line(label, kind, figures)
                 label = ""
-        parts = [
-            f"{word} {format_bytes(figures[figure])}"
-            for word, figure in (("memory", "resident"), ("unread", "unread"))
-            if figure in figures
-        ]
+        held = {"memory": figures.get("resident"), "unread": figures.get("unread")}
+        parts = [f"{word} {format_bytes(size)}" for word, size in held.items() if size is not None]
         moments, seconds = (each[-_LOOKS:] for each in samples.series(name, _CPU))
         if moments and moments[-1] > moments[0]:
             parts.append(f"CPU {(seconds[-1] - seconds[0]) / (moments[-1] - moments[0]):.2f}")

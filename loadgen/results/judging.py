@@ -137,8 +137,7 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
     """Return the least and the most that the figure can be when the run is over."""
-    what, _, how = each.measure.name.partition(".")
-    wanted = _FAILED if what == "failed" else (Outcome(what),)
+    wanted = _FAILED if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():
         group, operation, outcome = name.split(" ")
@@ -158,6 +157,6 @@ def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple
         least = 0
     elif Outcome.WRONG in wanted:
         most += found[Outcome.ANSWERED]
-    if how == "count":
+    if each.measure.name.endswith(".count"):
         return least, most
     return (least / planned, most / planned) if 0 < planned < math.inf else (0.0, 1.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
 """The percentiles of every split, in millionths: whole numbers are exact in any SQL."""
 _DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
-_PARTS = {
+PARTS = {
     "all": "'all'",
     "by-operation": "r.operation",
     "by-group": "r.group",
@@ -24,6 +24,7 @@ _PARTS = {
     "by-tenant": "split_part(r.namespace, '/', 1)",
     "by-second": "CAST(floor(r.due) AS BIGINT)",
 }
+"""By what requests are told apart: the expression of each split."""
 _RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
     ELSE greatest(value - before, 0E0) END"""
 """The rise of a counter since ``before``. A sum of floats, or two readers of a process, lets a
@@ -95,12 +96,12 @@ def split(
 
 def _queries() -> Iterator[tuple[str, Query]]:
     about = _TEXTS.pop("split").title
-    for name, part in _PARTS.items():
+    for name, part in PARTS.items():
         words = name.removeprefix("by-").replace("-", " and ")
         title = about.format(part=words).replace("the requests of each all", "all requests")
         yield name, Query(title, split(part))
     title = "Those answered by group and operation, from when they were sent."
-    part = _PARTS["by-group-operation"]
+    part = PARTS["by-group-operation"]
     yield "service", Query(title, split(part, "r.outcome = 'answered'", "r.service_seconds"))
     inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
     for name, query in _TEXTS.items():

@@ -5,42 +5,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import replace
+from itertools import product, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.documents.model import MOST_REPEATS
 from loadgen.errors import UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
+from loadgen.report.page import write_run
 from loadgen.results.comparing import compare, finished_run
-from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadgen.documents.model import Document, Profile
+    from loadgen.documents.model import Document
     from loadgen.results.comparing import Comparison
     from loadgen.results.verdict import Verdict
     from loadgen.studies.points import Experiment
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One side of a comparison: its document, and its options with the label."""
 
     document: Document
     options: RunOptions
 
 
-@dataclass(frozen=True)
-class FinishedSide:
-    """A finished run of a side."""
+class FinishedSide(NamedTuple):
+    """A finished run: its directory and its verdict."""
 
     directory: Path
     verdict: Verdict
@@ -63,11 +61,10 @@ def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
 
 def profiles(document: Document, options: RunOptions) -> list[Side]:
     """Return a document's servers in profile ``floodgate``, and in ``pulsar``."""
-    sides: Mapping[Profile, str] = {"floodgate": "Floodgate", "pulsar": "As in Pulsar"}
-    found = []
-    for profile, label in sides.items():
+    found, name = [], options.name or document.name
+    for profile, label in (("floodgate", "Floodgate"), ("pulsar", "As in Pulsar")):
         servers = document.servers.model_copy(update={"profile": profile})
-        how = replace(options, name=f"{options.name or document.name}-{profile}", label=label)
+        how = replace(options, name=f"{name}-{profile}", label=label)
         found.append(Side(document.model_copy(update={"servers": servers}), how))
     return found
 
@@ -84,13 +81,10 @@ def beside(
         admin_url: The web port of that Pulsar, for its metrics; empty: no metrics.
     """
     urls = {"broker": admin_url} if admin_url else {}
-    theirs = replace(
-        options, service_url=service_url, admin_urls=urls, pids={}, files=ServerFiles()
-    )
-    return [
-        Side(document, replace(options, name="floodgate", label="Floodgate")),
-        Side(document, replace(theirs, name="pulsar", label="Pulsar")),
-    ]
+    own = replace(options, name="floodgate", label="Floodgate")
+    theirs = replace(own, name="pulsar", label="Pulsar", service_url=service_url, admin_urls=urls)
+    theirs = replace(theirs, pids={}, files=ServerFiles())
+    return [Side(document, own), Side(document, theirs)]
 
 
 def run_sides(
@@ -118,25 +112,22 @@ def run_sides(
         LoadgenError: A run could not be made.
     """
     rounds = []
-    for side in sides:
-        options = resolved(side.document, side.options)[1]
-        seeds = repeats if options.place == "virtual" else 1
-        named = numbered(replace(side.options, name=options.name), repeats)
-        rounds.append([(_seeded(side.document, n % seeds), each) for n, each in enumerate(named)])
+    for document, given in sides:
+        options = resolved(document, given)[1]
+        further = range(repeats) if options.place == "virtual" else repeat(0)
+        seeded = (document.model_copy(update={"seed": document.seed + each}) for each in further)
+        named = numbered(replace(given, name=options.name), repeats)
+        rounds.append([*zip(seeded, named, strict=False)])
     done: list[tuple[int, FinishedSide]] = []
     for number, side_number in product(range(repeats), range(len(sides))):
         directory = run(*rounds[side_number][number])
         with Results.open(directory) as results:
-            finished = FinishedSide(directory, write_files(results))
+            finished = FinishedSide(directory, write_run(results))
         done.append((side_number, finished))
         on_run(finished)
         if finished.verdict.level is Level.INTERRUPTED:
             break
     return [finished for _, finished in sorted(done, key=itemgetter(0))]
-
-
-def _seeded(document: Document, further: int) -> Document:
-    return document.model_copy(update={"seed": document.seed + further})
 
 
 def compared(

@@ -99,7 +99,7 @@ def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
     late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
     with Results.open(late) as results:
         finished = [FinishedSide(late, write_files(results))]
-    monkeypatch.setattr("loadgen.commands.rehearse.run_sides", lambda *_: finished)
+    monkeypatch.setattr("loadgen.commands.rehearse.run_sides", lambda *_, **__: finished)
     assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,18 +132,18 @@ def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
     ("machine", "said"),
     [
         (
-            replace(ROOMY, descriptors=100),
+            ROOMY._replace(descriptors=100),
             r"descriptors, worker \(each of 2\): 122 are needed and 100 are there: raise",
         ),
         (
-            replace(ROOMY, ports=100),
+            ROOMY._replace(ports=100),
             r"ports of a source address: 115 are needed and 100 are there: widen",
         ),
         (
-            replace(ROOMY, memory_bytes=1 << 20),
+            ROOMY._replace(memory_bytes=1 << 20),
             r"memory in all, about: .* and 1\.0 MB are there: use",
         ),
-        (replace(ROOMY, disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
+        (ROOMY._replace(disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
     ],
 )
 def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, said: str) -> None:
