@@ -20,6 +20,7 @@ from rich.text import Text
 
 from loadgen.engine.rows import Outcome
 from loadgen.engine.totals import Totals, percentile
+from loadgen.results.units import LOST
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 COLUMNS, ROWS = 80, 24
 WINDOW_SECONDS = 5.0
 _EVERY_SECONDS = 1.0
-_LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
 _PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
 """Words of phases that have another name in :class:`Totals`."""
 _MOST_GROUPS = 6
@@ -210,7 +210,7 @@ def _phase_of(totals: Totals) -> str:
 
 def counts(totals: Totals, clients: int) -> str:
     """Return the phase of a run, and the outcomes of its requests, or its connected clients."""
-    lost = totals.of(*_LOST)
+    lost = totals.of(*LOST)
     done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
         answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
@@ -223,7 +223,7 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
     for key, count in totals.ended.items():
         group, _, outcome = key.split(" ")
         if group in clients:
-            became["lost" if outcome in _LOST else outcome] += count
+            became["lost" if outcome in LOST else outcome] += count
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in clients) for what in ("started", "back")
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,6 @@ from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
-from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -138,8 +136,7 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     )
     options = replace(options, name=document.name)
     dry_run(document, options).require_fit()
-    run_once = partial(watched, as_json=as_json)
-    ((directory, _),) = run_sides([Side(document, options)], 1, run=run_once)
+    directory = watched(document, options, as_json=as_json)
     with Results.open(directory) as results:
         found = rehearsed(rehearsal, results, rules)
         write_json(directory / RUN_NAME, {**results.run, "missed": found.missed})

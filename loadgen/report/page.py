@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, writing
 from loadgen.report.drawing import picture, sheet
 from loadgen.report.run_charts import CHARTS, labels_of, title_of
 from loadgen.report.sections import (
@@ -71,9 +71,9 @@ def write_run(run: Results) -> Verdict:
 def run_page(run: Results, title: str | None = None) -> str:
     """Return the page of a run; all texts of the run are escaped."""
     verdict = verdict_of(run)
+    leads = filter(None, (_lead(run), survival(run)))
     body = [
-        f'<p class="lead">{escape(_lead(run))}</p>',
-        *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
+        *(f'<p class="lead">{escape(line)}</p>' for line in leads),
         _checks(verdict),
         *sections([run]),
         section("Ask it yourself", ask(run)),
@@ -190,10 +190,5 @@ def write_picture(path: Path, drawn: str) -> None:
     Raises:
         LoadgenError: The file cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path.parent):
         path.write_text(drawn, encoding="utf-8")
-    except OSError as error:
-        raise LoadgenError(
-            f"{path} cannot be written: {error.strerror}; choose another --out"
-        ) from error

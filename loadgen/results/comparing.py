@@ -22,7 +22,7 @@ from loadgen.errors import UsageError
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.results.units import Unit, in_words, plain
+from loadgen.results.units import LOST, Unit, in_words, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural
@@ -289,8 +289,7 @@ def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
     for each in summary["reasons"]:
         if each["outcome"] == "refused":
             yield f"refused: {each['reason']}", Unit.COUNT, each["requests"]
-    failed = ("wrong", "timeout", "disconnected", "unreachable")
-    yield "failed", Unit.COUNT, sum(total[each] for each in failed)
+    yield "failed", Unit.COUNT, sum(total[each] for each in LOST)
     for each in summary["back"]:
         yield f"{each['group']} back", Unit.COUNT, each["back"]
     yield from _times(summary)

@@ -8,7 +8,6 @@ expression and names the nearest name that there is.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -126,8 +125,7 @@ LIMIT = "limit"
 """The value that stands for the server's own limit."""
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(NamedTuple):
     """An expectation of a document.
 
     Attributes:

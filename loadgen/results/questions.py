@@ -82,16 +82,15 @@ def split(
     columns = [
         f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
     ]
-    values = {
-        "part": part,
-        "where": where,
-        "seconds": seconds,
-        "rows": rows,
-        "shares": ", ".join(f"({share})" for share in shares.values()),
-        "percentiles": ", ".join(columns),
-        "columns": ", ".join(f"p.{name}" for name in shares),
-    }
-    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], _SPLIT)
+    return _SPLIT.format(
+        part=part,
+        where=where,
+        seconds=seconds,
+        rows=rows,
+        shares=", ".join(f"({share})" for share in shares.values()),
+        percentiles=", ".join(columns),
+        columns=", ".join(f"p.{name}" for name in shares),
+    )
 
 
 def _queries() -> Iterator[tuple[str, Query]]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from loadgen.engine.rows import Outcome
 from loadgen.units import format_bytes, format_count, format_seconds, parse_size
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ _HEADS = {
     "part": "",
     "asked": "lists and watches",
 }
-SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
+LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+"""Outcomes of requests that failed: neither answered nor refused."""
+SELDOM = ("refused", *LOST)
 """Columns of requests that are often empty."""
 _LONGEST_TEXT = 400
 _SPECIAL = {

@@ -10,7 +10,7 @@ import re
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.documents.reading import read_document
 from loadgen.places.experiment import experiment
@@ -87,8 +87,7 @@ class Study:
         return Job(values, document, replace(self, out=self.out.resolve()))
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A point before its run, complete for another process or a Spark task.
 
     Attributes:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product, repeat
+from itertools import product
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,21 +42,6 @@ class FinishedSide(NamedTuple):
 
     directory: Path
     verdict: Verdict
-
-
-def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
-    """Return the options of each repeat: names with a number, and one label.
-
-    Raises:
-        UsageError: The number of repeats is none, or too large.
-    """
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
-    if repeats == 1:
-        return [options]
-    labelled = replace(options, label=options.label or options.name)
-    numbers = range(1, repeats + 1)
-    return [replace(labelled, name=f"{options.name}-{number}") for number in numbers]
 
 
 def profiles(document: Document, options: RunOptions) -> list[Side]:
@@ -111,23 +96,32 @@ def run_sides(
         UsageError: The options do not fit; no run was made.
         LoadgenError: A run could not be made.
     """
-    rounds = []
-    for document, given in sides:
-        options = resolved(document, given)[1]
-        further = range(repeats) if options.place == "virtual" else repeat(0)
-        seeded = (document.model_copy(update={"seed": document.seed + each}) for each in further)
-        named = numbered(replace(given, name=options.name), repeats)
-        rounds.append([*zip(seeded, named, strict=False)])
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
+    turns = product(range(repeats), enumerate(sides))
+    planned = [(place, _repeat(side, number, repeats)) for number, (place, side) in turns]
     done: list[tuple[int, FinishedSide]] = []
-    for number, side_number in product(range(repeats), range(len(sides))):
-        directory = run(*rounds[side_number][number])
+    for place, (document, options) in planned:
+        directory = run(document, options)
         with Results.open(directory) as results:
             finished = FinishedSide(directory, write_run(results))
-        done.append((side_number, finished))
+        done.append((place, finished))
         on_run(finished)
         if finished.verdict.level is Level.INTERRUPTED:
             break
     return [finished for _, finished in sorted(done, key=itemgetter(0))]
+
+
+def _repeat(side: Side, number: int, of: int) -> Side:
+    """Return a repeat of a side: of several each has a number in its name, and all one label."""
+    document, options = side
+    full = resolved(document, options)[1]
+    options = replace(options, name=full.name)
+    if of > 1:
+        label = options.label or full.name
+        options = replace(options, name=f"{full.name}-{number + 1}", label=label)
+    further = number if full.place == "virtual" else 0
+    return Side(document.model_copy(update={"seed": document.seed + further}), options)
 
 
 def compared(

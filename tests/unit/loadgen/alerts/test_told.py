@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
-    # Given
     samples = [
         *(sample("heap.used", second, 5e6 * (second < 3)) for second in range(10)),
         sample("heap.used", 10, 3e6),
@@ -21,10 +20,8 @@ def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
         sample("heap.timeouts", 9, 7),
         sample("direct.used", 0, 0),
     ]
-    # When
     with Results.open(record_run(tmp_path / "run", samples=samples)) as run:
         found = seen_by_scrapes(run)
-    # Then
     heap, direct = found
     assert (heap["most"], heap["seen"], heap["timeouts"]) == (5e6, 3e6, 7)
     assert direct["most"] == 0

@@ -175,10 +175,8 @@ def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
     seeds = range(1, 7)
     first = [1.0 * seed for seed in seeds]
     second = [value + 0.3 + 0.01 * seed for value, seed in zip(first, seeds, strict=True)]
-    # When
     paired = compare([*seeded("x", first, seeds), *reversed(seeded("y", second, seeds))])
     unpaired = compare(sides(first, second))
-    # Then
     words = [
         next(row for row in found.rows if row.figure == "a.list response p50").differences[1].word
         for found in (paired, unpaired)
@@ -190,12 +188,9 @@ def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
 
 
 def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> None:
-    # Given
     first = [*seeded("x", [1.0, 2.0], [1, 2]), *seeded("x", [1.0], [1])]
     first[-1] = first[-1]._replace(place="again")
-    # When
     found = compare([*first, *seeded("y", [1.0, 2.0, 3.0], [1, 2, 3])])
-    # Then
     assert [[each.place for each in runs] for runs in found.groups.values()] == [
         ["x-1", "x-2"],
         ["y-1", "y-2"],
@@ -222,7 +217,6 @@ def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expec
     count = freedom + 1
     spread = [1.0, -1.0] * (count // 2) + [0.0] * (count % 2)
     mean = t * stdev(spread) / math.sqrt(count)
-    # Then
     found, _ = pairs([mean + one for one in spread])
     assert found == pytest.approx(expected, rel=0.01)
 

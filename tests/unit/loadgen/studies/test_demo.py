@@ -43,12 +43,9 @@ def answers(document: Document) -> list[dict[str, Any]]:
 
 
 def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_path: Path) -> None:
-    # Given
     run = FakeExperiment(answers)
     steps: list[str] = []
-    # When
     found = run_demo(DemoOptions(30, clients=3, out=tmp_path), steps.append, run)
-    # Then
     ran = [(how.name, how.place, document.servers.profile) for document, how in run.run]
     assert ran == [
         ("off", "processes", "pulsar"),

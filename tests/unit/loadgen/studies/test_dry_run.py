@@ -55,9 +55,7 @@ def needed(*given: Any, **options: Any) -> dict[str, int]:
 
 
 def test_the_schedule_of_each_group() -> None:
-    # When
     go, beat, silent = needs().groups
-    # Then
     assert (go.requests, go.first_start_seconds, go.last_start_seconds) == (100, 0.0, 9.9)
     assert (beat.requests, beat.first_start_seconds) == (40, 2.0)
     assert silent.requests == 15
@@ -66,9 +64,7 @@ def test_the_schedule_of_each_group() -> None:
 
 
 def test_connections_descriptors_and_ports() -> None:
-    # When
     found = needed()
-    # Then
     assert (found["connections through the proxy"], found["ports of a source address"]) == (
         115,
         115,
@@ -82,22 +78,17 @@ def test_connections_descriptors_and_ports() -> None:
 
 
 def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
-    # Given
     group = "{name: java, do: discover, library: java-watch, count: 50}"
     wanted = parse_document(f"{{servers: {{proxy: {{}}}}, clients: [{group}]}}")
-    # When
     through, direct = needed(wanted), needed(parse_document(f"{{clients: [{group}]}}"))
-    # Then
     assert (through["connections through the proxy"], through["of them tunnels"]) == (100, 50)
     assert direct["connections to the broker"] == 50
     assert "of them tunnels" not in direct
 
 
 def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
-    # Given
     where = {"service_url": "pulsar://10.0.0.1:6650", "admin_urls": {"proxy": "http://a:80"}}
     elsewhere = needed(**where)
-    # Then
     assert [name for name in elsewhere if name.startswith("memory, ")] == [
         "memory, worker (each of 2), about"
     ]
@@ -180,9 +171,7 @@ def test_every_client_has_a_port_of_one_source(clients: int) -> None:
 
 @pytest.mark.parametrize("name", list(shipped()))
 def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path: Path) -> None:
-    # When
     found = dry_run(read_document(name), RunOptions(out=tmp_path))
-    # Then
     heads, rows = schedule_table(found)
     assert len(rows) == len(found.groups)
     assert {len(row) for row in rows} == {len(heads)}
