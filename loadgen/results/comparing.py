@@ -22,7 +22,7 @@ from loadgen.errors import UsageError
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.results.units import LOST, Unit, in_words, plain
+from loadgen.results.units import LOST, Unit, in_words, markdown_table, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural
@@ -320,7 +320,8 @@ def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
     shared, *labels = map(plain, _heads([*comparison.groups]))
     agree, of = comparison.agreed()
-    heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
+    heads = ["median (spread)", labels[0]]
+    heads += [cell for label in labels[1:] for cell in (label, "apart", "")]
     lines = [f"# {shared}{' beside '.join(labels)}", ""]
     if all(len(runs) >= FEWEST_REPEATS for runs in comparison.groups.values()):
         lines.append(
@@ -332,9 +333,8 @@ def markdown_of(comparison: Comparison) -> str:
     if comparison.paired:
         seeds = [str(run.seed) for run in next(iter(comparison.groups.values()))]
         lines += ["", f"Paired by seed ({', '.join(seeds)}), as each run is the same at any time."]
-    lines += ["", f"| median (spread) | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
-    lines += [_line(row) for row in comparison.rows if any(any(s.values) for s in row.sides)]
-    lines.append("")
+    cells = (_cells(row) for row in comparison.rows if any(any(s.values) for s in row.sides))
+    lines += ["", *markdown_table(heads, cells), ""]
     for label, runs in zip(labels, comparison.groups.values(), strict=True):
         names = ", ".join(PurePath(run.place).name for run in runs)
         lines.append(f"- {label}: {plain(names)}")
@@ -350,7 +350,7 @@ def _heads(labels: Sequence[str]) -> tuple[str, ...]:
     return labels[0][:end], *(label[end:] for label in labels)
 
 
-def _line(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     cells = [plain(row.figure)]
     for side, difference in zip(row.sides, row.differences, strict=True):
         cells.append(side.text(row.unit))
@@ -358,4 +358,4 @@ def _line(row: Row) -> str:
             ratio = math.inf if difference.ratio is None else difference.ratio
             apart = f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else ""
             cells += [apart, difference.word]
-    return f"| {' | '.join(cells)} |"
+    return cells

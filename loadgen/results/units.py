@@ -139,6 +139,12 @@ def plain(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown; cells are as they are given."""
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [first, f"|{'---|' * len(heads)}", *others]
+
+
 def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:
     """Yield the values of a JSON document with their dotted paths.
 
