@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from loadgen.errors import LoadgenError, UsageError, writing
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.drawing import picture, sheet
 from loadgen.report.run_charts import CHARTS, labels_of, title_of
 from loadgen.report.sections import (
@@ -190,5 +190,10 @@ def write_picture(path: Path, drawn: str) -> None:
     Raises:
         LoadgenError: The file cannot be written.
     """
-    with writing(path.parent):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(drawn, encoding="utf-8")
+    except OSError as error:
+        raise LoadgenError(
+            f"{path} cannot be written: {error.strerror}; choose another --out"
+        ) from error
