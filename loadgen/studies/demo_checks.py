@@ -71,6 +71,11 @@ class Ran(NamedTuple):
             summary, beside = summary_of(results, verdict), beside_silent(results)
             return cls(run, directory, summary, beside, grown_bytes(results))
 
+    def of_servers(self, figure: str) -> list[float]:
+        """Return the largest rise of a figure of each server; empty without samples."""
+        found = (each.figures.get(figure) for each in self.summary.servers.values())
+        return [(each.max or 0.0) - (each.first or 0.0) for each in found if each]
+
     @property
     def doubt(self) -> str:
         """Say why the times of the run are rough, where its generator was late; else empty."""
@@ -147,8 +152,7 @@ def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) 
 
 def effect_visible(off: Ran, asked_bytes: int) -> Check:
     """Judge whether a storm without limits shows enough to compare with."""
-    found = (each.figures.get("unread") for each in off.summary.servers.values())
-    unread = max(((each.max or 0.0) - (each.first or 0.0) for each in found if each), default=0.0)
+    unread = max(off.of_servers("unread"), default=0.0)
     needed = FULL_PENDING_BYTES * min(1.0, asked_bytes / FULL_STORM_BYTES)
     told = (
         f"without limits up to {format_bytes(unread)} of the {format_bytes(asked_bytes)} of topic "
