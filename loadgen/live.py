@@ -20,6 +20,7 @@ from rich.text import Text
 
 from loadgen.engine.rows import Outcome
 from loadgen.engine.totals import Totals, percentile
+from loadgen.results.units import LOST
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 COLUMNS, ROWS = 80, 24
 WINDOW_SECONDS = 5.0
 _EVERY_SECONDS = 1.0
-_LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
 _PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
 """Words of phases that have another name in :class:`Totals`."""
 _MOST_GROUPS = 6
 _BAR, _FULL = 24, 0.9
 _LOOKS, _CPU = 8, "process_cpu_seconds_total"
 """So many of the latest samples tell how fast processor time grows."""
+_HEADS = f"{'started':>31}{'back':>10}{'answered':>10}{'refused':>10}{'lost':>10}"
 _RULE = Text("─" * COLUMNS, "bright_black")
 
 
@@ -170,9 +171,6 @@ class LiveRun:
         if self._look is not None:
             return Text(self.line(), overflow="ellipsis", no_wrap=True)
         totals = self._seen[-1][1]
-        heads = "".join(
-            f"{head:>10}" for head in ("started", "back", "answered", "refused", "lost")
-        )
         shown = {"all": self._clients}
         if len(self._clients) > 1:
             groups = list(self._clients.items())[:_MOST_GROUPS]
@@ -185,7 +183,7 @@ class LiveRun:
         lines = [
             self._heading(totals),
             _RULE,
-            Text(f" {'':<20}{heads}", "bright_black"),
+            Text(_HEADS, "bright_black"),
             *(_group_line(name, totals, clients) for name, clients in shown.items()),
             Text(),
             Text(f" requests  {sent}, {ended}, {format_bytes(totals.bytes)} read"),
@@ -212,7 +210,7 @@ def _phase_of(totals: Totals) -> str:
 
 def counts(totals: Totals, clients: int) -> str:
     """Return the phase of a run, and the outcomes of its requests, or its connected clients."""
-    lost = totals.of(*_LOST)
+    lost = totals.of(*LOST)
     done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
         answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
@@ -225,7 +223,7 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
     for key, count in totals.ended.items():
         group, _, outcome = key.split(" ")
         if group in clients:
-            became["lost" if outcome in _LOST else outcome] += count
+            became["lost" if outcome in LOST else outcome] += count
     started, back = (
         sum(totals.clients[f"{group} {what}"] for group in clients) for what in ("started", "back")
     )
@@ -248,11 +246,8 @@ def server_lines(samples: Samples) -> Iterator[Text]:
             if figures.get(f"{kind}.limit", 0) > 0:
                 yield _limit_line(label, kind, figures)
                 label = ""
-        parts = [
-            f"{word} {format_bytes(figures[figure])}"
-            for word, figure in (("memory", "resident"), ("unread", "unread"))
-            if figure in figures
-        ]
+        held = {"memory": figures.get("resident"), "unread": figures.get("unread")}
+        parts = [f"{word} {format_bytes(size)}" for word, size in held.items() if size is not None]
         moments, seconds = (each[-_LOOKS:] for each in samples.series(name, _CPU))
         if moments and moments[-1] > moments[0]:
             parts.append(f"CPU {(seconds[-1] - seconds[0]) / (moments[-1] - moments[0]):.2f}")

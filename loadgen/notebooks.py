@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +21,14 @@ from loadgen.errors import UsageError
 from loadgen.loopback import require_own_cluster
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
-from loadgen.report.page import PAGE_NAME, run_page, write_page
+from loadgen.report.page import write_run
 from loadgen.results.expectations import parse_expectation
-from loadgen.results.files import write_files
 from loadgen.results.results import Results, files_of, read_run
 from loadgen.results.tables import TABLES
 from loadgen.spark.environment import interrupts_deferred
 from loadgen.stored import StoredPath, placed
 from loadgen.studies.dry_run import dry_run
+from loadgen.studies.repeats import FinishedSide
 from loadgen.topics.data_source import NAME, register
 
 if TYPE_CHECKING:
@@ -38,15 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from loadgen.documents.model import Document
-    from loadgen.results.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class NotebookRun:
-    """A finished run: its directory and its verdict."""
-
-    directory: Path
-    verdict: Verdict
 
 
 def topics(session: SparkSession, path: str | Path | None = None, **options: Any) -> DataFrame:  # noqa: ANN401
@@ -92,7 +82,7 @@ def run(
     *,
     yes_this_is_my_cluster: bool = False,
     **options: Any,  # noqa: ANN401 - attributes of RunOptions
-) -> NotebookRun:
+) -> FinishedSide:
     """Run a scenario with its clients in the tasks of a session, and write its directory.
 
     Interrupting the kernel ends the run in order, with the rows so far; a second time, at once.
@@ -122,9 +112,7 @@ def run(
         with ThreadPoolExecutor(1) as thread:
             directory = thread.submit(experiment, made, asked).result()
     with Results.open(directory) as results:
-        verdict = write_files(results)
-        write_page(directory / PAGE_NAME, run_page(results))
-    return NotebookRun(directory, verdict)
+        return FinishedSide(directory, write_run(results))
 
 
 def _document(document: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Document:

@@ -10,7 +10,6 @@ import math
 import operator
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +29,7 @@ _NEAR = 1.1
 """A series that begins or ends within so many steps of a range is taken to fill the range."""
 
 
-@dataclass(frozen=True)
-class Scrapes:
+class Scrapes(NamedTuple):
     """Pages of all targets together, one after each interval; before and behind them all is quiet.
 
     A target that does not answer has no series in that page, as where Prometheus marks them stale.

@@ -42,8 +42,7 @@ SELECT a.process, a.number, a.metric, a.value FROM asked a JOIN latest l
   ON a.process = l.process AND a.seconds = l.seconds ORDER BY a.number"""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """An alert.
 
     Attributes:

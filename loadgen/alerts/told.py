@@ -17,15 +17,7 @@ if TYPE_CHECKING:
     from loadgen.alerts.rules import Alerts
     from loadgen.results.results import Results
 
-SEEN_HEADS = ("server", "at most", f"scraped each {SCRAPE_SECONDS:g} s", "limit", "in vain")
-ALERT_HEADS = ("alert", "fires", "true from", "for", "severity", "server")
 _MINUTES = 100.0
-_FIGURES = {
-    "heap.used": "heap memory",
-    "heap.waiting": "waiting for heap memory",
-    "direct.used": "direct memory",
-    "direct.waiting": "waiting for direct memory",
-}
 _GO_ON = (
     "Rules are evaluated on behind the end: timeouts count for 2 minutes there, and waits for "
     f"{QUANTILE_SECONDS / 60:.0f}."
@@ -51,31 +43,38 @@ def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 
-def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
     """Yield a row for each figure of each server, in words; without those that stayed 0."""
     for row in seen:
-        if not row["most"]:
-            continue
-        write = format_bytes if row["figure"].endswith("used") else _requests
+        kind, _, what = row["figure"].partition(".")
+        write = format_bytes if what == "used" else _requests
         limit = "" if row["limit"] is None else format_bytes(row["limit"])
-        timeouts = "" if limit or row["timeouts"] is None else _requests(row["timeouts"])
-        saw = "-" if row["seen"] is None else write(row["seen"])
-        name = f"{row['process']}: {_FIGURES[row['figure']]}"
-        yield name, write(row["most"]), saw, limit, timeouts
+        if row["most"]:
+            yield {
+                "server": f"{row['process']}: {'waiting for ' * (what == 'waiting')}{kind} memory",
+                "at most": write(row["most"]),
+                f"scraped each {SCRAPE_SECONDS:g} s": write(row["seen"]),
+                "limit": limit,
+                "in vain": "" if limit or row["timeouts"] is None else _requests(row["timeouts"]),
+            }
 
 
 def _requests(count: float) -> str:
     return plural(round(count), "request")
 
 
-def alert_rows(alerts: Alerts) -> Iterator[tuple[str, ...]]:
+def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
     """Yield a row for each time for which a rule was true, in words."""
     for each in alerts.found:
         lasted = (alerts.ended + QUIET_SECONDS if each.until is None else each.until) - each.since
-        true_for = f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted)
-        fires = "never" if each.fires is None else format_seconds(each.fires)
-        times = fires, format_seconds(each.since), true_for
-        yield each.alert, *times, each.severity, each.server
+        yield {
+            "alert": each.alert,
+            "fires": "never" if each.fires is None else format_seconds(each.fires),
+            "true from": format_seconds(each.since),
+            "for": f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted),
+            "severity": each.severity,
+            "server": each.server,
+        }
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:

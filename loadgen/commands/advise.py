@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -149,16 +150,11 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     asked = wanted(target, settings) if target else families_document(family, settings or ())
     for url in filter(None, (admin_url, confirm_at)):
         require_own_cluster(url, confirmed=is_own)
-    question = question_of(
-        asked,
-        namespaces_of(topics, admin_url, namespace or (), asked.topics if target else None),
-        Goal(
-            _back_within(back_within, listing_groups(asked)),
-            parsed("--refused", refused, Share),
-            _megabytes(accounted),
-        ),
-        profile,
-        own_files(broker_conf, proxy_conf),
+    shapes = namespaces_of(topics, admin_url, namespace or (), asked.topics if target else None)
+    within = _back_within(back_within, listing_groups(asked))
+    goal = Goal(within, parsed("--refused", refused, Share), _megabytes(accounted))
+    question = replace(
+        question_of(asked, shapes, goal, profile, own_files(broker_conf, proxy_conf)),
         network_bytes=int(parsed("--network", network, Bytes)),
         jvm=parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
@@ -167,10 +163,10 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
 
     def on_try(number: int, asked: Question, setting: Setting, found: Outcome) -> None:
         tried = ", ".join(filter(None, (str(setting), asked.strain)))
-        note(f"  try {number}: {tried}: {question.goal.told(found)}")
+        note(f"  try {number}: {tried}: {goal.told(found)}")
 
     with termination_interrupts():
-        note(f"searching in virtual time: {question.goal}")
+        note(f"searching in virtual time: {goal}")
         advice = search(question, on_try=on_try)
         if not no_confirm and advice.setting is not None:
             urls = {"broker": admin_url} if admin_url and confirm_at else {}
@@ -209,17 +205,15 @@ def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> N
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:
     if text:
-        seconds: float = parsed("--back-within", text, Duration)
-        return seconds
+        return float(parsed("--back-within", text, Duration))
     latest = latest_polite_seconds(groups)
     return latest + _BEHIND_POLITE if latest else Goal().back_within_seconds
 
 
 def _megabytes(text: str) -> int:
-    found = _MEGABYTES.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"--accounted {text[:40]!r} is not a size such as 512MB")
-    return int(found[1])
+    if found := _MEGABYTES.fullmatch(text.strip()):
+        return int(found[1])
+    raise UsageError(f"--accounted {text[:40]!r} is not a size such as 512MB")
 
 
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
@@ -278,7 +272,6 @@ def question_of(
     goal: Goal,
     profile: Profile,
     files: ServerFiles,
-    **more: Any,  # noqa: ANN401 - further fields of a question
 ) -> Question:
     """Return the question about a document's clients, with the limits of an operator's files.
 
@@ -306,5 +299,4 @@ def question_of(
             each.role: {key: each.keys[key] for key in MORE_KEYS[each.role] if key in each.keys}
             for each in own
         },
-        **more,
     )

@@ -16,7 +16,7 @@ from loadgen.commands.options import (
     require_own_address,
     wanted,
 )
-from loadgen.commands.run import show_run, watched
+from loadgen.commands.run import watched
 from loadgen.commands.shown import (
     fail_if_not_fine,
     print_object,
@@ -126,9 +126,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
 
 def _run(sides: Sequence[Side], repeats: int, title: str, *, as_json: bool) -> Comparison:
     """Run sides in turn, write the page of their last runs, and compare all."""
-    finished = run_sides(
-        sides, repeats, partial(show_run, as_json=True), partial(watched, as_json=as_json)
-    )
+    finished = run_sides(sides, repeats, run=partial(watched, as_json=as_json))
     for each in finished:
         if each.verdict.exit_code is ExitCode.INTERRUPTED:
             fail_if_not_fine(each.verdict)

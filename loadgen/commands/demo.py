@@ -81,12 +81,12 @@ def demo(
 def _show_demo(result: DemoResult, out: Path) -> None:
     """Write page and picture; print tables, checks and last words."""
     words = [*result.last_words, *result.notes]
+    checks = [(each.mark, each.sentence) for each in result.checks]
     with ExitStack() as stack:
         runs = [stack.enter_context(Results.open(each.directory)) for each in result.runs]
         storms, stuck = runs[: len(STORMS)], runs[len(STORMS) :]
-        told = [*(f"{each.mark} {each.sentence}" for each in result.checks), *words]
-        headline = result.fine, f"{result.word}: {result.count}"
-        page = comparison_page(runs, "Floodgate demo", told, headline)
+        told = [*map(" ".join, checks), *words]
+        page = comparison_page(runs, "Floodgate demo", told, (result.fine, result.headline))
         write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
@@ -94,7 +94,7 @@ def _show_demo(result: DemoResult, out: Path) -> None:
         _show_part("Restart storm: every client lists topics at the same moment", storms)
         _show_part("One client requests 64 lists and reads none, beside healthy ones", stuck)
     print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, ✗ failed)"])
-    console().print(table_of(("", ""), [(each.mark, each.sentence) for each in result.checks]))
+    console().print(table_of(("", ""), checks))
     print_sentences(result.last_words, result.notes)
     print_sentences(
         [f"Open {out / 'report.html'} in a browser; all figures are in {out / 'summary.json'}."]

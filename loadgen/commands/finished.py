@@ -61,9 +61,9 @@ def report(
         runs = [stack.enter_context(Results.open(each)) for each in run_directories]
         if len(runs) == 1:
             path = out or run_directories[0] / PAGE_NAME
+            page = run_page(runs[0], title)
             if out is None:
                 write_files(runs[0])
-            page = run_page(runs[0], title)
         else:
             path = out or run_directories[0] / _JOINT_NAME
             page = comparison_page(runs, title)

@@ -119,19 +119,15 @@ def _show(found: Measured, file: Path) -> None:
     heads = ("service time", "median", "5 %", "95 %", "profile pulsar")
     screen.print(table_of(heads, rows))
     screen.print()
-    figures = [
-        (name, *(_figure(name, each) for each in (figure.value, figure.low, figure.high)))
-        for name, figure in found.fitted.figures.items()
-    ]
+    figures = []
+    for name, each in found.fitted.figures.items():
+        write = "{:,.0f}".format if "a second" in name else _time
+        figures.append((name, *map(write, (each.value, each.low, each.high))))
     screen.print(table_of(("", "median", "5 %", "95 %"), figures))
     print_sentences(
         [f"{found.by['server_version']}. Written: {file}"],
         [f"not all was answered: {each}" for each in found.fitted.refused],
     )
-
-
-def _figure(name: str, value: float) -> str:
-    return f"{value:,.0f}" if "a second" in name else _time(value)
 
 
 def _time(seconds: float) -> str:

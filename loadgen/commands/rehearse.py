@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.alerts.rules import SHIPPED_RULES, read_rules
-from loadgen.alerts.told import ALERT_HEADS, SEEN_HEADS, alert_rows, alert_sentences, seen_rows
+from loadgen.alerts.told import alert_rows, alert_sentences, seen_rows
 from loadgen.commands.advise import families_document, namespaces_of, question_of
 from loadgen.commands.options import (
     AsJson,
@@ -34,18 +33,16 @@ from loadgen.loopback import require_own_cluster
 from loadgen.places.directory import RUN_NAME, write_json
 from loadgen.places.options import Place, RunOptions
 from loadgen.plan.fields import Duration, Share
-from loadgen.report.page import PAGE_NAME, run_page, write_page
+from loadgen.report.page import write_run
 from loadgen.results.expectations import parse_expectation
-from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, in_words
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.dry_run import dry_run
 from loadgen.studies.rehearsal import Event, Rehearsal, rehearsal_text, rehearsed
-from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping
 
     from loadgen.studies.rehearsal import Rehearsed
 
@@ -139,16 +136,13 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
     )
     options = replace(options, name=document.name)
     dry_run(document, options).require_fit()
-    run_once = partial(watched, as_json=as_json)
-    (finished,) = run_sides([Side(document, options)], 1, lambda each: None, run_once)
-    directory = finished.directory
+    directory = watched(document, options, as_json=as_json)
     with Results.open(directory) as results:
         found = rehearsed(rehearsal, results, rules)
         write_json(directory / RUN_NAME, {**results.run, "missed": found.missed})
     with Results.open(directory) as results:
-        verdict = write_files(results)
-        write_page(directory / PAGE_NAME, run_page(results))
-    missed = [each.sentence for each in verdict.worst_first if not each.fine]
+        verdict = write_run(results)
+    missed = [each.sentence for each in verdict.failed]
     if as_json:
         alerts = {**vars(found.alerts), "found": [each._asdict() for each in found.alerts.found]}
         said = {"assumed": [*rehearsal.assumed()], "told": [*rehearsal.told()]}
@@ -163,29 +157,33 @@ def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bo
 
 def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
     print_sentences([f"Assumed: {'; '.join(rehearsal.assumed())}."])
-    rows = [
-        (
-            str(row["group"]),
-            f"{row['back']:,} of {row['clients']:,}",
-            *(in_words(Unit.SECONDS, row[f"{name}_seconds"]) for name in ("due", "half", "last")),
-            f"{row['refused']:,} of {row['asked']:,}",
-        )
+    _table(
+        {
+            "clients": row["group"],
+            "back": f"{row['back']:,} of {row['clients']:,}",
+            "due within": in_words(Unit.SECONDS, row["due_seconds"]),
+            "half of them": in_words(Unit.SECONDS, row["half_seconds"]),
+            "the last": in_words(Unit.SECONDS, row["last_seconds"]),
+            "lists refused": f"{row['refused']:,} of {row['asked']:,}",
+        }
         for row in found.back
-    ]
-    _table(("clients", "back", "due within", "half of them", "the last", "lists refused"), rows)
-    reasons = [
-        (f"{row['requests']:,}", row["outcome"], row["reason"] or "-")
+    )
+    _table(
+        {
+            "requests": f"{row['requests']:,}",
+            "without an answer": row["outcome"],
+            "reason": row["reason"] or "-",
+        }
         for row in found.reasons[:_REASONS_SHOWN]
-    ]
-    _table(("requests", "without an answer", "reason"), reasons)
-    _table(SEEN_HEADS, [*seen_rows(found.seen)])
+    )
+    _table(seen_rows(found.seen))
     sentences, event = alert_sentences(found.alerts), rehearsal.warm_up_seconds
     print_sentences([*sentences, f"Times are since the start, the event is at {event:g} s."])
-    _table(ALERT_HEADS, [*alert_rows(found.alerts)])
+    _table(alert_rows(found.alerts))
     print_sentences([*rehearsal.told()])
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        console().print(table_of(heads, rows))
+def _table(rows: Iterable[Mapping[str, str]]) -> None:
+    if told := [*rows]:
+        console().print(table_of([*told[0]], [[*row.values()] for row in told]))
         print_sentences([""])

@@ -42,12 +42,10 @@ from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
-from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.judging import missed_early
-from loadgen.results.results import Results
 from loadgen.studies.dry_run import dry_run as reckoned
 from loadgen.studies.dry_run import duration, needs_table, schedule_table, told
 from loadgen.studies.repeats import Side, run_sides
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.documents.model import Document
+    from loadgen.results.expectations import Expectation
     from loadgen.results.units import Unit
     from loadgen.studies.dry_run import DryRun
     from loadgen.studies.repeats import FinishedSide
@@ -127,8 +126,11 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         say=lambda sentence: say(sentence, as_json=as_json),
     )
     require_own_address("--service-url", service_url, confirmed=confirmed)
-    _require_measured(document, options)
-    needs = reckoned(document, _aborting(document, options) if abort_early else options)
+    expectations = _measured_expectations(document, options)
+    if abort_early:
+        missed = partial(missed_early, expectations, document.clients)
+        options = replace(options, abort_early=missed)
+    needs = reckoned(document, options)
     if dry_run:
         _show_needs(needs, as_json=as_json)
     for warning in () if dry_run and as_json else document.warnings:
@@ -136,8 +138,8 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     needs.require_fit()
     if dry_run:
         return
-    show = partial(show_run, as_json=as_json)
-    run_once = partial(watched, as_json=as_json, abort_early=abort_early)
+    show = (lambda finished: None) if as_json else _show_run
+    run_once = partial(watched, as_json=as_json)
     finished = run_sides([Side(document, options)], document.repeats, show, run_once)
     _show_all([each.directory for each in finished], as_json=as_json)
     fail_if_not_fine(max((each.verdict for each in finished), key=lambda each: each.level.rank))
@@ -177,12 +179,8 @@ def cluster(
         return
 
 
-def watched(
-    document: Document, options: RunOptions, *, as_json: bool, abort_early: bool = False
-) -> Path:
+def watched(document: Document, options: RunOptions, *, as_json: bool) -> Path:
     """Run a document, and show its progress."""
-    if abort_early:
-        options = _aborting(document, options)
     directory = options.out / options.name
     if (directory / RUN_NAME).exists():
         say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
@@ -198,23 +196,20 @@ def watched(
         return experiment(document, live(options))
 
 
-def show_run(finished: FinishedSide, *, as_json: bool) -> None:
-    """Write the page of a finished run, and show people its README.md."""
-    directory = finished.directory
-    with Results.open(directory) as results:
-        write_page(directory / PAGE_NAME, run_page(results))
-    if not as_json:
-        print_page((directory / "README.md").read_text(encoding="utf-8"), end="Servers")
-        print_sentences([f"Everything about this run is in {directory}"])
+def _show_run(finished: FinishedSide) -> None:
+    readme = (finished.directory / "README.md").read_text(encoding="utf-8")
+    print_page(readme, end="Servers")
+    print_sentences([f"Everything about this run is in {finished.directory}"])
 
 
-def _require_measured(document: Document, options: RunOptions) -> None:
-    """Refuse expectations without a measurement."""
-    groups = [group.name for group in document.clients]
+def _measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
+    """Return the expectations of a document, all of which have a measurement."""
+    found = parse_expectations(document.expect, [group.name for group in document.clients])
     own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
     watched = options.admin_urls if options.service_url else own
     operations = [name for group in document.clients for name in group.operations]
-    require_measured(parse_expectations(document.expect, groups), watched, operations)
+    require_measured(found, watched, operations)
+    return found
 
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:
@@ -226,13 +221,6 @@ def _show_needs(needs: DryRun, *, as_json: bool) -> None:
     if any(group.later for group in needs.groups):
         print_sentences(["+ first requests; clients ask again as their family does"])
     console().print(table_of(*needs_table(needs)))
-
-
-def _aborting(document: Document, options: RunOptions) -> RunOptions:
-    """Return options to end one run as soon as an expectation cannot be met."""
-    groups = [group.name for group in document.clients]
-    expectations = parse_expectations(document.expect, groups)
-    return replace(options, abort_early=partial(missed_early, expectations, document.clients))
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from loadgen.results.units import Unit, in_words
 from loadgen.units import MB_BYTES, format_bytes
@@ -99,8 +99,7 @@ class Chart:
         return x_axis, linear_axis(top, self.unit, low=min([0.0, *ys]))
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A bar: parts with a value and a colour, beside each other.
 
     Attributes:
@@ -148,12 +147,8 @@ def stretches(points: Iterable[Point]) -> list[list[Point]]:
     return [list(part) for whole, part in parts if whole]
 
 
-def drawable(chart: Chart) -> list[Series]:
-    """Return the series without points that cannot be drawn or told apart; gaps of lines stay."""
-    return [_drawable(each, log=chart.log) for each in chart.series]
-
-
-def _drawable(series: Series, *, log: bool) -> Series:
+def drawable(series: Series, *, log: bool) -> Series:
+    """Return a series without points that cannot be drawn or told apart; gaps of lines stay."""
     parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     if log and not dotted:  # zero has no place on a logarithmic axis
@@ -193,8 +188,7 @@ _TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """An axis: its ends, and its labelled values."""
 
     low: float

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.report.charts import WIDTH, Axis, Bars, Chart, Point, Series, drawable, stretches
 
@@ -78,7 +78,8 @@ def _svg(width: int, height: int, title: str, body: str) -> str:
 
 
 def _chart(chart: Chart) -> tuple[int, str]:
-    chart = replace(chart, series=drawable(chart), marks=sorted(chart.marks))
+    series = [drawable(each, log=chart.log) for each in chart.series]
+    chart = replace(chart, series=series, marks=sorted(chart.marks))
     x, y = chart.axes
     width = chart.width
     title, under = _paragraph(width, 14, chart.title, "title")
@@ -107,8 +108,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
     return height, "".join(parts)
 
 
-@dataclass(frozen=True)
-class _Plot:
+class _Plot(NamedTuple):
     """The place of the plotted area, and its axes."""
 
     x_axis: Axis

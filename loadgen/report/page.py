@@ -24,7 +24,7 @@ from loadgen.report.sections import (
     sections,
     table,
 )
-from loadgen.results.files import made_by, survival
+from loadgen.results.files import made_by, survival, write_files
 from loadgen.results.verdict import verdict_of
 from loadgen.units import format_bytes, plural
 
@@ -56,12 +56,24 @@ def write_page(path: Path, page: str) -> None:
     write_picture(path, page)
 
 
+def write_run(run: Results) -> Verdict:
+    """Judge a finished run, write its page and every other file that its tables decide.
+
+    Raises:
+        UsageError: An expectation of the document cannot be understood.
+        LoadgenError: A file cannot be written.
+    """
+    verdict = write_files(run)
+    write_page(run.directory / PAGE_NAME, run_page(run))
+    return verdict
+
+
 def run_page(run: Results, title: str | None = None) -> str:
     """Return the page of a run; all texts of the run are escaped."""
     verdict = verdict_of(run)
+    leads = filter(None, (_lead(run), survival(run)))
     body = [
-        f'<p class="lead">{escape(_lead(run))}</p>',
-        *(f'<p class="lead">{escape(line)}</p>' for line in (survival(run),) if line),
+        *(f'<p class="lead">{escape(line)}</p>' for line in leads),
         _checks(verdict),
         *sections([run]),
         section("Ask it yourself", ask(run)),
@@ -126,8 +138,7 @@ def _lead(run: Results) -> str:
 
 def _checks(verdict: Verdict) -> str:
     """Render the findings; failed checks stand apart from checks that hold."""
-    failed = [each for each in verdict.worst_first if not each.fine]
-    held = [each for each in verdict.findings if each.fine]
+    failed, held = verdict.failed, [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"
     rest = folded(words, _findings(held), opened=not failed) if held else ""
@@ -165,11 +176,11 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
         if kind not in CHARTS:
             raise UsageError(f"there is no chart {kind[:80]}: name one of {', '.join(CHARTS)}")
         found = list(CHARTS[kind](runs))
-        chosen = [each for each in found if key in ("", each.key)]
-        if not chosen:
-            known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
+        known = ", ".join(f"{kind}.{each.key}" for each in found if each.key) or "none"
+        found = [each for each in found if key in ("", each.key)]
+        if not found:
             raise UsageError(f"these runs have nothing for the chart {name[:80]}; there is {known}")
-        drawn += chosen
+        drawn += found
     return picture(drawn, columns)
 
 

@@ -7,11 +7,11 @@ out.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.engine.rows import Outcome
 from loadgen.report.charts import (
@@ -85,8 +85,7 @@ def labels_of(runs: Sequence[Results]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     """The rows of a line in the chart of a run.
 
     Attributes:
@@ -147,7 +146,8 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
         title = f"{_about(operation).capitalize()} a second, by when they were due"
         # Upper areas are drawn first.
         drawn = series[::-1] if alone else series
-        yield _over_time(runs, title, drawn, Unit.RATE, "requests a second", key=operation)
+        chart = Chart(title, drawn, Unit.RATE, y_title="requests a second", key=operation)
+        yield _over_time(runs, chart)
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
@@ -164,11 +164,12 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
                 words = plural(each.total, "request")
                 series.append(Series(each.name, each.points, look, OUTCOMES[each.name], words))
             title = f"{label}: {_about(operation)}" if label else _about(operation).capitalize()
-            yield _over_time(
-                [runs[number]], f"{title}, until they ended", series, Unit.SECONDS,
-                "time from when it was due until it ended", key=operation, log=True,
-                x_title="when it was due, since the start", span=(0.0, _end(runs)),
+            chart = Chart(
+                f"{title}, until they ended", series, Unit.SECONDS, key=operation, log=True,
+                span=(0.0, _end(runs)), x_title="when it was due, since the start",
+                y_title="time from when it was due until it ended",
             )  # fmt: skip
+            yield _over_time([runs[number]], chart)
 
 
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
@@ -210,7 +211,8 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
             limits[float(clients)] = plural(clients, "client")
     title = "Clients that were back: had all they came for"
     if series:
-        yield _over_time(runs, title, series, Unit.COUNT, "clients", limits=[*limits.items()])
+        chart = Chart(title, series, limits=[*limits.items()], y_title="clients")
+        yield _over_time(runs, chart)
 
 
 def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
@@ -232,11 +234,11 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
             for each in lines
         ]
         limits = {y for each in told.get(limit_of(figure), []) for _, y in each.points if y > 0}
+        dashed = [(y, f"limit {in_words(unit, y, noun)}") for y in sorted(limits)]
         if any(y for each in lines for _, y in each.points) or (lines and figure == "over-idle"):
-            yield _over_time(
-                runs, title, series, unit, noun or "memory", key=figure,
-                limits=[(y, f"limit {in_words(unit, y, noun)}") for y in sorted(limits)],
-            )  # fmt: skip
+            axis = noun or "memory"
+            chart = Chart(title, series, unit, limits=dashed, y_title=axis, key=figure)
+            yield _over_time(runs, chart)
 
 
 def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
@@ -275,14 +277,7 @@ def _end(runs: Sequence[Results]) -> float:
     return max(run.ended for run in runs) or 1.0
 
 
-def _over_time(
-    runs: Sequence[Results],
-    title: str,
-    series: list[Series],
-    unit: Unit,
-    noun: str,
-    **more: Any,  # noqa: ANN401 - whatever a chart has
-) -> Chart:
+def _over_time(runs: Sequence[Results], chart: Chart) -> Chart:
     """Return a chart over the time of runs, with their phases and shocks."""
     end, phases, at = _end(runs), runs[0].document.get("phases") or {}, 0.0
     bands = []
@@ -297,12 +292,10 @@ def _over_time(
         ready = shock.get("ready_seconds")
         if ready is not None and ready > shock["at"] + 0.01 * end:
             marks[ready, "ready"] = None
-    drawn = {"span": (0.0, end), "x_title": "time since the start", **more}
-    if phases.get("warm_up"):
-        drawn["x_title"] += ", with the warm-up"
-    return Chart(
-        title, series, unit, y_title=noun, bands=bands, marks=[*marks][:_MOST_MARKS], **drawn
-    )
+    x_title = chart.x_title or "time since the start"
+    x_title += ", with the warm-up" if phases.get("warm_up") else ""
+    span, shown = chart.span or (0.0, end), [*marks][:_MOST_MARKS]
+    return replace(chart, span=span, x_title=x_title, bands=bands, marks=shown)
 
 
 def sweep_chart(

@@ -10,17 +10,11 @@ import math
 from dataclasses import replace
 from datetime import datetime
 from html import escape
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES, alerts_of
-from loadgen.alerts.told import (
-    ALERT_HEADS,
-    SEEN_HEADS,
-    alert_rows,
-    alert_sentences,
-    seen_by_scrapes,
-    seen_rows,
-)
+from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
 from loadgen.engine.rows import Outcome
 from loadgen.report.drawing import render
 from loadgen.report.run_charts import CHARTS, QUESTIONS
@@ -109,8 +103,8 @@ def _prometheus(run: Results) -> str:
     alerts = alerts_of(run)
     told = f"<p>{escape(' '.join(alert_sentences(alerts)))}</p>"
     if alerts.found:
-        told += table([dict(zip(ALERT_HEADS, row, strict=True)) for row in alert_rows(alerts)])
-    return told + table([dict(zip(SEEN_HEADS, row, strict=True)) for row in seen])
+        told += table([*alert_rows(alerts)])
+    return told + table(seen)
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
@@ -164,11 +158,13 @@ def origin(run: Results) -> str:
     told.pop("missed", None)  # It is among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
+    names = dict.fromkeys(name for task in tasks or () for name in task)
+    own = [{name: task.get(name) for name in names} for task in tasks or ()]
     parts = {
         "The document, as written": written and f"<pre>{escape(str(written))}</pre>",
         "The document, as resolved": plain + table(flat(document or {})),
         "Servers, versions and machine": table(flat(told)),
-        "What tasks tell of themselves": tasks and table(_level(tasks), most=len(tasks)),
+        "What tasks tell of themselves": own and table(own, most=len(own)),
     }
     return "".join(folded(heading, body) for heading, body in parts.items() if body)
 
@@ -178,14 +174,10 @@ def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any
     told: dict[tuple[str, Unit], dict[str, float]] = {}
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
-        parts = summary["splits"]["by-group-operation"]
-        counts = [
-            (f"{each['part']} {outcome}", Unit.COUNT, each[outcome])
-            for each in parts
-            for outcome in Outcome
-        ]
-        for figure, unit, value in (*figures_of(summary), *counts):
+        for figure, unit, value in figures_of(summary):
             told.setdefault((figure, unit), {})[label] = value
+        for each, outcome in product(summary["splits"]["by-group-operation"], Outcome):
+            told.setdefault((f"{each['part']} {outcome}", Unit.COUNT), {})[label] = each[outcome]
     rows = []
     for (figure, unit), values in told.items():
         noun = "clients" if figure.endswith(" back") else "requests"
@@ -245,12 +237,6 @@ def table(
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
     """Render a body, which is HTML, that is shown when its summary is pressed."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
-
-
-def _level(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows that all have the columns of any."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
 
 
 def flat(document: object) -> list[dict[str, str]]:

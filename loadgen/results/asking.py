@@ -11,9 +11,8 @@ import datetime
 import io
 import math
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 from pydantic_core import to_json
@@ -34,8 +33,7 @@ _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
 """The column whose name is a word of SQL."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """The rows of an answer; ``more`` is true if rows were left out."""
 
     columns: Sequence[str]

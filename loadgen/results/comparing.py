@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import product
 from os.path import commonprefix
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.errors import UsageError
 from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, distance, paired_distance
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.results.units import Unit, in_words, plain
+from loadgen.results.units import LOST, Unit, in_words, markdown_table, plain
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import unit_of
 from loadgen.units import plural
@@ -29,6 +30,8 @@ from loadgen.units import plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from loadgen.results.ranks import Distance
 
 MOST_VALUES = 60
 """Values of two sides together; the counting of more would take seconds."""
@@ -62,8 +65,7 @@ class Word(StrEnum):
     UNJUDGED = "not judged"
 
 
-@dataclass(frozen=True)
-class FinishedRun:
+class FinishedRun(NamedTuple):
     """The parts of a run that are compared: its place, its run.json and its summary."""
 
     place: str
@@ -146,8 +148,7 @@ class Row:
     differences: Sequence[Difference | None]
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Groups of repeats by label, the baseline first, and their figures.
 
     Attributes:
@@ -204,12 +205,18 @@ def compare(
             f"these runs are not alike in {', '.join(unlike)}: compare runs of one document, or "
             "say --force"
         )
-    groups, left_out, paired = _paired(groups)
+    paired = _paired(groups)
+    doubts += [
+        f"{run.place}: seed {run.seed} in virtual time is not there once with each label"
+        for label, kept in paired.items()
+        for run in groups[label]
+        if run not in kept
+    ]
+    groups = paired or groups
     first, *others = groups.values()
     if any(len(first) + len(each) > MOST_VALUES for each in others):
         raise UsageError(f"two groups have more than {MOST_VALUES} runs: compare fewer repeats")
-    rows = _rows(groups, paired=paired)
-    return Comparison(groups, rows, doubts + left_out, unlike, paired)
+    return Comparison(groups, _rows(groups, paired=bool(paired)), doubts, unlike, bool(paired))
 
 
 def _base(labels: Sequence[str], wanted: str | None) -> str:
@@ -221,26 +228,17 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
     return found
 
 
-def _paired(
-    groups: dict[str, list[FinishedRun]],
-) -> tuple[dict[str, list[FinishedRun]], list[str], bool]:
-    """Return the runs of seeds that all groups have, in one order, and why others are left out.
+def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
+    """Return the runs of seeds that all groups have, in one order.
 
-    False, and the groups as they were, if a run has no seed, or the groups have none in common.
+    Empty if a run has no seed, or the groups have none in common.
     """
     by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
     common = set.intersection(*map(set, by_seed.values()))
     if not common or any(None in seeds for seeds in by_seed.values()):
-        return groups, [], False
+        return {}
     order = sorted(seed for seed in common if seed is not None)
-    kept = {label: [runs[seed] for seed in order] for label, runs in by_seed.items()}
-    left_out = [
-        f"{run.place}: seed {run.seed} in virtual time is not there once with each label"
-        for label, runs in groups.items()
-        for run in runs
-        if run not in kept[label]
-    ]
-    return kept, left_out, True
+    return {label: [runs[seed] for seed in order] for label, runs in by_seed.items()}
 
 
 def _rows(groups: Mapping[str, Sequence[FinishedRun]], *, paired: bool) -> list[Row]:
@@ -260,26 +258,19 @@ def _rows(groups: Mapping[str, Sequence[FinishedRun]], *, paired: bool) -> list[
             table[figure] = sides
     test = paired_distance if paired else distance
     tests = [test(each[0].values, e.values) for each in table.values() for e in each[1:]]
-    probabilities = adjusted([probability for probability, _ in tests])
-    shared = iter(zip(probabilities, (interval for _, interval in tests), strict=True))
+    probabilities, intervals = adjusted([each for each, _ in tests]), [each for _, each in tests]
+    shared = zip(probabilities, intervals, strict=True)
     rows = []
-    for (name, unit), (first, *others) in table.items():
-        judged = not name.endswith(_OF_ITS_MAKE) and any(any(e.values) for e in (first, *others))
-        differences = [_difference(unit, first, e, *next(shared), judged=judged) for e in others]
-        rows.append(Row(name, unit, [first, *others], [None, *differences]))
+    for (name, unit), sides in table.items():
+        differences = [_difference(unit, sides[0], each, next(shared)) for each in sides[1:]]
+        if name.endswith(_OF_ITS_MAKE) or not any(any(each.values) for each in sides):
+            differences = [replace(each, word=Word.UNJUDGED) for each in differences]
+        rows.append(Row(name, unit, sides, [None, *differences]))
     return rows
 
 
-def _difference(
-    unit: Unit,
-    first: Side,
-    second: Side,
-    probability: float,
-    interval: tuple[float, float] | None,
-    *,
-    judged: bool,
-) -> Difference:
-    low, high = interval or (None, None)
+def _difference(unit: Unit, first: Side, second: Side, shown: Distance) -> Difference:
+    probability, (low, high) = shown[0], shown[1] or (None, None)
     most, margin = max(first.median, second.median), 0.0
     if math.isfinite(most):
         margin = max(TIME_SHARE * most, TIME_SECONDS) if unit is Unit.SECONDS else SHARE * most
@@ -287,7 +278,7 @@ def _difference(
     if low is not None and high is not None and -margin <= low and high <= margin:
         word = Word.AGREE  # Shown to be near, even where a small difference is shown, too.
     ratio = None if first.median in (0, math.inf) else second.median / first.median
-    return Difference(ratio, probability, low, high, word if judged else Word.UNJUDGED)
+    return Difference(ratio, probability, low, high, word)
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
@@ -298,8 +289,7 @@ def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
     for each in summary["reasons"]:
         if each["outcome"] == "refused":
             yield f"refused: {each['reason']}", Unit.COUNT, each["requests"]
-    failed = ("wrong", "timeout", "disconnected", "unreachable")
-    yield "failed", Unit.COUNT, sum(total[each] for each in failed)
+    yield "failed", Unit.COUNT, sum(total[each] for each in LOST)
     for each in summary["back"]:
         yield f"{each['group']} back", Unit.COUNT, each["back"]
     yield from _times(summary)
@@ -311,18 +301,16 @@ def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 
 def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
-    kinds = (
+    for rows, part, kind, of in (
         (summary["splits"]["by-group-operation"], "part", "response", "requests"),
         (summary["service"], "part", "service", "answered"),
         (summary["back"], "group", "back", "clients"),
-    )
-    for rows, part, kind, of in kinds:
-        for each in rows:
+    ):
+        for each, (name, fewest) in product(rows, _FEWEST.items()):
             found = each[f"{kind}_seconds"] or {}
-            for name, fewest in _FEWEST.items():
-                if name in found and each[of] >= fewest:
-                    value = math.inf if found[name] is None else found[name]
-                    yield f"{each[part]} {kind} {name}", Unit.SECONDS, value
+            if name in found and each[of] >= fewest:
+                value = math.inf if found[name] is None else found[name]
+                yield f"{each[part]} {kind} {name}", Unit.SECONDS, value
 
 
 # -- in words -----------------------------------------------------------------------------------
@@ -332,7 +320,8 @@ def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
     shared, *labels = map(plain, _heads([*comparison.groups]))
     agree, of = comparison.agreed()
-    heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
+    heads = ["median (spread)", labels[0]]
+    heads += [cell for label in labels[1:] for cell in (label, "apart", "")]
     lines = [f"# {shared}{' beside '.join(labels)}", ""]
     if all(len(runs) >= FEWEST_REPEATS for runs in comparison.groups.values()):
         lines.append(
@@ -344,9 +333,8 @@ def markdown_of(comparison: Comparison) -> str:
     if comparison.paired:
         seeds = [str(run.seed) for run in next(iter(comparison.groups.values()))]
         lines += ["", f"Paired by seed ({', '.join(seeds)}), as each run is the same at any time."]
-    lines += ["", f"| median (spread) | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
-    lines += [_line(row) for row in comparison.rows if any(any(s.values) for s in row.sides)]
-    lines.append("")
+    cells = (_cells(row) for row in comparison.rows if any(any(s.values) for s in row.sides))
+    lines += ["", *markdown_table(heads, cells), ""]
     for label, runs in zip(labels, comparison.groups.values(), strict=True):
         names = ", ".join(PurePath(run.place).name for run in runs)
         lines.append(f"- {label}: {plain(names)}")
@@ -362,7 +350,7 @@ def _heads(labels: Sequence[str]) -> tuple[str, ...]:
     return labels[0][:end], *(label[end:] for label in labels)
 
 
-def _line(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     cells = [plain(row.figure)]
     for side, difference in zip(row.sides, row.differences, strict=True):
         cells.append(side.text(row.unit))
@@ -370,4 +358,4 @@ def _line(row: Row) -> str:
             ratio = math.inf if difference.ratio is None else difference.ratio
             apart = f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else ""
             cells += [apart, difference.word]
-    return f"| {' | '.join(cells)} |"
+    return cells

@@ -8,14 +8,13 @@ expression and names the nearest name that there is.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from difflib import get_close_matches
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.rows import Outcome
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, meant
+from loadgen.results.questions import PARTS
 from loadgen.results.units import EXAMPLES, Unit, value_of
 from loadgen.results.vocabulary import limit_of, unit_of
 
@@ -32,17 +31,11 @@ OPERATIONS = tuple(
     dict.fromkeys(each for kind in get_args(get_args(AnyGroup)[0]) for each in kind.operations)
 )
 """Operations of requests, named as in the rows."""
-SELECTORS = {
-    "family": "r.family",
-    "group": "r.group",
-    "tenant": "split_part(r.namespace, '/', 1)",
-    "namespace": "r.namespace",
-}
+SELECTORS = {key: PARTS[f"by-{key}"] for key in ("family", "group", "tenant", "namespace")}
 """Keys by which requests and clients can be selected, and the column of each."""
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """A measure that an expectation may name; docs/measuring.md explains each.
 
     Attributes:
@@ -120,26 +113,19 @@ OF_SERVERS = (
 )
 
 
-def measures_of(subject: str) -> tuple[Measure, ...]:
-    """Return the measures of a subject."""
-    if subject in SERVERS:
-        return OF_SERVERS
-    return OF_CLIENTS if subject == CLIENTS else OF_REQUESTS
-
-
-def subjects() -> tuple[str, ...]:
-    """Return all that an expectation may be about."""
-    return (*OPERATIONS, ALL_REQUESTS, CLIENTS, *SERVERS)
-
-
+MEASURES = {
+    **dict.fromkeys((*OPERATIONS, ALL_REQUESTS), OF_REQUESTS),
+    CLIENTS: OF_CLIENTS,
+    **dict.fromkeys(SERVERS, OF_SERVERS),
+}
+"""All that an expectation may be about, and the measures of each subject."""
 OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
 LIMIT = "limit"
 """The value that stands for the server's own limit."""
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(NamedTuple):
     """An expectation of a document.
 
     Attributes:
@@ -158,15 +144,15 @@ class Expectation:
     share: float | None = None
     selectors: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def what(self) -> str:
+        """The first word of the measure."""
+        return self.measure.name.partition(".")[0]
+
     def is_about(self, group: str, operation: str) -> bool:
         """Return whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
-
-    def says_of(self, group: str, operation: str, *measures: str) -> bool:
-        """Return whether the expectation bounds a measure of a group's requests."""
-        named = self.measure.name.partition(".")[0] in measures
-        return named and self.is_about(group, operation)
 
 
 UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
@@ -207,8 +193,7 @@ def require_measured(
     for each in expectations:
         if each.subject in SERVERS and each.subject not in watched:
             raise UsageError(f"{each.text!r}: {UNWATCHED.format(each.subject)}")
-        known = {ALL_REQUESTS, CLIENTS, *SERVERS, *operations}
-        if each.subject not in known:
+        if each.subject in OPERATIONS and each.subject not in operations:
             raise UsageError(
                 f"{each.text!r}: no group of the scenario does {each.subject}; there are "
                 f"{', '.join(sorted(operations))}"
@@ -231,8 +216,8 @@ def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expecta
         selectors = (*selectors, ("group", subject))
         subject, name = operation, rest
     else:
-        _require(text, "there is no subject", subject, [*subjects(), *(groups or ())])
-        if subject not in subjects():
+        _require(text, "there is no subject", subject, [*MEASURES, *(groups or ())])
+        if subject not in MEASURES:
             _require(text, f"group {subject} has no operation", operation, [*OPERATIONS, CLIENTS])
     for key, value in selectors:
         if key == "group" and groups is not None:
@@ -252,13 +237,11 @@ def _mistake(text: str, reason: str) -> UsageError:
 def _require(text: str, sentence: str, name: str, known: Iterable[str]) -> None:
     names = list(known)
     if name not in names:
-        near = get_close_matches(name, names, 1, 0.5)
-        remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-        raise _mistake(text, f"{sentence} {name}; {remedy}")
+        raise _mistake(text, f"{sentence} {name}{meant(name, names)}")
 
 
 def _measure(text: str, subject: str, name: str) -> tuple[Measure, float | None]:
-    measures = {each.name: each for each in measures_of(subject)}
+    measures = {each.name: each for each in MEASURES[subject]}
     name = f"{name}.rate" if f"{name}.rate" in measures else name
     found = _PERCENTILE.match(name)
     if found is None or f"{found['what']}.pN" not in measures:

@@ -14,14 +14,23 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from loadgen.jvm_options import JVM_OPTIONS
 from loadgen.results.asking import Rows, as_csv
 from loadgen.results.summary import summary_of
-from loadgen.results.units import SELDOM, Unit, cell, columns, in_words, paths, plain
+from loadgen.results.units import (
+    SELDOM,
+    Unit,
+    cell,
+    columns,
+    in_words,
+    markdown_table,
+    paths,
+    plain,
+)
 from loadgen.results.verdict import verdict_of
 from loadgen.results.vocabulary import limit_of, of_server
 from loadgen.stored import write_whole
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loadgen.results.results import Results
     from loadgen.results.summary import Summary
@@ -173,9 +182,7 @@ def _sign(found: Finding | Verdict) -> str:
     return "✓" if found.fine else "✗"
 
 
-def _section(heading: str, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _section(heading: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = columns(rows, {"family", "bytes", "asked", *SELDOM} & rows[0].keys())
-    yield from (f"## {heading}", "", f"| {' | '.join(heads.values())} |", f"|{'---|' * len(heads)}")
-    for row in rows[:_MOST_ROWS]:
-        yield f"| {' | '.join(plain(cell(name, row[name])) for name in heads)} |"
-    yield ""
+    cells = ([plain(cell(name, row[name])) for name in heads] for row in rows[:_MOST_ROWS])
+    return [f"## {heading}", "", *markdown_table([*heads.values()], cells), ""]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.engine.rows import Outcome
 from loadgen.results.expectations import (
@@ -22,7 +21,7 @@ from loadgen.results.expectations import (
     Expectation,
 )
 from loadgen.results.questions import QUERIES, split
-from loadgen.results.units import in_words
+from loadgen.results.units import LOST, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from loadgen.results.results import Results
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """An expectation, and the figure that was found: in the measure's unit, and in words.
 
     Attributes:
@@ -112,8 +110,6 @@ def _value_of(each: Expectation, results: Results) -> float | None:
 
 # -- early ----------------------------------------------------------------------------------------
 
-_FAILED = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
-
 
 def missed_early(
     expectations: Iterable[Expectation], groups: Sequence[Group], totals: Totals
@@ -137,8 +133,7 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
     """Return the least and the most that the figure can be when the run is over."""
-    what, _, how = each.measure.name.partition(".")
-    wanted = _FAILED if what == "failed" else (Outcome(what),)
+    wanted = LOST if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():
         group, operation, outcome = name.split(" ")
@@ -158,6 +153,6 @@ def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple
         least = 0
     elif Outcome.WRONG in wanted:
         most += found[Outcome.ANSWERED]
-    if how == "count":
+    if each.measure.name.endswith(".count"):
         return least, most
     return (least / planned, most / planned) if 0 < planned < math.inf else (0.0, 1.0)

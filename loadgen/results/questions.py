@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
 """The percentiles of every split, in millionths: whole numbers are exact in any SQL."""
 _DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
-_PARTS = {
+PARTS = {
     "all": "'all'",
     "by-operation": "r.operation",
     "by-group": "r.group",
@@ -24,6 +24,7 @@ _PARTS = {
     "by-tenant": "split_part(r.namespace, '/', 1)",
     "by-second": "CAST(floor(r.due) AS BIGINT)",
 }
+"""By what requests are told apart: the expression of each split."""
 _RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
     ELSE greatest(value - before, 0E0) END"""
 """The rise of a counter since ``before``. A sum of floats, or two readers of a process, lets a
@@ -81,26 +82,25 @@ def split(
     columns = [
         f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
     ]
-    values = {
-        "part": part,
-        "where": where,
-        "seconds": seconds,
-        "rows": rows,
-        "shares": ", ".join(f"({share})" for share in shares.values()),
-        "percentiles": ", ".join(columns),
-        "columns": ", ".join(f"p.{name}" for name in shares),
-    }
-    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], _SPLIT)
+    return _SPLIT.format(
+        part=part,
+        where=where,
+        seconds=seconds,
+        rows=rows,
+        shares=", ".join(f"({share})" for share in shares.values()),
+        percentiles=", ".join(columns),
+        columns=", ".join(f"p.{name}" for name in shares),
+    )
 
 
 def _queries() -> Iterator[tuple[str, Query]]:
     about = _TEXTS.pop("split").title
-    for name, part in _PARTS.items():
+    for name, part in PARTS.items():
         words = name.removeprefix("by-").replace("-", " and ")
         title = about.format(part=words).replace("the requests of each all", "all requests")
         yield name, Query(title, split(part))
     title = "Those answered by group and operation, from when they were sent."
-    part = _PARTS["by-group-operation"]
+    part = PARTS["by-group-operation"]
     yield "service", Query(title, split(part, "r.outcome = 'answered'", "r.service_seconds"))
     inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
     for name, query in _TEXTS.items():

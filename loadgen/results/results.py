@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import ExitStack
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 
-from loadgen.errors import LoadgenError, UsageError, reason_of
+from loadgen.errors import UsageError, reason_of
 from loadgen.results.questions import PARAMETER, QUERIES, parameters_of
 from loadgen.results.tables import RUN_VERSION, TABLES, part_of, parts_of
 from loadgen.stored import copied_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-_MEMORY, _THREADS = "256MB", 2
+_CONFIG: dict[str, Any] = {
+    "memory_limit": "256MB",
+    "threads": 2,
+    "preserve_insertion_order": False,
+    "autoinstall_known_extensions": False,
+}
 _TOLD = """CREATE TABLE groups AS SELECT run, (g->>'name') AS "group", (g->>'do') AS behaviour,
   CAST(g->>'count' AS INTEGER) AS clients, (g->>'pattern') AS pattern, (g->>'of') AS publishers,
   -- Of other publishers it is another subscription, whatever its name.
@@ -88,32 +95,24 @@ def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
     return parts_of(directory, table)
 
 
-def _require_files(directory: Path, run: dict[str, Any]) -> None:
-    """Refuse a run that has lost a file: one that it names, or of an older run one of a task."""
-    # Of a run that lost tasks it names the others alone.
-    tasks = [part_of(directory, "", each["task"]).name for each in run.get("tasks", ())]
-    for table, names in run.get("files", {"requests": tasks, "events": tasks}).items():
-        found = sum((directory / table / name).exists() for name in names)
-        if found < len(names):
-            raise RunDirectoryError(
-                f"{directory / table} has {found} of {len(names)} files: the run is no longer "
-                "whole; copy it again, or run the scenario again"
-            )
-
-
-def _whole_folders(
-    directories: Sequence[Path], runs: Sequence[dict[str, Any]], copies: Path
-) -> Iterator[Path]:
-    """Yield the folders with the rows of runs, of runs in a store their copies.
+def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
+    """Return the folder with the rows of a run, of a run in a store its copy.
 
     Raises:
-        RunDirectoryError: A run has lost a file.
+        RunDirectoryError: The run has lost a file: one that it names, or of an older run one of a
+            task. Of a run that lost tasks it names the others alone.
     """
-    for number, (directory, run) in enumerate(zip(directories, runs, strict=True)):
-        # Every figure is a question: rows of a store come to this machine once.
-        folder = copied_here(directory, copies / str(number))
-        _require_files(folder, run)
-        yield folder
+    # Every figure is a question: rows of a store come to this machine once.
+    folder = copied_here(directory, copy)
+    tasks = [part_of(folder, "", each["task"]).name for each in run.get("tasks", ())]
+    for table, names in run.get("files", {"requests": tasks, "events": tasks}).items():
+        found = sum((folder / table / name).exists() for name in names)
+        if found < len(names):
+            raise RunDirectoryError(
+                f"{folder / table} has {found} of {len(names)} files: the run is no longer "
+                "whole; copy it again, or run the scenario again"
+            )
+    return folder
 
 
 class Results:
@@ -126,6 +125,7 @@ class Results:
         spill: The folder for data that does not fit into DuckDB's memory, and for copies of runs
             that are in a store.
         folders: The directories, or their copies.
+        close: Closes the tables.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -136,48 +136,38 @@ class Results:
             raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-        self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
-        self.spill = self._spill.name
-        try:
-            self.folders = [*_whole_folders(directories, runs, Path(self.spill))]
-        except LoadgenError:
-            self._spill.cleanup()
-            raise
-        self.connection = duckdb.connect(
-            config={
-                "memory_limit": _MEMORY,
-                "threads": _THREADS,
-                "temp_directory": self.spill,
-                "preserve_insertion_order": False,
-                "autoinstall_known_extensions": False,
-            }
-        )
-        for name, schema in TABLES.items():
-            told = zip(self.folders, runs, strict=True)
-            if files := [str(path) for each, run in told for path in files_of(each, run, name)]:
-                try:
-                    self._view_files(name, files)
-                except duckdb.Error as error:
-                    self.close()
-                    said = f"{name} of {self.directory} cannot be read: {reason_of(error)}"
-                    raise RunDirectoryError(said) from None
-            else:
-                self.connection.register(name, schema.empty_table())
-        as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
-        self.connection.execute(as_json, [[*map(json.dumps, runs)]])
-        self.connection.execute(_TOLD)
-        self._view_measured()
+        with ExitStack() as opened:
+            self.spill = opened.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-sql-"))
+            told = enumerate(zip(directories, runs, strict=True))
+            self.folders = [_whole(*each, Path(self.spill, str(number))) for number, each in told]
+            config = {**_CONFIG, "temp_directory": self.spill}
+            self.connection = opened.enter_context(duckdb.connect(config=config))
+            for name in TABLES:
+                of_runs = map(files_of, self.folders, runs, repeat(name))
+                self._view_files(name, [str(file) for files in of_runs for file in files])
+            as_json = "CREATE TABLE told AS SELECT CAST(unnest($1) AS JSON) AS run"
+            self.connection.execute(as_json, [[*map(json.dumps, runs)]])
+            self.connection.execute(_TOLD)
+            self._view_measured()
+            self.close = opened.pop_all().close
 
     def _view_files(self, name: str, files: list[str]) -> None:
         """View files as a table; a column that they lack, as they are older, is null."""
-        found = self.connection.read_parquet(files, union_by_name=True)
-        if {*TABLES[name].names} <= {*found.columns}:
-            found.create_view(name)
+        none = TABLES[name].empty_table()
+        if not files:
+            self.connection.register(name, none)
             return
-        found.create_view(f"_{name}")
-        self.connection.register(f"_no_{name}", TABLES[name].empty_table())
-        more = f"SELECT * FROM _{name} UNION ALL BY NAME SELECT * FROM _no_{name}"
-        self.connection.execute(f"CREATE VIEW {name} AS {more}")
+        try:
+            found = self.connection.read_parquet(files, union_by_name=True)
+        except duckdb.Error as error:
+            said = f"{name} of {self.directory} cannot be read: {reason_of(error)}"
+            raise RunDirectoryError(said) from None
+        if not {*none.column_names} <= {*found.columns}:
+            self.connection.register(f"_no_{name}", none)
+            found.create_view(f"_{name}")
+            more = f"SELECT * FROM _{name} UNION ALL BY NAME SELECT * FROM _no_{name}"
+            found = self.connection.sql(more)
+        found.create_view(name)
 
     def _view_measured(self) -> None:
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
@@ -195,11 +185,6 @@ class Results:
             RunDirectoryError: A directory is no run of this version.
         """
         return cls(directories)
-
-    def close(self) -> None:
-        """Close the tables."""
-        self.connection.close()
-        self._spill.cleanup()
 
     def __enter__(self) -> Self:
         return self

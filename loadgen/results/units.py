@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from loadgen.engine.rows import Outcome
 from loadgen.units import format_bytes, format_count, format_seconds, parse_size
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ _HEADS = {
     "part": "",
     "asked": "lists and watches",
 }
-SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable")
+LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+"""Outcomes of requests that failed: neither answered nor refused."""
+SELDOM = ("refused", *LOST)
 """Columns of requests that are often empty."""
 _LONGEST_TEXT = 400
 _SPECIAL = {
@@ -134,6 +137,12 @@ def cell(column: str, value: object) -> str:
 def plain(text: str) -> str:
     """Write a text as a part of a line of Markdown: without breaks, with all marks escaped."""
     return text.translate(_SPECIAL)
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown; cells are as they are given."""
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [first, f"|{'---|' * len(heads)}", *others]
 
 
 def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:

@@ -110,6 +110,11 @@ class Verdict:
         return sorted(self.findings, key=lambda each: -each.level.rank)
 
     @property
+    def failed(self) -> list[Finding]:
+        """The findings that are not fine, the worst first."""
+        return [each for each in self.worst_first if not each.fine]
+
+    @property
     def count(self) -> str:
         """How many findings are not fine, in words."""
         return failures([each.fine for each in self.findings])
@@ -333,44 +338,37 @@ _ENDS = (
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     """Yield groups without most of their answers, unless an expectation covers the answers."""
-    rows = results.sql(
-        """SELECT r.group AS group, r.operation, count(*) AS due, bool_or(g.deaf) AS deaf,
-          count_if(r.outcome IN ('answered', 'wrong')) AS answered
-        FROM measured r JOIN groups g ON r.group = g.group
-        GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
-    )
+    rows = results.query("by-group-operation")
     if not rows:
         yield Finding(Level.MISSED, "requests", "No request was due: nothing was measured.")
         return
 
     def meant(group: str, operation: str, *measures: str) -> bool:
-        return any(each.expectation.says_of(group, operation, *measures) for each in judged)
+        said = (each.expectation for each in judged)
+        return any(each.what in measures and each.is_about(group, operation) for each in said)
 
-    poor = [
-        row
-        for row in rows
-        if not row["deaf"]
-        and row["answered"] < ANSWERED_SHARE * row["due"]
-        and not meant(row["group"], row["operation"], *_ENDS)
-    ]
-    for row in poor:
-        name, answered = f"{row['group']}.{row['operation']}", row["answered"]
-        yield Finding(
-            Level.MISSED,
-            "answered",
-            f"Of {plural(row['due'], 'request')} of {name} "
+    deaf = {row["name"] for row in results.sql('SELECT "group" AS name FROM groups WHERE deaf')}
+    poor = 0
+    for row in rows:
+        name, due, answered = row["part"], row["requests"], row["answered"] + row["wrong"]
+        group, _, operation = name.partition(".")
+        if group in deaf or answered >= ANSWERED_SHARE * due or meant(group, operation, *_ENDS):
+            continue
+        poor += 1
+        said = (
+            f"Of {plural(due, 'request')} of {name} "
             f"{f'only {answered:,}' if answered else 'none'} got an answer, and the document "
-            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
+            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%."
         )
+        yield Finding(Level.MISSED, "answered", said)
     if not poor:
         said = "Every group that reads got what is expected, or most answers."
         yield Finding(Level.FINE, "answered", said)
     listed = (row for row in results.query("answers") if row["most_topics"] == 0)
     empty = [row for row in listed if not meant(row["group"], "list", "topics")]
     for row in empty[:_NAMED]:
-        yield Finding(
-            Level.MISSED,
-            "topics",
+        said = (
             f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
-            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
+            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0."
         )
+        yield Finding(Level.MISSED, "topics", said)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.behaviours.discover import Discover
 from loadgen.behaviours.list import List
@@ -23,10 +23,7 @@ from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.plan.group import Reader
 from loadgen.results.expectations import parse_expectation
-from loadgen.results.files import write_files
-from loadgen.results.results import Results
-from loadgen.results.summary import summary_of
-from loadgen.results.verdict import Level, failures
+from loadgen.results.verdict import failures
 from loadgen.studies.advise.advice import virtual_storms
 from loadgen.studies.advise.bounds import splits, start
 from loadgen.studies.advise.goal import Goal
@@ -35,19 +32,11 @@ from loadgen.studies.advise.namespaces import shapes_of_topics
 from loadgen.studies.advise.obstacles import obstacles
 from loadgen.studies.advise.question import Question
 from loadgen.studies.advise.search import Tries
-from loadgen.studies.demo_checks import (
-    Check,
-    DemoRun,
-    Ran,
-    beside_silent,
-    check_of,
-    checks_between,
-    grown_bytes,
-)
+from loadgen.studies.demo_checks import Check, DemoRun, Ran, check_of, checks_between
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document
     from loadgen.places.options import Place
@@ -121,8 +110,7 @@ class DemoOptions:
         return sum(each.answer_bytes for each in self.shapes) // len(self.shapes)
 
 
-@dataclass(frozen=True)
-class DemoResult:
+class DemoResult(NamedTuple):
     """The answer of the demo.
 
     Attributes:
@@ -142,14 +130,10 @@ class DemoResult:
         return all(each.passed for each in self.checks)
 
     @property
-    def word(self) -> str:
-        """The verdict in a word."""
-        return "passed" if self.fine else "failed"
-
-    @property
-    def count(self) -> str:
-        """How many checks failed, in words."""
-        return failures([each.passed for each in self.checks])
+    def headline(self) -> str:
+        """The verdict, and how many checks failed."""
+        count = failures([each.passed for each in self.checks])
+        return f"{'passed' if self.fine else 'failed'}: {count}"
 
     @property
     def exit_code(self) -> ExitCode:
@@ -162,14 +146,15 @@ class DemoResult:
 # -- the document of each run ---------------------------------------------------------------------
 
 
-def demo_runs(options: DemoOptions) -> Iterator[tuple[DemoRun, Document, Place]]:
-    """Yield each run with its document, and where it runs."""
-    for run in STORMS:
-        yield run, storm_document(run, options), options.place
-    for run in STUCK:
-        # In a plain process whatever drives the storms.
-        yield run, stuck_document(run), "virtual" if options.virtual else "processes"
-    yield RETURNING, returning_document(options), "virtual"
+def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
+    """Return each run with its document, and where it runs."""
+    # In a plain process whatever drives the storms.
+    beside: Place = "virtual" if options.virtual else "processes"
+    return [
+        *((run, storm_document(run, options), options.place) for run in STORMS),
+        *((run, stuck_document(run), beside) for run in STUCK),
+        (RETURNING, returning_document(options), "virtual"),
+    ]
 
 
 def storm_document(run: DemoRun, options: DemoOptions) -> Document:
@@ -249,14 +234,14 @@ def run_demo(
         clients = sum(group.count for group in document.clients)
         say(f"{each.label}: {plural(clients, 'client')} {each.does}")
         how = RunOptions(options.out / "runs", each.name, each.label, place=place)
-        ran[each.name] = _judged(each, run(document, how))
+        ran[each.name] = Ran.of(each, run(document, how))
     returning = ran.pop(RETURNING.name)
     checks = [check_of(each) for each in ran.values()]
     asked_bytes = options.clients * options.answer_bytes
     checks += checks_between(ran, asked_bytes, measured=not options.virtual)
     say("Computing the limits under which all recover")
     words = [_returned(returning), *_advised(options)]
-    notes = [_rough(each, each.doubt) for each in ran.values() if each.doubt]
+    notes = [each.doubt for each in ran.values() if each.doubt]
     result = DemoResult([*ran.values()], checks, notes, words)
     told = {
         "schema_version": SUMMARY_VERSION,
@@ -276,23 +261,6 @@ def run_demo(
     }
     summary.write_text(f"{json.dumps(told, indent=2)}\n", encoding="utf-8")
     return result
-
-
-def _judged(run: DemoRun, directory: Path) -> Ran:
-    with Results.open(directory) as results:
-        verdict = write_files(results)
-        if verdict.level is Level.INTERRUPTED:
-            raise KeyboardInterrupt
-        summary, beside = summary_of(results, verdict), beside_silent(results)
-        return Ran(run, directory, summary, beside, grown_bytes(results))
-
-
-def _rough(ran: Ran, doubt: str) -> str:
-    """Say what a late generator means for the demo."""
-    return (
-        f"“{ran.run.label}”: {doubt.rstrip('.')}. Times of this run are rough; the checks are of "
-        "counts and memory, which that does not touch: the exit code is theirs, and not 98."
-    )
 
 
 def _returned(ran: Ran) -> str:

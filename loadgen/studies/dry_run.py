@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from loadgen.errors import UsageError
 from loadgen.loopback import is_loopback
@@ -43,8 +43,7 @@ _ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
 """Of an answer: each name's tag and length; its ids and hash; the whole answer to a lookup."""
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """The means of a machine; None is unknown.
 
     Attributes:
@@ -112,8 +111,7 @@ class Need:
         return f"{self.what}: {needed} are needed and {has} are there: {self.remedy}"
 
 
-@dataclass(frozen=True)
-class DryRun:
+class DryRun(NamedTuple):
     """The schedule of a run, and its needs beside the means of the machine."""
 
     document: Document
@@ -148,18 +146,12 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
     """
     document, options = resolved(document, options)
     machine = machine or this_machine(options.out)
-    namespaces = known_namespaces(document.topics)
-    groups = tuple(
-        _schedule(document, group, document.seed + number, namespaces)
-        for number, group in enumerate(document.clients)
-    )
+    groups = tuple(_schedules(document))
     sockets = options.place != "virtual"
     made = sockets and not options.service_url and document.topics.made
     topics = sum(document.topics.sizes) if made else 0
-    needs = [*_answers(groups, topics, machine)]
-    if sockets:
-        needs = [*_over_sockets(document, options, groups, topics, machine), *needs]
-    return DryRun(document, groups, tuple(needs))
+    over = _over_sockets(document, options, groups, topics, machine) if sockets else ()
+    return DryRun(document, groups, (*over, *_answers(groups, topics, machine)))
 
 
 def this_machine(out: Path) -> Machine:
@@ -194,24 +186,24 @@ def _numbers(file: str, behind: str = "") -> list[int]:
     return [int(each) for each in re.findall(r"\d+", line[1])] if line else []
 
 
-def _schedule(
-    document: Document, group: Group, seed: int, namespaces: Sequence[Namespace]
-) -> GroupSchedule:
-    """Return the schedule of one group; ``namespaces`` are those of the run."""
-    starts, end = start_moments(group, seed), document.phases.end
-    waiting = group.count - len(starts)  # They begin where others are done.
-    requests = sum(group.requests_each(end - each) for each in starts if each < end)
-    asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
-    return GroupSchedule(
-        group.name,
-        group.count,
-        group.count * group.connections_each,
-        round(requests + waiting * group.requests_each(0.0)),
-        min(starts),
-        max(starts),
-        _answer_bytes(group, asked, document),
-        later=bool(group.family),
-    )
+def _schedules(document: Document) -> Iterator[GroupSchedule]:
+    namespaces, end = known_namespaces(document.topics), document.phases.end
+    for seed, group in enumerate(document.clients, document.seed):
+        starts = start_moments(group, seed)
+        waiting = group.count - len(starts)  # They begin where others are done.
+        requests = sum(group.requests_each(end - each) for each in starts if each < end)
+        requests += waiting * group.requests_each(0.0)
+        asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
+        yield GroupSchedule(
+            name=group.name,
+            clients=group.count,
+            connections=group.count * group.connections_each,
+            requests=round(requests),
+            first_start_seconds=min(starts),
+            last_start_seconds=max(starts),
+            answer_bytes=_answer_bytes(group, asked, document),
+            later=bool(group.family),
+        )
 
 
 def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
@@ -305,10 +297,9 @@ def told(run: DryRun) -> dict[str, Any]:
 def duration(run: DryRun) -> str:
     """Say how long the run takes, by its phases."""
     phases, repeats = run.document.phases, run.document.repeats
-    names = ("warm-up", "measuring", "hold", "draining")
-    lengths = (phases.warm_up, phases.measure, phases.hold, phases.drain)
-    named = zip(names, lengths, strict=True)
-    parts = ", ".join(f"{name} {format_seconds(length)}" for name, length in named if length)
+    words = {"warm_up": "warm-up", "measure": "measuring", "hold": "hold", "drain": "draining"}
+    lengths = [(word, getattr(phases, name)) for name, word in words.items()]
+    parts = ", ".join(f"{word} {format_seconds(length)}" for word, length in lengths if length)
     times = f"{plural(repeats, 'run')} of " if repeats > 1 else ""
     lasting = phases.hold or any(group.lasts for group in run.document.clients)
     early = "" if lasting else ", and less if all clients are done before"
@@ -323,14 +314,9 @@ def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
 
 def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
     """Return the requests of each group, and when its clients start."""
-    rows = [
-        [
-            each.name,
-            f"{each.clients:,}",
-            f"{each.requests:,}{' +' * each.later}",
-            format_seconds(each.first_start_seconds),
-            format_seconds(each.last_start_seconds),
-        ]
-        for each in run.groups
-    ]
+    rows = []
+    for each in run.groups:
+        starts = map(format_seconds, (each.first_start_seconds, each.last_start_seconds))
+        requests = f"{each.requests:,}{' +' * each.later}"
+        rows.append([each.name, f"{each.clients:,}", requests, *starts])
     return ["group", "clients", "requests, about", "first starts", "last starts"], rows

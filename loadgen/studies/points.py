@@ -10,13 +10,13 @@ import re
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.documents.reading import read_document
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
-from loadgen.results.expectations import parse_expectation
+from loadgen.results.expectations import SERVERS, parse_expectation, parse_expectations
 from loadgen.results.judging import judge
 from loadgen.results.results import Results, RunDirectoryError, read_run
 from loadgen.results.units import in_words
@@ -34,15 +34,14 @@ Value = Any
 """The value of a setting in a document: a number, a text, a mapping."""
 SEED = "seed"
 _OF_SERVERS = ("heap.used", "heap.waiting", "direct.used", "direct.waiting")
-_ASKED = tuple(
-    parse_expectation(text)
-    for text in (
+_ASKED = parse_expectations(
+    [
         "clients.back.rate >= 0%",
         *(f"clients.back.{each} >= 0s" for each in ("p50", "p99", "max")),
         *(f"requests.{each}.rate >= 0%" for each in ("answered", "refused", "failed")),
         *(f"list.response.{each} >= 0s" for each in ("p50", "p99", "max")),
-        *(f"{server}.{each}.max >= 0" for server in ("broker", "proxy") for each in _OF_SERVERS),
-    )
+        *(f"{server}.{each}.max >= 0" for server in SERVERS for each in _OF_SERVERS),
+    ]
 )
 FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}
 """The figures of each point, and their units."""
@@ -88,8 +87,7 @@ class Study:
         return Job(values, document, replace(self, out=self.out.resolve()))
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A point before its run, complete for another process or a Spark task.
 
     Attributes:
@@ -169,10 +167,13 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
         KeyboardInterrupt: The run was interrupted, and half a run says nothing.
     """
     directory = kept(job.document, job.options) or run(job.document, job.options)
-    point = measured(directory, job.values)
-    if point.level is Level.INTERRUPTED:
+    with Results.open(directory) as results:
+        verdict, asked = verdict_of(results), judge(_ASKED, results)
+    if verdict.level is Level.INTERRUPTED:
         raise KeyboardInterrupt
-    return point
+    figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
+    missed = tuple(each.sentence for each in verdict.failed)
+    return Point(job.values, figures, verdict.fine, verdict.level, verdict.word, missed, directory)
 
 
 def kept(document: Document, options: RunOptions) -> Path | None:
@@ -190,12 +191,3 @@ def kept(document: Document, options: RunOptions) -> Path | None:
     same = told.get("document") == document.model_dump(mode="json", by_alias=True)
     whole = not any(told.get(each) for each in ("interrupted", "aborted", "lost"))
     return directory if same and whole and told.get("place") == options.place else None
-
-
-def measured(directory: Path, values: Mapping[str, Value]) -> Point:
-    """Judge a run by its tables, and read its figures from the tables."""
-    with Results.open(directory) as results:
-        verdict, asked = verdict_of(results), judge(_ASKED, results)
-    figures = {name: each.value for name, each in zip(FIGURES, asked, strict=True)}
-    missed = tuple(each.sentence for each in verdict.worst_first if not each.fine)
-    return Point(values, figures, verdict.fine, verdict.level, verdict.word, missed, directory)

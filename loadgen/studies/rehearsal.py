@@ -10,7 +10,7 @@ import math
 import random
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, Literal
 
 from loadgen.alerts.rules import Alerts, alerts_of
@@ -91,11 +91,8 @@ class Rehearsal:
     def moments(self) -> tuple[float, ...]:
         """The moments of the event, in seconds since the start of the run."""
         steps = self.brokers if self.event == "rolling" else 1
-        return tuple(self.warm_up_seconds + step * self._apart for step in range(steps))
-
-    @property
-    def _apart(self) -> float:
-        return self.away_seconds + self.question.goal.back_within_seconds
+        apart = self.away_seconds + self.question.goal.back_within_seconds
+        return tuple(self.warm_up_seconds + step * apart for step in range(steps))
 
     def due_seconds(self, group: Group) -> float:
         """Return the time of clients to come back: the goal's, behind the absence of a server.
@@ -111,14 +108,11 @@ class Rehearsal:
     def told(self) -> Iterator[str]:
         """Yield how near the largest list is to the limits, and how much is luck."""
         largest, today = self.share.largest, self.share.today
+        sizes = {"heap": largest.charged_bytes, "direct": largest.answer_bytes}
         near = ", ".join(
             f"{percent(size / (limit * MB_BYTES))} of the {server}'s {memory} limit"
-            for server in today.servers
-            for memory, size, limit in (
-                ("heap", largest.charged_bytes, today.of(server).heap_mb),
-                ("direct", largest.answer_bytes, today.of(server).direct_mb),
-            )
-            if limit > 0
+            for server, (memory, size) in product(today.servers, sizes.items())
+            if (limit := getattr(today.of(server), f"{memory}_mb")) > 0
         )
         yield (
             f"The largest list, of {largest.topics:,} names in {largest.name}, takes "

@@ -5,69 +5,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.documents.model import MOST_REPEATS
 from loadgen.errors import UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
+from loadgen.report.page import write_run
 from loadgen.results.comparing import compare, finished_run
-from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from loadgen.documents.model import Document, Profile
+    from loadgen.documents.model import Document
     from loadgen.results.comparing import Comparison
     from loadgen.results.verdict import Verdict
     from loadgen.studies.points import Experiment
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """One side of a comparison: its document, and its options with the label."""
 
     document: Document
     options: RunOptions
 
 
-@dataclass(frozen=True)
-class FinishedSide:
-    """A finished run of a side."""
+class FinishedSide(NamedTuple):
+    """A finished run: its directory and its verdict."""
 
     directory: Path
     verdict: Verdict
 
 
-def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
-    """Return the options of each repeat: names with a number, and one label.
-
-    Raises:
-        UsageError: The number of repeats is none, or too large.
-    """
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
-    if repeats == 1:
-        return [options]
-    labelled = replace(options, label=options.label or options.name)
-    numbers = range(1, repeats + 1)
-    return [replace(labelled, name=f"{options.name}-{number}") for number in numbers]
-
-
 def profiles(document: Document, options: RunOptions) -> list[Side]:
     """Return a document's servers in profile ``floodgate``, and in ``pulsar``."""
-    sides: Mapping[Profile, str] = {"floodgate": "Floodgate", "pulsar": "As in Pulsar"}
-    found = []
-    for profile, label in sides.items():
+    found, name = [], options.name or document.name
+    for profile, label in (("floodgate", "Floodgate"), ("pulsar", "As in Pulsar")):
         servers = document.servers.model_copy(update={"profile": profile})
-        how = replace(options, name=f"{options.name or document.name}-{profile}", label=label)
+        how = replace(options, name=f"{name}-{profile}", label=label)
         found.append(Side(document.model_copy(update={"servers": servers}), how))
     return found
 
@@ -84,13 +66,10 @@ def beside(
         admin_url: The web port of that Pulsar, for its metrics; empty: no metrics.
     """
     urls = {"broker": admin_url} if admin_url else {}
-    theirs = replace(
-        options, service_url=service_url, admin_urls=urls, pids={}, files=ServerFiles()
-    )
-    return [
-        Side(document, replace(options, name="floodgate", label="Floodgate")),
-        Side(document, replace(theirs, name="pulsar", label="Pulsar")),
-    ]
+    own = replace(options, name="floodgate", label="Floodgate")
+    theirs = replace(own, name="pulsar", label="Pulsar", service_url=service_url, admin_urls=urls)
+    theirs = replace(theirs, pids={}, files=ServerFiles())
+    return [Side(document, own), Side(document, theirs)]
 
 
 def run_sides(
@@ -117,26 +96,32 @@ def run_sides(
         UsageError: The options do not fit; no run was made.
         LoadgenError: A run could not be made.
     """
-    rounds = []
-    for side in sides:
-        options = resolved(side.document, side.options)[1]
-        seeds = repeats if options.place == "virtual" else 1
-        named = numbered(replace(side.options, name=options.name), repeats)
-        rounds.append([(_seeded(side.document, n % seeds), each) for n, each in enumerate(named)])
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
+    turns = product(range(repeats), enumerate(sides))
+    planned = [(place, _repeat(side, number, repeats)) for number, (place, side) in turns]
     done: list[tuple[int, FinishedSide]] = []
-    for number, side_number in product(range(repeats), range(len(sides))):
-        directory = run(*rounds[side_number][number])
+    for place, (document, options) in planned:
+        directory = run(document, options)
         with Results.open(directory) as results:
-            finished = FinishedSide(directory, write_files(results))
-        done.append((side_number, finished))
+            finished = FinishedSide(directory, write_run(results))
+        done.append((place, finished))
         on_run(finished)
         if finished.verdict.level is Level.INTERRUPTED:
             break
     return [finished for _, finished in sorted(done, key=itemgetter(0))]
 
 
-def _seeded(document: Document, further: int) -> Document:
-    return document.model_copy(update={"seed": document.seed + further})
+def _repeat(side: Side, number: int, of: int) -> Side:
+    """Return a repeat of a side: of several each has a number in its name, and all one label."""
+    document, options = side
+    full = resolved(document, options)[1]
+    options = replace(options, name=full.name)
+    if of > 1:
+        label = options.label or full.name
+        options = replace(options, name=f"{full.name}-{number + 1}", label=label)
+    further = number if full.place == "virtual" else 0
+    return Side(document.model_copy(update={"seed": document.seed + further}), options)
 
 
 def compared(

@@ -163,24 +163,19 @@ def sweep(
         UsageError: See :func:`jobs_of`; no point has been run.
         LoadgenError: A point could not be run.
     """
-    jobs = jobs_of(options)
+    jobs, points = jobs_of(options), list[Point]()
+    workers = min(options.workers, len(jobs)) if options.place == "virtual" else 1
     if session is not None and options.place == "virtual":
-        points = [*in_spark(session, on_done)(lambda part: [run_job(jobs[part])], len(jobs))]
+        points += in_spark(session, on_done)(lambda part: [run_job(jobs[part])], len(jobs))
     else:
-        several = options.workers > 1 and len(jobs) > 1 and options.place == "virtual"
-        made = _in_processes(jobs, options.workers) if several else (run_job(j, run) for j in jobs)
-        points = []
-        for point in made:
-            points.append(point)
-            on_done(len(points))
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            # One that fails cancels those that have not begun.
+            made = pool.map(run_job, jobs) if workers > 1 else (run_job(job, run) for job in jobs)
+            for point in made:
+                points.append(point)
+                on_done(len(points))
     write_points(points, options.out)
     return points
-
-
-def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Point]:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
-        yield from pool.map(run_job, jobs)  # One that fails cancels those that have not begun.
 
 
 def require_valid(points: Sequence[Point]) -> None:
@@ -244,7 +239,8 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
     heads += [*SHOWN.values(), "passed", *(["not to be relied on"] * doubtful)]
     rows = []
     for values, same in groups.items():
-        told = [figure_text(name, median(same, name)) for name in SHOWN]
+        seen = {name: measurements(same, name) for name in SHOWN}
+        told = [figure_text(n, statistics.median(v) if v else None) for n, v in seen.items()]
         doubts = Counter(point.verdict for point in same if not point.valid)
         said = "; ".join(f"{word}: {count}" for word, count in doubts.items())
         passed = f"{sum(point.passed for point in same)} of {len(same)}"
@@ -252,10 +248,9 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def median(points: Sequence[Point], name: str) -> float | None:
-    """Return the median of a figure; None without a measurement."""
-    values = [value for point in points if (value := point.figures[name]) is not None]
-    return statistics.median(values) if values else None
+def measurements(points: Sequence[Point], name: str) -> list[float]:
+    """Return the values of a figure where it was measured."""
+    return [value for point in points if (value := point.figures[name]) is not None]
 
 
 def lines_of(
@@ -274,8 +269,7 @@ def lines_of(
         lines: dict[str, list[tuple[float, list[float]]]] = {}
         for values, same in combinations(points).items():
             rest = ", ".join(f"{path}={value}" for path, value in values if path != along)
-            seen = [v for point in same if (v := point.figures[figure]) is not None]
-            if seen:
+            if seen := measurements(same, figure):
                 lines.setdefault(rest, []).append((float(same[0].values[along]), seen))
         return along, {name: sorted(line) for name, line in lines.items()}
     return None

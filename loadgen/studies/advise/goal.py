@@ -48,9 +48,8 @@ class Outcome:
     def as_good_as(self, other: Outcome) -> bool:
         """Say if as many were back and as few refused as in another outcome, about, unstalled."""
         back = self.back >= (1 - _ALIKE) * other.back
-        return (
-            back and self.refused_share <= other.refused_share + _ALIKE and not self.stalled_seconds
-        )
+        refused = self.refused_share <= other.refused_share + _ALIKE
+        return back and refused and not self.stalled_seconds
 
 
 @dataclass(frozen=True)

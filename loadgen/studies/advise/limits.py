@@ -41,6 +41,13 @@ class Limits:
     cooldown_permits: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPermits", 5)
     cooldown_period_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs", 10)
 
+    def __str__(self) -> str:
+        """Say the memory."""
+        return ", ".join(
+            f"{size} MB {memory}" if size > 0 else f"{memory} without a limit"
+            for size, memory in ((self.heap_mb, "heap"), (self.direct_mb, "direct"))
+        )
+
     @property
     def accounted_mb(self) -> int:
         """The most memory in the limiter."""
@@ -82,16 +89,9 @@ class Setting:
 
     def __str__(self) -> str:
         """Say the memory of each server, once where both servers have the same."""
-        each = {
-            server: ", ".join(
-                f"{size} MB {memory}" if size > 0 else f"{memory} without a limit"
-                for size, memory in ((limits.heap_mb, "heap"), (limits.direct_mb, "direct"))
-            )
-            for server in self.servers
-            for limits in (self.of(server),)
-        }
+        each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
-            return next(iter(each.values()))
+            return each["broker"]
         return "; ".join(f"{server} {told}" for server, told in each.items())
 
     def of(self, server: Role) -> Limits:
@@ -115,11 +115,6 @@ class Knob(NamedTuple):
 
     server: Role
     name: str
-
-    @property
-    def key(self) -> str:
-        """The name of the key in the server's configuration file."""
-        return KEYS[self.name]
 
     def value(self, setting: Setting) -> int:
         """Return the value of the key."""

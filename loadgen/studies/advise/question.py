@@ -220,13 +220,15 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
         role: {**keys, **more, **question.more.get(role, {})}
         for role, keys in setting.keys().items()
     }
+    words = (word for word, stated in SERVICE_TIMES.items() if stated == question.times)
+    times = next(words, None) or question.times.model_dump()
     return {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "seed": question.seed,
         "topics": _topics(question),
         # As shipped, a real Pulsar is advised.
-        "servers": {"profile": question.profile, "service_times": _said(question.times), **servers},
+        "servers": {"profile": question.profile, "service_times": times, **servers},
         "clients": [_storming(group, receive) for group in question.groups],
         "phases": {"measure": question.storm_seconds, "drain": 0},
         "expect": [
@@ -235,12 +237,6 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
             f"clients.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
-
-
-def _said(times: ServiceTimes) -> str | dict[str, float]:
-    """Return times for a document: the word of a profile, or the seconds."""
-    words = [word for word, stated in SERVICE_TIMES.items() if stated == times]
-    return words[0] if words else times.model_dump()
 
 
 def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:

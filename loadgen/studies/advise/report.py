@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from loadgen.errors import writing
 from loadgen.jvm_options import left_of
+from loadgen.results.units import markdown_table
 from loadgen.studies.advise.bounds import safe_limits
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, TITLES, Knob
@@ -174,10 +175,7 @@ def _markdown(advice: Advice) -> Iterator[str]:
     for server in advice.setting.servers if advice.setting else ():
         yield f"## {server}.conf\n\n```properties\n{fragment(advice, server)}```\n"
     if advice.setting:
-        yield "## Each key\n"
-        yield f"| {' | '.join(heads(advice))} |\n|---|---|---|---|"
-        yield from (f"| {' | '.join(cells)} |" for cells in rows(advice))
-        yield ""
+        yield from ("## Each key\n", *markdown_table(heads(advice), rows(advice)), "")
     yield from _listed("## Assumed", assumed(question))
     yield from _listed("## What else would help", what_else(question))
 

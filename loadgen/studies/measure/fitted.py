@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loadgen.documents.service_times import PULSAR
 from loadgen.errors import LoadgenError
@@ -37,6 +37,8 @@ WHERE operation = 'watch' AND outcome = 'answered' AND namespace = :largest"""
 _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answered,
   coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
 _FEWEST, _MOST_BAND = 3, 20.0
+_ONE_BY_ONE, _AT_ONCE = ("alone", "pattern"), ("small-64", "lists-8", "lists-64", "pattern-64")
+"""Probes by how they ask: in rounds, and many requests at once."""
 _REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
 """The time of a list in virtual time on a connection of its own, names aside. The rest of the
 measured time is the time of names, so that virtual time takes as long."""
@@ -69,8 +71,7 @@ class Figure:
         return replace(self, low=low, high=high)
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """The service times and figures of all probes.
 
     Attributes:
@@ -102,23 +103,38 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     Raises:
         LoadgenError: Too little was answered to tell.
     """
-    told = {name: _Told.of(directory, sized) for name, directory in runs.items()}
-    first = [row["seconds"] for row in told["lookups"].lookups if row["first"]]
+    refused = {name: _refused(directory) for name, directory in runs.items()}
+
+    def ask(probe: str, question: str, fewest: int = 1, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+        with Results.open(runs[probe]) as results:
+            found = results.sql(question, **values)
+        if len(found) < fewest:
+            raise LoadgenError(
+                f"too little was answered to measure {probe}: give it more time with --seconds, or "
+                f"smaller namespaces{f' ({refused[probe]})' if refused[probe] else ''}"
+            )
+        return found
+
+    first = [row["seconds"] for row in ask("lookups", _LOOKUPS) if row["first"]]
     # A watch begins with a lookup, in a namespace with earlier lookups.
-    later = Figure.of([row["seconds"] for row in told["watch"].lookups])
-    alone, matched = told["alone"].rounds, told["pattern"].rounds
+    later = Figure.of([row["seconds"] for row in ask("watch", _LOOKUPS)])
+    watches = [row["seconds"] for row in ask("watch", _WATCHES, largest=sized[-1])]
+    alone, matched = (ask(each, _ROUNDS, _FEWEST, sizes=len(sized)) for each in _ONE_BY_ONE)
+    loads = {each: ask(each, _WINDOWS, _FEWEST) for each in _AT_ONCE}
     warm = alone[len(alone) // 2 :]
     list_alone = Figure.of([each["name"] for each in warm])
     matched_alone = Figure.of([each["name"] - list_alone.value for each in matched])
     large = median(each["large"] for each in warm)
-    small = median(each["seconds"] / each["requests"] for each in told["small-64"].windows)
+    small = median(each["seconds"] / each["requests"] for each in loads["small-64"])
 
     def names(probe: str, request: float = _REQUEST) -> list[float]:
         """Return the time of a name in each window, behind the time of its requests."""
-        windows = told[probe].windows
-        return [(w["seconds"] - request * w["requests"]) / w["names"] for w in windows]
+        return [(w["seconds"] - request * w["requests"]) / w["names"] for w in loads[probe]]
 
-    windows = told["pattern-64"].windows
+    def rate(probe: str) -> Figure:
+        return Figure.of([each["names"] / each["seconds"] for each in loads[probe]])
+
+    windows = loads["pattern-64"]
     per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
     # The time of a small list may be the generator's: then names took more than this.
     listed, matching = Figure.of(names("lists-64")), names("pattern-64")
@@ -131,9 +147,9 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         "match_name": Figure.of([each - listed.value for each in matching])
         .over(matched_alone)
         .times(per_100_bytes),
-        "watch_name": Figure.of(
-            [(each - large) / warm[0]["most"] for each in told["watch"].watches]
-        ).times(per_100_bytes),
+        "watch_name": Figure.of([(each - large) / warm[0]["most"] for each in watches]).times(
+            per_100_bytes
+        ),
     }
     if fresh:
         times["first_lookup"] = Figure.of([each - later.value for each in first])
@@ -141,51 +157,20 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         "first list of the largest namespace": Figure.of([alone[0]["large"]]),
         "later ones, one at a time": Figure.of([each["large"] for each in warm]),
         "with a pattern": Figure.of([each["large"] for each in matched]),
-        "a watch of it": Figure.of(told["watch"].watches),
+        "a watch of it": Figure.of(watches),
         "a lookup": later,
-        "names a second, 64 at once": told["lists-64"].rate,
-        "names a second with a pattern, 64 at once": told["pattern-64"].rate,
+        "names a second, 64 at once": rate("lists-64"),
+        "names a second with a pattern, 64 at once": rate("pattern-64"),
         "connections with a list a second, at least": Figure.of([1 / small]),
     }
-    return Fitted(times, figures, tuple(each.refused for each in told.values() if each.refused))
+    return Fitted(times, figures, tuple(filter(None, refused.values())))
 
 
-@dataclass(frozen=True)
-class _Told:
-    """The rows of one probe, by question."""
-
-    rounds: list[dict[str, Any]]
-    windows: list[dict[str, Any]]
-    lookups: list[dict[str, Any]]
-    watches: list[float]
-    refused: str
-
-    @property
-    def rate(self) -> Figure:
-        """Names a second."""
-        return Figure.of([each["names"] / each["seconds"] for each in self.windows])
-
-    @classmethod
-    def of(cls, directory: Path, sized: Sequence[str]) -> _Told:
-        """Ask one run.
-
-        Raises:
-            LoadgenError: Too few of its lists or watches were answered.
-        """
-        name = directory.name
-        with Results.open(directory) as results:
-            rounds = results.sql(_ROUNDS, sizes=len(sized))
-            windows = results.sql(_WINDOWS)
-            lookups = results.sql(_LOOKUPS)
-            watches = [row["seconds"] for row in results.sql(_WATCHES, largest=sized[-1])]
-            (counts,) = results.sql(_COUNTS)
-        missing = counts["asked"] - counts["answered"]
-        refused = f"{name}: {missing:,} of {counts['asked']:,} got no answer: {counts['reason']}"
-        few = len(rounds) < _FEWEST
-        enough = {"alone": not few, "pattern": not few, "watch": watches, "lookups": lookups}
-        if not enough.get(name, len(windows) >= _FEWEST):
-            raise LoadgenError(
-                f"too little was answered to measure {name}: give it more time with --seconds, or "
-                f"smaller namespaces{f' ({refused})' if missing else ''}"
-            )
-        return cls(rounds, windows, lookups, watches, refused if missing else "")
+def _refused(directory: Path) -> str:
+    """Say how much of a run got no answer, and why; empty where all was answered."""
+    with Results.open(directory) as results:
+        (counts,) = results.sql(_COUNTS)
+    if not (missing := counts["asked"] - counts["answered"]):
+        return ""
+    asked, reason = counts["asked"], counts["reason"]
+    return f"{directory.name}: {missing:,} of {asked:,} got no answer: {reason}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 from pydantic_core import to_jsonable_python
@@ -34,8 +34,7 @@ _MOST_CLIENTS, _MOST_WATCHES = 4_000, 40
 _LOOKUP_TOPIC, _LOOKUP_SECONDS = "loadgen-measure", 0.1
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """The service times of a broker.
 
     Attributes:

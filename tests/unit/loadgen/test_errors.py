@@ -24,16 +24,13 @@ def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(
 def test_a_command_whose_import_of_spark_fails_ends_with_the_sentence(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given
     def command(*_: object) -> int:
         raise ModuleNotFoundError("no module", name=missing)
 
     monkeypatch.setattr("loadgen.__main__.app", lambda **_: command())
     monkeypatch.setattr(sys, "argv", ["loadgen", "topics"])
-    # When
     with pytest.raises(SystemExit) as caught:
         main()
-    # Then
     assert caught.value.code == ExitCode.INTERNAL
     assert "Spark needs the package pyspark" in capsys.readouterr().err
 

@@ -58,28 +58,22 @@ def lines_of(
 @pytest.mark.parametrize("groups", [1, 7])
 @pytest.mark.parametrize("each", [0, 10**7])
 def test_the_screen_fits(watch: Samples | None, groups: int, each: int) -> None:
-    # Given
     counters = Totals(connected=each, started=each, bytes=each)
     counters.phase = "warm-up" if each else "connect"
     for name in GROUPS[:groups]:
         counters.clients[f"{name} started"] = counters.clients[f"{name} back"] = each
         counters.ended[f"{name} list timeout"] = each
-    # When
     lines = lines_of(counters, watch, title="restart-storm-" * 9, groups=groups)
-    # Then
     assert len(lines) < ROWS
     assert max(map(len, lines)) <= COLUMNS
 
 
 def test_with_six_groups_and_two_servers_nothing_is_left_out() -> None:
-    # Given
     counters = Totals(started=60)
     for name in GROUPS[:6]:
         counters.clients[f"{name} started"] = 10
         counters.clients[f"{name} back"] = 1
-    # When
     lines = lines_of(counters, FULL, groups=6)
-    # Then
     assert sum(line.split()[:3] == [name, "10", "1"] for name in GROUPS for line in lines) == 6
     assert lines[3].split()[:3] == ["all", "60", "6"]
     assert lines[-3].startswith(" proxy   heap")
@@ -95,12 +89,9 @@ def test_what_a_server_does_not_tell_is_left_out() -> None:
 
 
 def test_the_growth_of_processor_time_is_what_keeps_processors_busy() -> None:
-    # Given
     watch = watch_of(process_cpu_seconds_total=3.0)
-    # When
     for process in watch.processes:
         watch.add(process, 2.0, {"process_cpu_seconds_total": 4.5})
-    # Then
     assert [line.plain.split()[1:] for line in server_lines(watch)] == [["CPU", "0.75"]] * 2
 
 
@@ -123,9 +114,7 @@ def test_what_was_long_ago_counts_no_more() -> None:
                 row = RequestRow(0, "a", "", "list", "a/b", 0.0, done=latency)
                 row.outcome = Outcome.ANSWERED
                 total.end(row)
-            # When
             run.add(Totals() + total)
-    # Then
     assert run.ended_per_second == 10
     assert run.percentile(0.99) == pytest.approx(0.1, rel=0.25)
     assert run.screen().plain.splitlines()[0].rstrip().endswith(f" {moment - 1:.0f} s")
@@ -146,13 +135,10 @@ def test_a_latency_is_in_the_bucket_that_ends_behind_it(seconds: float) -> None:
 
 @given(st.lists(st.floats(0.001, 600), min_size=1), st.floats(0.01, 1))
 def test_a_percentile_is_at_most_a_bucket_too_long(latencies: list[float], share: float) -> None:
-    # Given
     counts = [0] * BUCKETS
     for seconds in latencies:
         counts[bucket_of(seconds)] += 1
-    # When
     found = percentile(counts, share)
-    # Then
     exact = nearest_rank(sorted(latencies), share)
     assert found is not None
     assert exact * (1 - 1e-6) <= found <= max(exact, 0.001) * 1.25 * (1 + 1e-6)

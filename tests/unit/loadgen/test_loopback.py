@@ -53,7 +53,6 @@ def test_a_name_counts_only_if_all_its_addresses_do(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_name_that_does_not_resolve_is_not_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     def fail(*args: object, **kwargs: object) -> None:
         raise socket.gaierror
 

@@ -25,16 +25,13 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 
 
 def test_the_overview_imports_nothing_heavy() -> None:
-    # Given
     code = (
         "import sys; sys.argv = ['loadgen', '--help']\n"
         "from loadgen.__main__ import main\n"
         "try: main()\n"
         "finally: print(sorted({'pyspark', 'pyarrow', 'numpy', 'aiohttp'} & set(sys.modules)))\n"
     )
-    # When
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    # Then
     assert answer.stdout.splitlines()[-1] == "[]"
     for name in ("topics", "load", "run", "report", "demo", "picture"):
         assert name in answer.stdout
@@ -44,11 +41,8 @@ def test_the_overview_imports_nothing_heavy() -> None:
 def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    # Given
     monkeypatch.setenv("COLUMNS", "80")
-    # When
     run(monkeypatch, name, "--help")
-    # Then
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]
@@ -69,9 +63,7 @@ def test_no_line_of_a_description_is_broken_at_80_columns(name: str) -> None:
 def test_h_is_help_everywhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    # When
     status = run(monkeypatch, *arguments)
-    # Then
     assert (status, "Usage:" in capsys.readouterr().out) == (0, True)
 
 
@@ -85,10 +77,8 @@ def test_version_is_told(
 def test_topics_are_made_and_reported_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # When
     code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
                "--json")  # fmt: skip
-    # Then
     assert code == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["topics"], summary["namespaces"]) == (100, 2)
@@ -98,9 +88,7 @@ def test_topics_are_made_and_reported_as_json(
 def test_a_failure_is_one_sentence_and_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # When
     code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2)
-    # Then
     assert code == ExitCode.USAGE
     assert capsys.readouterr().err == (
         "loadgen: 1 topics cannot fill 2 namespaces; ask for at least one topic a namespace.\n"
@@ -110,7 +98,6 @@ def test_a_failure_is_one_sentence_and_its_exit_code(
 def test_every_failure_keeps_its_own_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given
     def fail() -> None:
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
@@ -132,9 +119,7 @@ def test_a_typing_error_is_a_usage_error(
 def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    # When
     code = run(monkeypatch, name, "--json")
-    # Then
     assert code == ExitCode.USAGE
     error = json.loads(capsys.readouterr().err)["error"]
     assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
@@ -143,7 +128,6 @@ def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(
 def test_an_interrupt_ends_with_130_and_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -165,9 +149,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
 def test_with_json_what_was_wrong_is_json_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    # When
     code = run(monkeypatch, *arguments)
-    # Then
     said = capsys.readouterr()
     assert (code, said.out) == (ExitCode.USAGE, "")
     assert list(json.loads(said.err)) == ["error"]

@@ -104,11 +104,9 @@ def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path
     }
     file = tmp_path / "test.yml"
     file.write_text(yaml.safe_dump({"evaluation_interval": "5s", "tests": [test]}))
-    # When
     told = subprocess.run(
         ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
     )
-    # Then
     assert told.returncode == 0, told.stdout + told.stderr
 
 

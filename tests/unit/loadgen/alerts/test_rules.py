@@ -42,9 +42,7 @@ def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> N
     # Given: limits that are full from 5 to 25 s, then again for a moment that two scrapes see
     used = {n / 2: 90.0 if 10 <= n < 50 or 80 <= n < 90 else 10.0 for n in range(120)}
     limits = dict.fromkeys(used, 100.0)
-    # When
     found = told_of([*sampled("used", used), *sampled("limit", limits)], tmp_path)
-    # Then
     assert found.found == (
         Alert("Full", "warning", "broker", 10.0, 20.0, 30.0),
         Alert("Full", "warning", "broker", 45.0, None, 50.0),

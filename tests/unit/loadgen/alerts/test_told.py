@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
-    # Given
     samples = [
         *(sample("heap.used", second, 5e6 * (second < 3)) for second in range(10)),
         sample("heap.used", 10, 3e6),
@@ -21,14 +20,12 @@ def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
         sample("heap.timeouts", 9, 7),
         sample("direct.used", 0, 0),
     ]
-    # When
     with Results.open(record_run(tmp_path / "run", samples=samples)) as run:
         found = seen_by_scrapes(run)
-    # Then
     heap, direct = found
     assert (heap["most"], heap["seen"], heap["timeouts"]) == (5e6, 3e6, 7)
     assert direct["most"] == 0
-    assert [row[0] for row in seen_rows(found)] == ["broker: heap memory"]
+    assert [row["server"] for row in seen_rows(found)] == ["broker: heap memory"]
 
 
 def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> None:
@@ -42,10 +39,10 @@ def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> 
         ),
         {},
     )
-    assert [row[1:4] for row in alert_rows(alerts)] == [
-        ("15.0 s", "15.0 s", "10.3 min"),
-        ("30.0 s", "20.0 s", "15.1 min"),
-        ("never", "5.00 s", "10.0 s"),
+    assert [[*row.values()][1:4] for row in alert_rows(alerts)] == [
+        ["15.0 s", "15.0 s", "10.3 min"],
+        ["30.0 s", "20.0 s", "15.1 min"],
+        ["never", "5.00 s", "10.0 s"],
     ]
     told = " ".join(alert_sentences(alerts))
     assert told.startswith("Alerts that fire: 2 of 3. A rule that is true for less than the time")

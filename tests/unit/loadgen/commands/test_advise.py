@@ -123,13 +123,10 @@ MARK = "pulsarChannelWriteBuffer{}WaterMark"
 def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
     role: str, content: bytes, said: str, tmp_path: Path
 ) -> None:
-    # Given
     path = tmp_path / f"{role}.conf"
     path.write_bytes(content)
-    # When
     with pytest.raises(UsageError) as refused:
         advise(topics=topics_file(tmp_path), **{f"{role}_conf": path})  # type: ignore[arg-type]
-    # Then
     assert str(refused.value).startswith(f"--{role}-conf {path}{said}")
 
 
@@ -138,10 +135,8 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
     path = tmp_path / "broker.conf"
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    # When
     asked, files = families_document(["cpp=5"], ()), own_files(path, None)
     limits = question_of(asked, (), Goal(), "pulsar", files).today.broker
-    # Then
     assert (limits.heap_mb, limits.direct_mb) == (9, 100)
 
 
@@ -150,10 +145,8 @@ def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
 ) -> None:
     # Given: a byte a second
     out = tmp_path / "out"
-    # When
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:
         advise(topics=topics_file(tmp_path), settings=SLOW, out=out)
-    # Then
     assert ended.value.exit_code is ExitCode.THRESHOLDS
     assert "The readers' speed alone makes the goal impossible" in capsys.readouterr().out
     assert "## Nothing helps" in (out / "advice.md").read_text()
@@ -208,10 +201,8 @@ def test_the_line_of_a_try_says_its_limits_and_its_strain(
 def test_with_json_nothing_is_beside_the_advice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # When
     with pytest.raises(LoadgenError, match="no setting meets the goal"):
         advise(topics=topics_file(tmp_path), settings=SLOW, out=tmp_path / "out", as_json=True)
-    # Then
     told = capsys.readouterr()
     assert not json.loads(told.out)["met"]
     assert not told.err

@@ -12,10 +12,7 @@ import yaml
 
 from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
-from loadgen.results.files import write_files
-from loadgen.results.results import Results
 from loadgen.results.units import plain
-from loadgen.studies.repeats import FinishedSide
 from tests.support.runs.recorded_run import TASK, record_run, request
 
 if TYPE_CHECKING:
@@ -44,10 +41,8 @@ def test_a_deploy_is_played_and_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # When
     code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
                "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
-    # Then
     said = capsys.readouterr().out
     assert code == ExitCode.PASSED
     assert "Assumed: 12 clients" in said
@@ -68,13 +63,10 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # Given
     conf = tmp_path / "broker.conf"
     conf.write_text("maxConcurrentLookupRequest=1\nmaxTopicListInFlightHeapMemSizeMB=3\n")
-    # When
     code = run(monkeypatch, "--topics", topics, "--family", "cpp=4", "--broker-conf", conf,
                "--event", "deploy", "--out", tmp_path / "out", "--json")  # fmt: skip
-    # Then
     told = json.loads(capsys.readouterr().out)
     assert code == ExitCode.THRESHOLDS
     (back,) = told["back"]
@@ -97,9 +89,7 @@ def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
     topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
-    with Results.open(late) as results:
-        finished = [FinishedSide(late, write_files(results))]
-    monkeypatch.setattr("loadgen.commands.rehearse.run_sides", lambda *_: finished)
+    monkeypatch.setattr("loadgen.commands.rehearse.watched", lambda *_, **__: late)
     assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 

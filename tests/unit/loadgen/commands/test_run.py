@@ -90,7 +90,6 @@ def test_exit_code_junit_readme_and_summary_are_of_one_verdict(
 ) -> None:
     expected = OUTCOMES[name][0]
     code, out, err = loadgen("storm", "--out", tmp_path, "--name", name)
-    # Then
     assert code == expected, err
     directory = tmp_path / name
     suite = ElementTree.parse(directory / "junit.xml").getroot()
@@ -118,9 +117,7 @@ def test_repeats_end_with_the_worst_of_them(
         return first(document, options)
 
     monkeypatch.setattr(run_command, "experiment", experiment)
-    # When
     code, out, err = loadgen("storm", "--set", "repeats=3", "--out", tmp_path, "--name", "r")
-    # Then
     assert code == ExitCode.CORRECTNESS
     assert [options.name for _, options in experiments] == ["r-1", "r-2", "r-3"]
     assert {options.label for _, options in experiments} == {"r"}

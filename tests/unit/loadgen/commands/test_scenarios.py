@@ -56,13 +56,10 @@ def test_the_schema_is_printed_as_it_is_shipped(loadgen) -> None:
 
 
 def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
-    # Given
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("extends: storm\n")
     bad.write_text("extends: storm\nclinets: 1\nseeds: 2\n")
-    # When
     code, out, err = loadgen("check", str(good), str(bad), str(tmp_path / "none.yaml"))
-    # Then
     assert code == ExitCode.USAGE
     assert out == f"{good}: 200 clients: list\n"
     assert [line.partition(": ")[2] for line in err.splitlines()] == [
@@ -74,7 +71,6 @@ def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
 
 
 def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> None:
-    # Given
     late = tmp_path / "late.yaml"
     late.write_text(
         "clients:\n"
@@ -82,9 +78,7 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
         "  - {name: slow, do: list, count: 60, arrive: {kind: constant, rate: 2/s}}\n"
         "phases: {warm_up: 5s, measure: 10s, hold: 5s}\n"
     )
-    # When
     code, _, err = loadgen("check", str(late))
-    # Then
     assert code == 0
     assert err == (
         f"loadgen: {late}: warning: group slow: 20 of 60 clients never start: the last is due "
@@ -96,13 +90,10 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
 def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(
     loadgen, tmp_path: Path
 ) -> None:
-    # Given
     long = tmp_path / "long.yaml"
     group = f"{{name: all, pattern: {'x' * 51}}}"
     long.write_text(f"extends: storm\nclients: [{group}]\n")
-    # When
     code, out, err = loadgen("check", str(long))
-    # Then
     assert code == 0
     assert out == f"{long}: 200 clients: list\n"
     assert err.startswith(f"loadgen: {long}: warning: group all: the pattern ")

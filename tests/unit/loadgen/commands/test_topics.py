@@ -51,7 +51,6 @@ def test_what_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
 def test_that_invalid_topics_may_be_left_out_is_passed_on(
     corpus: Path, monkeypatch: pytest.MonkeyPatch, rest: bool, way: str, skip_invalid: bool
 ) -> None:
-    # Given
     told: list[bool] = []
 
     async def loading(*_: object, skip_invalid: bool = False, **more: object) -> Loaded:
@@ -59,7 +58,5 @@ def test_that_invalid_topics_may_be_left_out_is_passed_on(
         return Loaded(200, 2, 0.5)
 
     monkeypatch.setattr(f"loadgen.commands.topics.{way}", loading)
-    # When
     load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid, no_verify=True)
-    # Then
     assert told == [skip_invalid]

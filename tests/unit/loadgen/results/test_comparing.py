@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
@@ -149,7 +148,7 @@ def test_the_first_run_that_is_named_is_the_baseline_unless_another_is_wanted(
 
 
 def test_the_page_tells_which_runs_have_which_label() -> None:
-    runs = [replace(run(f"key={name}", 1.0), place=f"out/{name}-1") for name in "ab"]
+    runs = [run(f"key={name}", 1.0)._replace(place=f"out/{name}-1") for name in "ab"]
     assert "\n- a: a-1\n- b: b-1\n" in markdown_of(compare(runs))
 
 
@@ -167,7 +166,7 @@ def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[Fin
         one = run(title, p50)
         document = {"name": title, "clients": [], "seed": seed}
         place = f"{title}-{seed}"
-        made.append(replace(one, place=place, run={"document": document, "place": "virtual"}))
+        made.append(one._replace(place=place, run={"document": document, "place": "virtual"}))
     return made
 
 
@@ -176,10 +175,8 @@ def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
     seeds = range(1, 7)
     first = [1.0 * seed for seed in seeds]
     second = [value + 0.3 + 0.01 * seed for value, seed in zip(first, seeds, strict=True)]
-    # When
     paired = compare([*seeded("x", first, seeds), *reversed(seeded("y", second, seeds))])
     unpaired = compare(sides(first, second))
-    # Then
     words = [
         next(row for row in found.rows if row.figure == "a.list response p50").differences[1].word
         for found in (paired, unpaired)
@@ -191,12 +188,9 @@ def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
 
 
 def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> None:
-    # Given
     first = [*seeded("x", [1.0, 2.0], [1, 2]), *seeded("x", [1.0], [1])]
-    first[-1] = replace(first[-1], place="again")
-    # When
+    first[-1] = first[-1]._replace(place="again")
     found = compare([*first, *seeded("y", [1.0, 2.0, 3.0], [1, 2, 3])])
-    # Then
     assert [[each.place for each in runs] for runs in found.groups.values()] == [
         ["x-1", "x-2"],
         ["y-1", "y-2"],
@@ -209,7 +203,7 @@ def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> 
 
 def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
     runs = [*seeded("x", NEAR, range(5)), *seeded("y", NEAR, range(5))]
-    runs[0] = replace(runs[0], run={**runs[0].run, "place": "processes"})
+    runs[0] = runs[0]._replace(run={**runs[0].run, "place": "processes"})
     assert not compare(runs).paired
 
 
@@ -223,7 +217,6 @@ def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expec
     count = freedom + 1
     spread = [1.0, -1.0] * (count // 2) + [0.0] * (count % 2)
     mean = t * stdev(spread) / math.sqrt(count)
-    # Then
     found, _ = pairs([mean + one for one in spread])
     assert found == pytest.approx(expected, rel=0.01)
 

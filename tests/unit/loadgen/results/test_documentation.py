@@ -11,7 +11,7 @@ import pytest
 from loadgen.places.directory import MADE_OF_A_RUN
 from loadgen.places.metrics import RunCollector
 from loadgen.results.asking import run_sql
-from loadgen.results.expectations import measures_of, parse_expectation, subjects
+from loadgen.results.expectations import MEASURES, parse_expectation
 from loadgen.results.questions import QUERIES
 from loadgen.results.tables import TABLES
 from loadgen.results.vocabulary import FIGURES
@@ -65,9 +65,9 @@ def test_the_sql_of_the_page_is_understood(tmp_path: Path) -> None:
 def test_each_measure_of_expectations_is_told() -> None:
     (table,) = re.findall(r"^\| subject \|.*\n\|---.*\n((?:\|.*\n)+)", MEASURING, re.MULTILINE)
     told = set(re.findall(r"`([\w.]+)`", table))
-    names = {measure.name for subject in subjects() for measure in measures_of(subject)}
+    names = {measure.name for subject in MEASURES for measure in MEASURES[subject]}
     assert names <= told | {each.replace("direct", "heap") for each in told}
-    assert set(subjects()) <= set(re.findall(r"`(\w+)`", MEASURING))
+    assert set(MEASURES) <= set(re.findall(r"`(\w+)`", MEASURING))
 
 
 def test_each_expectation_of_the_page_is_one() -> None:

@@ -38,12 +38,9 @@ def rows(run: Path) -> list[dict[str, Any]]:
 def test_many_files_become_few_with_the_same_rows(
     row_group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(merging, "_ROW_GROUP_ROWS", row_group)
     before = record(tmp_path, TASKS)
-    # When
     names = merged_files(tmp_path, ())["requests"]
-    # Then
     assert names == [each.name for each in parts_of(tmp_path, "requests")]
     assert len(names) <= MOST_FILES
     assert rows(tmp_path) == before

@@ -115,7 +115,6 @@ def test_a_table_whose_pages_are_damaged_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
-    # Given
     runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in ("new", "old")]
     (part,) = (runs[1] / "requests").iterdir()
     table = pq.read_table(part)

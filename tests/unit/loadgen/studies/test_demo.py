@@ -43,12 +43,9 @@ def answers(document: Document) -> list[dict[str, Any]]:
 
 
 def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_path: Path) -> None:
-    # Given
     run = FakeExperiment(answers)
     steps: list[str] = []
-    # When
     found = run_demo(DemoOptions(30, clients=3, out=tmp_path), steps.append, run)
-    # Then
     ran = [(how.name, how.place, document.servers.profile) for document, how in run.run]
     assert ran == [
         ("off", "processes", "pulsar"),
@@ -97,7 +94,7 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
 def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path) -> None:
     run = FakeExperiment(answers, tasks=[{**TASK, "loop_lag_max_seconds": 3.0}])
     found = run_demo(DemoOptions(30, clients=3, out=tmp_path), run=run)
-    assert (found.word, found.count) == ("failed", "5 of 8 checks failed")
+    assert found.headline == "failed: 5 of 8 checks failed"
     assert [note.partition(":")[0] for note in found.notes] == [
         f"“{each.label}”" for each in (*STORMS, *STUCK)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +55,7 @@ def needed(*given: Any, **options: Any) -> dict[str, int]:
 
 
 def test_the_schedule_of_each_group() -> None:
-    # When
     go, beat, silent = needs().groups
-    # Then
     assert (go.requests, go.first_start_seconds, go.last_start_seconds) == (100, 0.0, 9.9)
     assert (beat.requests, beat.first_start_seconds) == (40, 2.0)
     assert silent.requests == 15
@@ -67,9 +64,7 @@ def test_the_schedule_of_each_group() -> None:
 
 
 def test_connections_descriptors_and_ports() -> None:
-    # When
     found = needed()
-    # Then
     assert (found["connections through the proxy"], found["ports of a source address"]) == (
         115,
         115,
@@ -83,22 +78,17 @@ def test_connections_descriptors_and_ports() -> None:
 
 
 def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
-    # Given
     group = "{name: java, do: discover, library: java-watch, count: 50}"
     wanted = parse_document(f"{{servers: {{proxy: {{}}}}, clients: [{group}]}}")
-    # When
     through, direct = needed(wanted), needed(parse_document(f"{{clients: [{group}]}}"))
-    # Then
     assert (through["connections through the proxy"], through["of them tunnels"]) == (100, 50)
     assert direct["connections to the broker"] == 50
     assert "of them tunnels" not in direct
 
 
 def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
-    # Given
     where = {"service_url": "pulsar://10.0.0.1:6650", "admin_urls": {"proxy": "http://a:80"}}
     elsewhere = needed(**where)
-    # Then
     assert [name for name in elsewhere if name.startswith("memory, ")] == [
         "memory, worker (each of 2), about"
     ]
@@ -133,18 +123,18 @@ def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
     ("machine", "said"),
     [
         (
-            replace(ROOMY, descriptors=100),
+            ROOMY._replace(descriptors=100),
             r"descriptors, worker \(each of 2\): 122 are needed and 100 are there: raise",
         ),
         (
-            replace(ROOMY, ports=100),
+            ROOMY._replace(ports=100),
             r"ports of a source address: 115 are needed and 100 are there: widen",
         ),
         (
-            replace(ROOMY, memory_bytes=1 << 20),
+            ROOMY._replace(memory_bytes=1 << 20),
             r"memory in all, about: .* and 1\.0 MB are there: use",
         ),
-        (replace(ROOMY, disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
+        (ROOMY._replace(disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
     ],
 )
 def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, said: str) -> None:
@@ -181,9 +171,7 @@ def test_every_client_has_a_port_of_one_source(clients: int) -> None:
 
 @pytest.mark.parametrize("name", list(shipped()))
 def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path: Path) -> None:
-    # When
     found = dry_run(read_document(name), RunOptions(out=tmp_path))
-    # Then
     heads, rows = schedule_table(found)
     assert len(rows) == len(found.groups)
     assert {len(row) for row in rows} == {len(heads)}

@@ -39,11 +39,8 @@ def up_to_forty(document: Document) -> list[dict[str, Any]]:
 
 
 def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
-    # Given
     probed: list[Point] = []
-    # When
     limit = find_limit(study(tmp_path), COUNTS, 0.05, probed.append, FakeExperiment(up_to_forty))
-    # Then
     assert (limit.kind, limit.passes) == ("highest", 40)
     assert limit.fails in (41, 42)
     assert [point.values[COUNTS.path] for point in probed] == [value for value, _ in limit.probes]
@@ -53,14 +50,11 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
 
 
 def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
-    # Given
     def up_to_five_minutes(document: Document) -> list[dict[str, Any]]:
         return [request(outcome="refused" if document.phases.measure > 300 else "answered")]
 
     wanted = parse_range("phases.measure=1m..1h")
-    # When
     limit = find_limit(study(tmp_path), wanted, run=FakeExperiment(up_to_five_minutes))
-    # Then
     assert [value for value, _ in limit.probes[:2]] == ["1m", "60m"]
     assert limit.passes.endswith("m")
     assert 4.7 < float(limit.passes[:-1]) <= 5
@@ -68,10 +62,8 @@ def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
 
 
 def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:
-    # Given
     first = find_limit(study(tmp_path), COUNTS, run=FakeExperiment(up_to_forty))
     run = FakeExperiment(up_to_forty)
-    # Then
     assert find_limit(study(tmp_path), COUNTS, run=run) == first
     assert not run.run
 
@@ -94,11 +86,8 @@ def test_a_document_that_expects_nothing_has_no_limit(tmp_path: Path) -> None:
 def test_the_bracket_of_whole_numbers_is_exact(
     low: int, width: int, share: float, *, rising: bool
 ) -> None:
-    # Given
     last = low + int(share * (width - 1))
-    # When
     limit = bisect(Range("x", low, low + width), lambda v: (v <= last) is rising, 0.0)
-    # Then
     assert {limit.passes, limit.fails} == {last, last + 1}
     assert limit.passes == (last if rising else last + 1)
     assert limit.kind == ("highest" if rising else "smallest")

@@ -38,13 +38,10 @@ def document(*asked: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_a_deploy_is_the_storm_of_an_advice_with_todays_limits() -> None:
-    # Given
     more = {"broker": {"maxConcurrentLookupRequest": "700"}}
     asked = replace(question(), more=more)
     advised = yaml.safe_load(document_text(asked, asked.today))
-    # When
     found = document(asked, "deploy")
-    # Then
     assert found["servers"]["broker"]["maxConcurrentLookupRequest"] == "700"
     for told in ("name", "description"):
         advised.pop(told)
@@ -72,9 +69,7 @@ def test_brokers_that_are_restarted_in_turn_lose_their_clients_each_time() -> No
 
 
 def test_the_fullest_of_several_brokers_has_more_than_its_even_share() -> None:
-    # When
     share = fullest(question(), 3)
-    # Then
     assert len(share.listed) in range(5, 9)
     watching, polling = share.groups
     assert watching.count == 50 * len(share.listed)

@@ -42,10 +42,8 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
     run = record_run(
         tmp_path / "run", requests, [shock], clients=CLIENTS, document={"phases": PHASES}
     )
-    # When
     with Results.open(run) as results:
         found = rehearsed(rehearsal, results, SHIPPED_RULES)
-    # Then
     watching, polling = found.back
     assert (watching["clients"], watching["back"], watching["last_seconds"]) == (3, 1, math.inf)
     assert round(watching["half_seconds"], 1) == 100.1
@@ -62,9 +60,7 @@ def test_of_several_restarts_the_worst_is_told(tmp_path: Path) -> None:
         java(n, due) for n in range(2) for due in (1.0, 35.0, 130.0 + 90 * n, 215.0)
     ] + [cpp(3, due) for due in (1.0, 60.0, 125.0, 240.0)]  # fmt: skip
     run = record_run(tmp_path / "run", requests, clients=CLIENTS, document={"phases": PHASES})
-    # When
     with Results.open(run) as results:
         watching, polling = rehearsed(rehearsal, results, SHIPPED_RULES).back
-    # Then
     assert (watching["back"], watching["clients"], watching["last_seconds"]) == (1, 2, math.inf)
     assert (polling["back"], round(polling["last_seconds"], 1)) == (1, 30.1)

@@ -9,7 +9,7 @@ import pytest
 from loadgen.documents.reading import parse_document
 from loadgen.errors import UsageError
 from loadgen.places.options import RunOptions
-from loadgen.studies.repeats import Side, beside, compared, numbered, profiles, run_sides
+from loadgen.studies.repeats import Side, beside, compared, profiles, run_sides
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
@@ -22,11 +22,8 @@ DOCUMENT = parse_document("{name: mine, clients: [{name: steady, do: list, count
 
 
 def test_profiles_of_one_document_are_run_in_turn_and_compared(tmp_path: Path) -> None:
-    # Given
     run = FakeExperiment()
-    # When
     finished = run_sides(profiles(DOCUMENT, RunOptions(out=tmp_path)), 2, run=run)
-    # Then
     ran = [(how.name, document.servers.profile) for document, how in run.run]
     assert ran == [
         ("mine-floodgate-1", "floodgate"),
@@ -41,14 +38,12 @@ def test_profiles_of_one_document_are_run_in_turn_and_compared(tmp_path: Path) -
 
 
 def test_a_real_pulsar_is_asked_by_its_address_and_nothing_else_differs(tmp_path: Path) -> None:
-    # When
     ours, theirs = beside(
         DOCUMENT,
         RunOptions(out=tmp_path, tasks=1),
         "pulsar://127.0.0.1:6650",
         "http://127.0.0.1:80",
     )
-    # Then
     assert (ours.options.service_url, ours.options.label) == ("", "Floodgate")
     assert theirs.options.service_url == "pulsar://127.0.0.1:6650"
     assert theirs.options.admin_urls == {"broker": "http://127.0.0.1:80"}
@@ -56,29 +51,24 @@ def test_a_real_pulsar_is_asked_by_its_address_and_nothing_else_differs(tmp_path
 
 
 def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> None:
-    # Given
     run = FakeExperiment()
-    # When
-    run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], 2, run=run)
-    # Then
-    assert [(how.name, how.label) for _, how in run.run] == [("mine-1", "mine"), ("mine-2", "mine")]
-    assert numbered(RunOptions(name="a"), 1) == [RunOptions(name="a")]
+    for repeats in (2, 1):
+        run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], repeats, run=run)
+    assert [how.name for _, how in run.run] == ["mine-1", "mine-2", "mine"]
+    assert [how.label for _, how in run.run] == ["mine", "mine", ""]
     with pytest.raises(UsageError, match="--repeats 0"):
-        numbered(RunOptions(), 0)
+        run_sides([], 0)
 
 
 def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(
     tmp_path: Path,
 ) -> None:
-    # Given
     run = FakeExperiment()
     document = DOCUMENT.model_copy(update={"seed": 7})
     places: tuple[Place, ...] = ("virtual", "processes")
     for place in places:
         both = profiles(document, RunOptions(out=tmp_path / place, place=place))
-        # When
         run_sides(both, 2, run=run)
-    # Then
     assert [document.seed for document, _ in run.run] == [7, 7, 8, 8, 7, 7, 7, 7]
 
 

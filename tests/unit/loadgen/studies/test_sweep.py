@@ -51,11 +51,8 @@ def refused_by_pulsar(document: Document) -> list[dict[str, Any]]:
 
 
 def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
-    # Given
     run = FakeExperiment(refused_by_pulsar)
-    # When
     points = sweep(options, run=run)
-    # Then
     ran = [(d.clients[0].count, d.servers.profile, d.seed) for d, _ in run.run]
     assert ran == [(n, p, seed) for n in (1, 2) for p in ("pulsar", "floodgate") for seed in (1, 2)]
     assert {how.place for _, how in run.run} == {"virtual"}
@@ -68,12 +65,9 @@ def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
 
 
 def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOptions) -> None:
-    # Given
     first = sweep(replace(options, repeats=1), run=FakeExperiment())
     run = FakeExperiment()
-    # When
     points = sweep(options, run=run)
-    # Then
     assert {document.seed for document, _ in run.run} == {2}
     assert [point.run for point in points[::2]] == [point.run for point in first]
 
@@ -84,12 +78,9 @@ def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOption
 def test_what_another_question_left_is_run_anew(
     options: SweepOptions, change: dict[str, Any]
 ) -> None:
-    # Given
     sweep(options, run=FakeExperiment())
     run = FakeExperiment()
-    # When
     sweep(replace(options, **change), run=run)
-    # Then
     assert len(run.run) == 8
 
 
@@ -102,20 +93,16 @@ def test_half_a_run_is_no_point_and_is_not_kept(options: SweepOptions) -> None:
 
 
 def test_nothing_runs_where_one_point_is_no_scenario(options: SweepOptions) -> None:
-    # Given
     run = FakeExperiment()
     wrong = replace(options, varied=[Varied("clients.steady.count", (1, "many"))])
-    # Then
     with pytest.raises(UsageError, match=r"clients\.steady\.count"):
         sweep(wrong, run=run)
     assert not run.run
 
 
 def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> None:
-    # When
     points = sweep(options, run=FakeExperiment(refused_by_pulsar))
     heads, rows = table_of(points)
-    # Then
     assert heads[:3] == ["clients.steady.count", "servers.profile", "back"]
     assert rows[0][:2] == ["1", "pulsar"]
     assert (rows[0][4], rows[0][5], rows[0][-1]) == ("100 %", "never", "0 of 2")
@@ -128,9 +115,7 @@ def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> Non
 
 
 def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> None:
-    # Given
     points = sweep(options, run=FakeExperiment(lambda document: [request(outcome="wrong")]))
-    # Then
     with pytest.raises(LoadgenError, match="8 of 8 runs are not to be relied on") as caught:
         require_valid(points)
     assert caught.value.exit_code is ExitCode.CORRECTNESS

@@ -39,9 +39,7 @@ def test_limits_in_force_that_hold_are_kept() -> None:
 def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
     # Given: they pass as asked, but are within the growth stall's reach
     lucky = question(goal=GOAL, today=Setting(Limits(heap_mb=5, direct_mb=100)))
-    # When
     advice = advise(lucky, needs(1, 1))
-    # Then
     assert advice.setting is not None
     assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (8, 100)
 
@@ -107,9 +105,7 @@ def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
     # Given: they pass, and fit what may be accounted, but their direct memory is too small
     goal = Goal(back_within_seconds=65, accounted_mb=30)
     today = Setting(Limits(heap_mb=26, direct_mb=4))
-    # When
     advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
-    # Then
     assert advice.setting is not None
     assert advice.setting.broker.direct_mb > 4
     assert advice.setting.broker.accounted_mb == 30
@@ -123,9 +119,7 @@ def test_limits_in_force_that_miss_are_not_said_to_pass() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         return needs(5, 100 if setting == today else 5)(asked, setting)
 
-    # When
     advice = advise(question(clients(40, timeout=90), goal=GOAL, today=today), storm)
-    # Then
     told = {title: why for title, _, _, why in rows(advice)}
     assert "goal missed" in verdict(advice)[0]
     assert told["heap MB"] == "first guesses, largest list"
@@ -148,7 +142,6 @@ def test_a_storm_that_has_no_time_is_cut() -> None:
 
 
 def test_a_search_that_was_cut_says_so_with_what_it_found() -> None:
-    # Given
     tried: list[Setting] = []
 
     def engine(asked: Question, setting: Setting) -> Outcome:
@@ -157,9 +150,7 @@ def test_a_search_that_was_cut_says_so_with_what_it_found() -> None:
             raise OutOfTimeError
         return needs(5, 19)(asked, setting)
 
-    # When
     advice = advise(QUESTION, engine)
-    # Then
     assert advice.met
     assert "before all was tried: --minutes gives it more" in " ".join(sure(advice))
 
@@ -173,7 +164,6 @@ def test_without_time_for_a_single_storm_there_is_no_advice() -> None:
 def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
     back: float, storms: int, word: str, tmp_path: Path
 ) -> None:
-    # Given
     advice = advise(QUESTION, needs(5, 19))
     tried: list[int] = []
 
@@ -181,9 +171,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
         tried.append(int(document.servers.broker["maxTopicListInFlightDirectMemSizeMB"]))
         return record_run(options.out / "r", [request()], [event("back", value=back)])
 
-    # When
     found = confirm(advice, tmp_path, 400, run=run)
-    # Then
     assert tried == sorted(set(tried))
     assert len(tried) == storms
     assert found.met is (storms == 1)
@@ -214,17 +202,14 @@ def test_time_that_is_too_short_for_a_storm_is_told(tmp_path: Path) -> None:
 def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
     seconds: float, told: list[str], tmp_path: Path
 ) -> None:
-    # Given
     advice, notes = advise(QUESTION, needs(5, 19)), list[str]()
 
     def run(document: Document, options: RunOptions) -> Path:
         del document
         return record_run(options.out / "r", [request()], [event("back", value=1.0)])
 
-    # When
     at = RunOptions(service_url="pulsar://10.0.0.1:6650")
     confirm(advice, tmp_path, seconds, notes.append, run, at)
-    # Then
     assert [each[:29] for each in notes if each.startswith("pulsar")] == told
 
 
@@ -238,13 +223,10 @@ def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
 def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(
     text: str, key: str
 ) -> None:
-    # Given
     more = {
         "broker": {"maxConcurrentLookupRequest": "7"},
         "proxy": {"maxConcurrentLookupRequests": "9"},
     }
     refused = Outcome(40, 0, None, 40, 33, reasons={f"TooManyRequests: {text}": 33})
-    # When
     advice = advise(question(goal=GOAL, more=more), lambda _asked, _setting: refused)
-    # Then
     assert any(f"33 were refused for want of a place: {key}" in each for each in advice.obstacles)

@@ -25,19 +25,14 @@ def answer_size(names: list[str]) -> int:
 
 @pytest.mark.parametrize("length", [100, 200])
 def test_a_listing_counts_what_the_servers_charge_for_it(length: int) -> None:
-    # Given
     names = [f"persistent://acme/big/{number:05d}".ljust(length, "x") for number in range(500)]
-    # When
     shape = NamespaceShape("acme/big", len(names), sum(map(len, names)))
-    # Then
     assert shape.charged_bytes == estimate_topic_list_bytes(names)
     assert 0 <= shape.answer_bytes - answer_size(names) < 40
 
 
 def test_no_limit_is_below_the_largest_answer() -> None:
-    # When
     least = least_limits(question(shapes=(SMALL, BIG)).largest)
-    # Then
     assert (least.heap_mb, least.direct_mb) == (5, 4)
     assert least.heap_mb * MB_BYTES >= BIG.charged_bytes > (least.heap_mb - 1) * MB_BYTES
 
@@ -45,9 +40,7 @@ def test_no_limit_is_below_the_largest_answer() -> None:
 def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
     # Given: 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
     slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
-    # When
     setting = start(slow)
-    # Then
     at_once = -(-40 // 7)
     assert setting.broker.direct_mb == -(-at_once * BIG.answer_bytes // MB_BYTES)
 
@@ -55,9 +48,7 @@ def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
 def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
     # Given: a quarter more clients, and the largest namespace half as large again
     asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
-    # When
     safe = safe_limits(asked)
-    # Then
     needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes
     assert safe.heap_mb == -(-needed // MB_BYTES)
     assert start(asked).broker.heap_mb == safe.heap_mb
@@ -94,9 +85,7 @@ def test_all_waits_of_a_request_end_before_its_client_gives_up(
     today = Setting(Limits(), proxy)
     group = clients(40, rate=500_000)
     slow = question(group, shapes=(SMALL, BIG), profile=profile, today=today)
-    # When
     setting = start(slow)
-    # Then
     waits = sum(
         limits.heap_timeout_millis + limits.direct_timeout_millis
         for limits in map(setting.of, setting.servers)

@@ -35,10 +35,8 @@ def test_nothing_stands_in_the_way_of_a_goal_that_can_be_met() -> None:
 def test_an_answer_above_the_frame_limit_is_helped_by_max_message_size_alone(
     fate: str, *, proxy: bool
 ) -> None:
-    # When
     today = Setting(Limits(), Limits() if proxy else None)
     first, then = obstacles(load(MEGABYTE, HUGE, today=today))
-    # Then
     assert "Nothing helps acme/huge but maxMessageSize" in first
     assert "5,846,698 bytes, and a frame at most 5,253,116" in first
     assert fate in first
@@ -48,16 +46,12 @@ def test_an_answer_above_the_frame_limit_is_helped_by_max_message_size_alone(
 
 
 def test_a_larger_max_message_size_helps() -> None:
-    # Given
     with_it = load(HUGE, max_message_bytes=6_291_456)
-    # Then
     assert obstacles(with_it) == ()
 
 
 def test_a_budget_below_one_answer_holds_none() -> None:
-    # When
     found = obstacles(load(goal=Goal(accounted_mb=2)))
-    # Then
     assert len(found) == 1
     assert "2 MB hold no single answer for acme/orders: it takes 2 MB of heap and 1 MB" in found[0]
 
@@ -68,9 +62,7 @@ def test_a_budget_below_one_answer_holds_none() -> None:
 def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
     rate: float, against: str
 ) -> None:
-    # When
     found = obstacles(load(rate=rate))
-    # Then
     assert len(found) == 1
     assert f"at {rate // 1000}kB/s 1,000 clients take" in found[0]
     assert against in found[0]
@@ -80,7 +72,6 @@ def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
     # Given: 1 MB in 10 s, and 10 kB at once
     small = NamespaceShape("acme/small", 100, 10_000)
     mixed = load(small, MEGABYTE, rate=100_000, goal=Goal(back_within_seconds=5))
-    # Then
     (found,) = obstacles(mixed)
     assert "500 clients take 10.0 s or more" in found
     assert obstacles(replace(mixed, goal=Goal(5, refused_share=0.5))) == ()
@@ -90,7 +81,6 @@ def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
     # Given: 100 of 100,000 never read 1 MB each
     goal = Goal(refused_share=0.001, accounted_mb=64)
     crowd = load(count=100_000, slow=100, goal=goal)
-    # Then
     (found,) = obstacles(crowd)
     assert "100 slow readers pin 95 MB" in found
     assert "64 MB accounted leave 62 MB" in found
@@ -98,28 +88,21 @@ def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
 
 
 def test_clients_that_never_read_do_not_come_back() -> None:
-    # When
     found = obstacles(load(slow=50, profile="floodgate"))
-    # Then
     assert len(found) == 1
     assert "50 clients (5 %) never read" in found[0]
 
 
 def test_polite_clients_come_back_a_period_and_a_half_behind_their_list() -> None:
-    # Given
     polite = question(clients(9, "polite"), shapes=(MEGABYTE,))
-    # Then
     (found,) = obstacles(polite)
     assert "back after 90 s whatever the limits: give them --back-within 100s" in found
     assert obstacles(replace(polite, goal=Goal(back_within_seconds=100))) == ()
 
 
 def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar() -> None:
-    # Given
     asked = load(today=Setting(Limits(pause=True)))
-    # When
     (found,) = switch_warnings(asked, Limits(direct_mb=10))
-    # Then
     assert "IfUnwritable=true (yours): 10 unread answers of 1.0 MB" in found
     assert not list(switch_warnings(replace(asked, profile="floodgate"), Limits(pause=True)))
     assert not list(switch_warnings(load(), Limits(direct_mb=10)))

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 @given(st.lists(st.integers(1, 5_000), min_size=1, max_size=200))
 def test_number_total_and_largest_are_kept_by_few_sizes(sizes: list[int]) -> None:
-    # When
     classes = size_classes(sizes)
-    # Then
     found = [size for count, size in classes for _ in range(count)]
     assert found == sorted(found, reverse=True)
     assert (len(found), sum(found)) == (len(sizes), sum(sizes))
@@ -57,37 +55,28 @@ def topics_of(asked: Question) -> Topics:
 
 
 def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
-    # Given
     shapes = (shape("acme/b", 40, 50), shape("acme/a", 120, 50), shape("acme/c", 40, 50))
-    # When
     topics = topics_of(question(clients(3), shapes=shapes))
-    # Then
     assert topics.sizes == (120, 40, 40)
     assert topics.names == ("acme/a", "acme/b", "acme/c")
     assert topics.mean_name_bytes == 50
 
 
 def test_a_list_counts_as_much_where_its_names_are_longer_than_the_mean() -> None:
-    # Given
     long, short = shape("acme/long", 1_000, 200), shape("acme/short", 1_000, 100)
-    # When
     topics = topics_of(question(clients(2), shapes=(short, long)))
-    # Then
     charged = [size * (topics.mean_name_bytes + 32) for size in topics.sizes]
     for found, wanted in zip(charged, (long, short), strict=True):
         assert abs(found / wanted.charged_bytes - 1) < 0.01
 
 
 def test_fewer_clients_than_namespaces_ask_for_the_largest() -> None:
-    # Given
     shapes = tuple(shape(f"acme/ns{size}", size, 60) for size in range(1, 101))
-    # Then
     asked = question(clients(2), clients(3, "cpp"), shapes=shapes)
     assert topics_of(asked).sizes == (100, 99, 98)
 
 
 def test_a_storm_has_the_clients_of_a_scenario() -> None:
-    # Given
     more = "clients+={name: beside, do: publish, count: 2}"
     settings = [
         "clients.go.read.rate=10kB/s",
@@ -95,11 +84,9 @@ def test_a_storm_has_the_clients_of_a_scenario() -> None:
         more,
     ]
     document = read_document("restart-storm", settings)
-    # When
     groups, shapes = listing_groups(document), shapes_of_topics(document.topics)
     asked = question(*groups, shapes=shapes)
     storm = parse_document(document_text(asked, asked.today))
-    # Then
     assert (len(shapes), asked.largest.topics, asked.spread_seconds) == (10, 5000, 3.9)
     found = {each.name: each for each in storm.clients}
     assert asked.families == dict.fromkeys(found, 40)
@@ -119,19 +106,15 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
     events = [event("back", client=0, value=2.0), event("back", client=2, value=70.0)]
     samples = [sample("heap.used", 1, 5.0), sample("direct.used", 1, 7.0)]
     samples += [sample("direct.high", 1, 9.0)]
-    # When
     found = outcome_of(Goal(), record_run(tmp_path / "r", requests, events, samples))
-    # Then
     assert found == Outcome(3, 1, 70.0, 3, 1, {"broker": 14.0}, {"TooManyRequests": 1})
     assert Goal().misses(found) == ["67 % late", "33 % refused"]
 
 
 def test_a_storm_has_the_further_keys_of_the_files_of_servers_that_there_are() -> None:
-    # When
     more = {"broker": {"maxConcurrentLookupRequest": "2"}, "proxy": {"none": "1"}}
     asked = question(more=more)
     servers = parse_document(document_text(asked, asked.today)).servers
-    # Then
     assert servers.broker["maxConcurrentLookupRequest"] == "2"
     assert servers.proxy is None
 
@@ -171,7 +154,5 @@ def test_a_stall_is_hundreds_that_wait_while_nobody_is_answered_and_nothing_is_d
             sample("cpu.seconds", second, busy * second),
         )
     ]
-    # When
     found = outcome_of(Goal(), record_run(tmp_path / "r", requests, samples=samples))
-    # Then
     assert found.stalled_seconds == stalled

@@ -43,11 +43,8 @@ def advice(profile: Profile = "pulsar", *, proxy: bool = True) -> Advice:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 def test_a_fragment_says_the_advised_values_as_pulsars_files_do(profile: Profile) -> None:
-    # Given
     given = advice(profile)
-    # When
     keys = parse_properties(fragment(given, "broker"), "broker.conf")
-    # Then
     assert given.setting is not None
     assert keys == given.setting.broker.keys()
     assert set(keys) == set(KEYS.values())
@@ -55,26 +52,20 @@ def test_a_fragment_says_the_advised_values_as_pulsars_files_do(profile: Profile
 
 
 def test_a_pulsar_proxy_is_given_none_of_the_keys_that_it_does_not_have() -> None:
-    # When
     text = fragment(advice(), "proxy")
-    # Then
     assert set(parse_properties(text, "proxy.conf")) == set(KEYS.values()) - FLOW_KEYS
     assert "has no pulsarChannel" in text
     assert set(parse_properties(fragment(advice("floodgate"), "proxy"), "proxy.conf")) > FLOW_KEYS
 
 
 def test_our_broker_starts_with_what_was_advised() -> None:
-    # When
     keys = parse_properties(fragment(advice("floodgate"), "broker"), "broker.conf")
     config = BrokerConfig.from_properties(keys)
-    # Then
     assert config.topic_list_limits.heap_max_bytes == int(keys[KEYS["heap_mb"]]) * 1024 * 1024
 
 
 def test_every_key_comes_with_its_value_today_and_its_reason() -> None:
-    # When
     text, told = markdown(advice(proxy=False)), rows(advice(proxy=False))
-    # Then
     assert [title for title, *_ in told] == [*TITLES.values()]
     assert "| heap MB | 5 | 8 | first guesses, largest list |" in text
     assert "| heap queue | 10000 | 10000 | stays as it is |" in text
@@ -82,10 +73,8 @@ def test_every_key_comes_with_its_value_today_and_its_reason() -> None:
 
 
 def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
-    # When
     given = advice()
     waits = dict(zip(heads(given), rows(given)[2], strict=True))
-    # Then
     assert given.setting is not None
     proxy, broker = (given.setting.of(each).heap_timeout_millis for each in ("proxy", "broker"))
     assert proxy != broker
@@ -120,21 +109,16 @@ def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
 
 
 def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path) -> None:
-    # Given
     write(advice(), tmp_path)
     hopeless = advise(question(goal=Goal(accounted_mb=2)))
-    # When
     names = [path.name for path in write(hopeless, tmp_path)]
-    # Then
     assert names == ["advice.md", "advice.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: Path) -> None:
-    # When
     write(advice(proxy=False), tmp_path)
     document = read_document(str(tmp_path / "advice.yaml"), (), parse_expectation)
-    # Then
     assert document.servers.broker[KEYS["direct_mb"]] == "19"
     assert document.servers.service_times == PULSAR
     assert document.topics.per_namespace == 40_000
@@ -146,9 +130,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
 
 
 def test_a_program_is_told_all_of_it() -> None:
-    # When
     told = json.loads(to_json(document_of(advice())))
-    # Then
     assert told["met"]
     assert told["settings"]["proxy"][KEYS["heap_mb"]] == "8"
     assert told["question"]["largest"]["topics"] == 40_000

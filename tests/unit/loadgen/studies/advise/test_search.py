@@ -52,9 +52,7 @@ def test_only_the_limit_that_is_too_small_grows() -> None:
 def test_what_begins_above_the_most_is_not_paired_with_a_limit_that_grew() -> None:
     # Given: today's heap is most of what may be accounted
     tries = Tries(needs(5, 60), GOAL)
-    # When
     found = tries.climb(setting(80, 20), setting(25, 75), [ASKED])
-    # Then
     assert found.broker.accounted_mb <= 100
 
 

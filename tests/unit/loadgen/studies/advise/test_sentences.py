@@ -20,7 +20,6 @@ CODE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 def test_no_sentence_is_left_over(name: str) -> None:
     # Given: what stands in braces is a server, a profile or a subject
     begun = name.rpartition("-")[0]
-    # Then
     assert f'"{name}"' in CODE or f'"{begun}-{{' in CODE
 
 

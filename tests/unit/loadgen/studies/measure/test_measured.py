@@ -80,9 +80,7 @@ def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeExperiment) 
 
 
 def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # When
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
-    # Then
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
     assert times.list_name == pytest.approx(NAME_OF_MANY, rel=1e-3)
@@ -102,14 +100,11 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     file = tmp_path / "times.yaml"
     file.write_text(found.text())
-    # When
     text = f"clients: [{{name: a, do: list, count: 1}}]\nservers: {{service_times: {file}}}\n"
     taken = parse_document(text, Path("m.yaml")).servers.service_times
-    # Then
     assert taken.model_dump() == pytest.approx(found.times.model_dump(), rel=1e-3)
     assert "server_version: 4.2.4" in found.text()
 
