@@ -129,7 +129,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._on_ended = on_ended
         self._on_pushed = on_pushed
         self._connect_frame = connect_frame(tunnel_to, context.authentication)
-        self._stream = AnswerStream(self.new_body)
+        self._stream = AnswerStream(self._new_body)
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, Waiting] = {}
         self._closed = self._stalled = False
@@ -209,15 +209,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read."""
-        if self._closed:
-            return
-        self.bytes_received(nbytes)
-        try:
-            for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self.receive(*received)
-        except RemoteProtocolError as error:
-            self.drop(f"protocol error: {error}")
-            return
+        self.received(self.context.scratch[:nbytes])
         if self.budget is not None:
             self.budget.spend(nbytes)
             self._pace(self.budget)
@@ -226,12 +218,24 @@ class LoadConnection(asyncio.BufferedProtocol):
         """End the connection and all requests under way."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
-    def bytes_received(self, nbytes: int) -> None:
-        """Count received bytes, before parsing."""
-        if self.handshake.done():
-            self.context.totals.bytes += nbytes
+    @property
+    def bytes_wanted(self) -> int:
+        """So many bytes have to come before there is something to do, or more."""
+        return self._stream.wanted
 
-    def new_body(self, request_id: int) -> AnswerBody:
+    def received(self, chunk: memoryview) -> None:
+        """Take bytes that were read; they may be overwritten afterwards."""
+        if self._closed:
+            return
+        if self.handshake.done():
+            self.context.totals.bytes += len(chunk)
+        try:
+            for each in self._stream.feed(chunk):
+                self.receive(*each)
+        except RemoteProtocolError as error:
+            self.drop(f"protocol error: {error}")
+
+    def _new_body(self, request_id: int) -> AnswerBody:
         """Return the place for a listing that has begun to arrive."""
         waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:

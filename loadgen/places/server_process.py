@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from loadgen.errors import LoadgenError
+from loadgen.workers import signals_taken
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
@@ -105,22 +106,6 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
             process.kill()
         if process.stdout is not None:
             process.stdout.close()
-
-
-@contextmanager
-def signals_taken(
-    handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
-) -> Iterator[None]:
-    """Let a function take signals within the block; only the main thread can have that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = [signal.signal(number, handler) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handled in zip(numbers, before, strict=True):
-            signal.signal(number, handled)
 
 
 def termination_interrupts() -> AbstractContextManager[None]:
@@ -217,7 +202,7 @@ class RestartableServer:
         self._ready_seconds = ready_seconds
         self._threads = threads
         self._process: subprocess.Popen[bytes] | None = None
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time = threading.RLock()
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         launch.log.write_bytes(b"")
 
@@ -244,20 +229,18 @@ class RestartableServer:
             "webServicePort": str(urlsplit(self.server.web_url).port),
         }
         with self._one_at_a_time:
-            self._end(signal.SIGKILL)
+            self.kill()
             away()
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
             self.start()
 
     def stop(self) -> None:
         """Let the server drain and end."""
-        with self._one_at_a_time:
-            self._end(signal.SIGCONT)  # One that stands still would not end.
+        self._end(signal.SIGCONT)  # One that stands still would not end.
 
     def kill(self) -> None:
         """Kill the server by SIGKILL."""
-        with self._one_at_a_time:
-            self._end(signal.SIGKILL)
+        self._end(signal.SIGKILL)
 
     def pause(self) -> None:
         """Stop the process (SIGSTOP) until :meth:`go_on`."""
@@ -272,10 +255,11 @@ class RestartableServer:
             process.send_signal(number)
 
     def _end(self, first: signal.Signals) -> None:
-        self._signal(first)
-        process, self._process = self._process, None
-        if process is not None:
-            stop(process)
+        with self._one_at_a_time:
+            self._signal(first)
+            process, self._process = self._process, None
+            if process is not None:
+                stop(process)
 
     def _start(self) -> None:
         try:

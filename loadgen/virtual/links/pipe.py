@@ -24,15 +24,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Sequence
 
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
 
-    Buffer = bytes | memoryview
+    Buffer: TypeAlias = bytes | memoryview
 
 SEND_DEFAULT_BYTES = 4_060_000
 RECEIVE_DEFAULT_BYTES = 131_072
@@ -91,6 +92,19 @@ def _whole_segments(send_bytes: int, segment_bytes: int) -> int:
     """Return the bytes of as many segments as begin within a send buffer."""
     segment = max(1, min(segment_bytes, LARGEST_SEGMENT_BYTES))
     return ceil(send_bytes / (segment + SEGMENT_OVERHEAD_BYTES)) * segment
+
+
+def take(pieces: deque[Buffer], size: int) -> list[Buffer]:
+    """Take so many bytes off the pieces that were sent, by reference."""
+    taken: list[Buffer] = []
+    while size:
+        piece = pieces.popleft()
+        if len(piece) > size:
+            pieces.appendleft(memoryview(piece)[size:])
+            piece = memoryview(piece)[:size]
+        taken.append(piece)
+        size -= len(piece)
+    return taken
 
 
 class Sink(Protocol):
