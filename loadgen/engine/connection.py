@@ -129,7 +129,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._on_ended = on_ended
         self._on_pushed = on_pushed
         self._connect_frame = connect_frame(tunnel_to, context.authentication)
-        self._stream = AnswerStream(self._new_body)
+        self._stream = AnswerStream(self.new_body)
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, Waiting] = {}
         self._closed = self._stalled = False
@@ -235,7 +235,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         except RemoteProtocolError as error:
             self.drop(f"protocol error: {error}")
 
-    def _new_body(self, request_id: int) -> AnswerBody:
+    def new_body(self, request_id: int) -> AnswerBody:
         """Return the place for a listing that has begun to arrive."""
         waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:

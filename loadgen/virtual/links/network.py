@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from limiter.clock import deadline
 from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.virtual.links.client_end import ClientEnd
-from loadgen.virtual.links.pipe import LATENCY_SECONDS, Pipe, kernel_buffers
+from loadgen.virtual.links.pipe import LATENCY_SECONDS, KernelBuffers, Pipe
 from loadgen.virtual.links.transport import ServerTransport
 from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.processor import finish
@@ -124,12 +124,12 @@ class Network:
         self._client_ports += 1
         accepted = ServerTransport(loop, door.processor)
         accepted.names = (HOST, self._client_ports), (HOST, port)
-        own, questions, left_at = None, kernel_buffers(0, _CLIENT_SENDS_BYTES), loop.time()
+        own, questions, left_at = None, KernelBuffers(0, _CLIENT_SENDS_BYTES), loop.time()
         if isinstance(caller, ServerTransport):
             caller.names = accepted.names[::-1]
-            own, questions = caller.processor, kernel_buffers(0, 0)
+            own, questions = caller.processor, KernelBuffers(0, 0)
             left_at = own.done_at
-        answers = kernel_buffers(door.send_buffer_bytes, receive_buffer_bytes)
+        answers = KernelBuffers(door.send_buffer_bytes, receive_buffer_bytes)
         caller.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
         caller.out = accepted.incoming = Pipe(loop, questions, own, caller.writable)
         caller.incoming.sink, caller.out.sink = caller, accepted
