@@ -241,12 +241,11 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
     """Return what differs between a listing and the files of the corpus."""
     of_namespace = pc.field("namespace") == name
-    expected = {
-        topic
-        for file in corpus.files
-        for topic in pq.read_table(readable(file), filters=of_namespace)["topic"].to_pylist()
-        if topic.partition("://")[0] in domains
-    }
+    tables = [
+        pq.read_table(readable(file), ["topic"], filters=of_namespace) for file in corpus.files
+    ]
+    topics = pa.concat_tables(tables)["topic"].to_pylist()
+    expected = {topic for topic in topics if topic.partition("://")[0] in domains}
     missing, more = expected - set(names), set(names) - expected
     parts = [
         f"{len(found):,} {what}, such as {min(found)}"
