@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
@@ -195,12 +195,10 @@ class RestartableServer:
 
     server: ServerProcess
 
-    def __init__(
-        self, launch: ServerLaunch, threads: ThreadPoolExecutor, ready_seconds: float
-    ) -> None:
+    def __init__(self, launch: ServerLaunch, ready_seconds: float) -> None:
         self._launch = launch
         self._ready_seconds = ready_seconds
-        self._threads = threads
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}")
         self._process: subprocess.Popen[bytes] | None = None
         self._one_at_a_time = threading.RLock()
         launch.log.parent.mkdir(parents=True, exist_ok=True)
@@ -213,7 +211,7 @@ class RestartableServer:
             ServerStartError: It did not come up.
         """
         # The kernel ends a server with the thread that started it: so the thread stays.
-        self._threads.submit(self._start).result()
+        self._thread.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:
         """Kill the server, start a new one on the same ports, and return once it is ready.
@@ -237,6 +235,12 @@ class RestartableServer:
     def stop(self) -> None:
         """Let the server drain and end."""
         self._end(signal.SIGCONT)  # One that stands still would not end.
+
+    def close(self) -> None:
+        """Stop the server for good."""
+        self.stop()
+        self._thread.shutdown()
+        self.stop()  # A start that was interrupted has its process by now.
 
     def kill(self) -> None:
         """Kill the server by SIGKILL."""
@@ -280,11 +284,6 @@ def restartable_server(
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
-    with ExitStack() as ends:
-        threads = ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}")
-        server = RestartableServer(launch, threads, ready_seconds)
-        ends.callback(server.stop)  # A start that was interrupted has its process by now.
-        ends.enter_context(threads)
-        ends.callback(server.stop)
+    with closing(RestartableServer(launch, ready_seconds)) as server:
         server.start()
         yield server
