@@ -241,9 +241,8 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
     """Return what differs between a listing and the files of the corpus."""
     of_namespace = pc.field("namespace") == name
-    tables = [
-        pq.read_table(readable(file), ["topic"], filters=of_namespace) for file in corpus.files
-    ]
+    files = map(readable, corpus.files)
+    tables = [pq.read_table(file, columns=["topic"], filters=of_namespace) for file in files]
     topics = pa.concat_tables(tables)["topic"].to_pylist()
     expected = {topic for topic in topics if topic.partition("://")[0] in domains}
     missing, more = expected - set(names), set(names) - expected
