@@ -170,11 +170,6 @@ class StoredPath(PosixPath):
         with self.asked() as (system, path):
             return system.open_input_file(path)
 
-    def read_bytes(self) -> bytes:
-        """Return the whole file."""
-        with self.input() as opened:
-            return bytes(opened.read())
-
     def write_bytes(self, data: ReadableBuffer) -> int:
         """Write the whole file."""
         with self.asked(), written_whole(self) as stream:

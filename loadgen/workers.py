@@ -1,13 +1,22 @@
-"""Worker processes: their driver alone decides when they end, and they end when it is killed."""
+"""What works beside the main thread: worker processes, and threads with a loop of their own.
+
+The driver alone decides when worker processes end, and they end when it is killed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
+from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
+from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
 
 
 def follow_driver() -> None:
@@ -25,3 +34,46 @@ def end_with_driver() -> None:
     assert driver is not None
     driver.join()
     os._exit(ExitCode.INTERRUPTED)
+
+
+@contextmanager
+def signals_taken(
+    handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
+) -> Iterator[None]:
+    """Let a function take signals within the block; only the main thread can have that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = [signal.signal(number, handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handled in zip(numbers, before, strict=True):
+            signal.signal(number, handled)
+
+
+@contextmanager
+def in_thread(
+    name: str,
+    work: Coroutine[Any, Any, None],
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
+) -> Iterator[asyncio.AbstractEventLoop]:
+    """Run a coroutine in a thread of its own; hand out its loop.
+
+    At the end of the block the coroutine is cancelled, and all that it has begun.
+    """
+    runner = asyncio.Runner(loop_factory=loop_factory)
+    loop = runner.get_loop()
+    working = loop.create_task(work)
+
+    def run() -> None:
+        with runner, suppress(asyncio.CancelledError):
+            loop.run_until_complete(working)
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(working.cancel)
+        thread.join()

@@ -60,6 +60,11 @@ class AnswerStream:
         self._listing: Listing | None = None
         self._remaining = 0  # Of the frame or the listing.
 
+    @property
+    def wanted(self) -> int:
+        """Bytes up to the end of the frame that has begun; 1 where none has."""
+        return self._remaining or 1
+
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
         """Take received bytes; yield each completed command and its payload.
 

@@ -10,6 +10,7 @@ import math
 import sys
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
@@ -110,17 +111,15 @@ class LoadClient(RowWriter):
         Each is yielded when it is due, whatever became of the ones before. Without an interval
         there is one.
         """
-        beat, due = 0, self.started
-        while due < self.context.end - ON_TIME_SECONDS:
+        for beat in count() if every else range(1):
+            due = self.started + beat * every
+            if due >= self.context.end - ON_TIME_SECONDS:
+                return
             if beat:
                 await self.until(due)
             if self.stopping.is_set() and self.now() < self.context.end:
                 return  # The run was ended early; else this beat was only noticed late.
             yield due
-            if not every:
-                return
-            beat += 1
-            due = self.started + beat * every
 
     # -- work ---------------------------------------------------------------------------------
 

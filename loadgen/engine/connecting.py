@@ -7,9 +7,12 @@ import os
 import resource
 import socket
 import ssl
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from client.connection.service_url import server_address
+from client.exceptions import ConnectError
 from limiter.clock import LoopClock, deadline
 from loadgen.access import own_tls
 from loadgen.errors import LoadgenError
@@ -20,7 +23,6 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 CONNECTING_AT_ONCE = 64
 _OTHER_OPEN_FILES = 64
 TLS_SCHEME = "pulsar+ssl"
-_DEFAULT_PORTS = {"pulsar": 6650, TLS_SCHEME: 6651}
 
 
 def parse_service_url(service_url: str) -> tuple[str, int]:
@@ -29,21 +31,11 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     Raises:
         ValueError: Another scheme, several hosts, no host, or a port that is none.
     """
-    form = "not of the form pulsar://host:port"
-    try:
-        parts = urlsplit(service_url)
-    except ValueError:
-        raise ValueError(form) from None
-    default = _DEFAULT_PORTS.get(parts.scheme)
-    if default is None or not parts.hostname or "," in parts.netloc:
-        raise ValueError(form)
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    if port == 0:
-        raise ValueError(f"{form}: a port is a number from 1 to 65535")
-    return parts.hostname, default if port is None else port
+    with suppress(ConnectError):
+        host, port = server_address(service_url, tls=service_url.startswith(f"{TLS_SCHEME}:"))
+        if port and "," not in host:
+            return host, port
+    raise ValueError("not of the form pulsar://host:port, where a port is a number from 1 to 65535")
 
 
 class ConnectFailedError(Exception):

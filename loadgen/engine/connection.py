@@ -209,15 +209,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take the bytes that were read."""
-        if self._closed:
-            return
-        self.bytes_received(nbytes)
-        try:
-            for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self.receive(*received)
-        except RemoteProtocolError as error:
-            self.drop(f"protocol error: {error}")
-            return
+        self.received(self.context.scratch[:nbytes])
         if self.budget is not None:
             self.budget.spend(nbytes)
             self._pace(self.budget)
@@ -226,10 +218,22 @@ class LoadConnection(asyncio.BufferedProtocol):
         """End the connection and all requests under way."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
-    def bytes_received(self, nbytes: int) -> None:
-        """Count received bytes, before parsing."""
+    @property
+    def bytes_wanted(self) -> int:
+        """So many bytes have to come before there is something to do, or more."""
+        return self._stream.wanted
+
+    def received(self, chunk: memoryview) -> None:
+        """Take bytes that were read; they may be overwritten afterwards."""
+        if self._closed:
+            return
         if self.handshake.done():
-            self.context.totals.bytes += nbytes
+            self.context.totals.bytes += len(chunk)
+        try:
+            for each in self._stream.feed(chunk):
+                self.receive(*each)
+        except RemoteProtocolError as error:
+            self.drop(f"protocol error: {error}")
 
     def new_body(self, request_id: int) -> AnswerBody:
         """Return the place for a listing that has begun to arrive."""

@@ -16,7 +16,7 @@ import json
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, Field, TypeAdapter
 
@@ -64,12 +64,24 @@ class Start(NamedTuple):
     doubt_seconds: float = 0.0
 
 
-class Control(Protocol):
-    """A task's end of the channel."""
+class Control:
+    """A task's end of the channel. Without a driver it starts by itself, and nobody ends it early.
+
+    Args:
+        on_start: Told the start, in seconds of the epoch.
+        lead_seconds: From the call to the start.
+    """
+
+    def __init__(
+        self,
+        on_start: Callable[[float], None] = lambda t0: None,
+        lead_seconds: float = LEAD_SECONDS,
+    ) -> None:
+        self._on_start = on_start
+        self._lead_seconds = lead_seconds
 
     def listen(self, stop: Callable[[], None]) -> None:
         """Call ``stop`` from now on when the run is to end early."""
-        ...
 
     async def start(self, wall: Callable[[], float]) -> Start:
         """Say that all clients are connected, and wait until the start is agreed.
@@ -80,11 +92,12 @@ class Control(Protocol):
         Raises:
             LoadgenError: The driver is gone, or refuses the task's clock.
         """
-        ...
+        t0 = wall() + self._lead_seconds
+        self._on_start(t0)
+        return Start(t0, t0)
 
     def report(self, totals: Totals) -> None:
         """Send totals, or drop them: nobody waits for them."""
-        ...
 
 
 def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
@@ -97,16 +110,21 @@ def proof(key: str, nonce: str, task: int) -> str:
     return hmac.digest(key.encode(), f"{nonce} {task}".encode(), "sha256").hex()
 
 
-class ControlClient:
-    """A task's end of the channel, over TCP. Mutable state: the connection, and what was heard."""
+class ControlClient(Control):
+    """A task's end of the channel, over TCP. Mutable state: the connection, and what was heard.
+
+    Made within the task's loop; its other methods are for who is connected.
+    """
+
+    _reader: asyncio.StreamReader
 
     def __init__(self, task: int, address: ControlAddress) -> None:
+        super().__init__()
         self._task = task
         self._address = address
-        self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._listening: asyncio.Task[None] | None = None
-        self._started: asyncio.Future[Start] | None = None
+        self._started: asyncio.Future[Start] = asyncio.get_running_loop().create_future()
         self._wall: Callable[[], float] = time.time
 
     async def connect(self) -> dict[str, Any]:
@@ -160,13 +178,9 @@ class ControlClient:
 
     def listen(self, stop: Callable[[], None]) -> None:
         """See ``Control``."""
-        loop = asyncio.get_running_loop()
-        self._started = loop.create_future()
-        self._listening = loop.create_task(self._listen(stop))
+        self._listening = asyncio.get_running_loop().create_task(self._listen(stop))
 
     async def _listen(self, stop: Callable[[], None]) -> None:
-        assert self._reader is not None
-        assert self._started is not None
         why = "the driver is gone"
         with suppress(OSError, ValueError):
             async for message in self._reader:
@@ -185,7 +199,6 @@ class ControlClient:
 
     async def start(self, wall: Callable[[], float]) -> Start:
         """See ``Control``."""
-        assert self._started is not None
         self._wall = wall
         self._send(ready=True)
         return await self._started
@@ -202,7 +215,7 @@ class ControlClient:
 
     async def close(self) -> None:
         """End the channel."""
-        if self._started is not None and self._started.done():
+        if self._started.done():
             self._started.exception()  # Somebody has heard of it.
         if self._listening is not None:
             self._listening.cancel()
@@ -211,32 +224,3 @@ class ControlClient:
             with suppress(OSError, TimeoutError):
                 async with deadline(LoopClock(), HELLO_SECONDS):
                     await self._writer.wait_closed()
-
-
-class Alone:
-    """A task's end where there is no driver: it starts by itself, and nobody ends it early.
-
-    Args:
-        on_start: Told the start, in seconds of the epoch.
-        lead_seconds: From the call to the start.
-    """
-
-    def __init__(
-        self,
-        on_start: Callable[[float], None] = lambda t0: None,
-        lead_seconds: float = LEAD_SECONDS,
-    ) -> None:
-        self._on_start = on_start
-        self._lead_seconds = lead_seconds
-
-    def listen(self, stop: Callable[[], None]) -> None:
-        """See ``Control``."""
-
-    async def start(self, wall: Callable[[], float]) -> Start:
-        """See ``Control``."""
-        t0 = wall() + self._lead_seconds
-        self._on_start(t0)
-        return Start(t0, t0)
-
-    def report(self, totals: Totals) -> None:
-        """See ``Control``."""

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -31,6 +31,7 @@ from loadgen.engine.control import (
 )
 from loadgen.engine.totals import Totals
 from loadgen.errors import LoadgenError
+from loadgen.workers import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,13 +49,6 @@ _ENDS = (
 """Of a connection: it breaks, its time is over, or it says something that no task says."""
 _BACKLOG, _MORE_STRANGERS = 1_024, 16
 """Connections that have shown nothing yet, beside one for each task."""
-
-
-class _Clock(NamedTuple):
-    """A task's clock beside the driver's, by the round trip of a question."""
-
-    round_trip_seconds: float
-    ahead_seconds: float
 
 
 class ControlServer:
@@ -85,7 +79,7 @@ class ControlServer:
         self._key = secrets.token_hex(32)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writers: dict[int, asyncio.StreamWriter] = {}
-        self._clocks: dict[int, _Clock] = {}
+        self._clocks: dict[int, tuple[float, float]] = {}
         self._totals: dict[int, Totals] = {}
         self._facts: dict[int, Any] = {}
         self._ended = [threading.Event() for _ in range(tasks)]
@@ -126,22 +120,8 @@ class ControlServer:
         except OSError as error:
             where = f"{bind or host}:{port}"
             raise LoadgenError(f"tasks cannot report to {where}: {error.strerror}") from None
-        loop = self._loop = asyncio.new_event_loop()
-        serving = loop.create_task(self._serve(listener))
-
-        def serve() -> None:
-            with suppress(asyncio.CancelledError):
-                loop.run_until_complete(serving)
-            loop.close()
-
-        thread = threading.Thread(target=serve, name="control", daemon=True)
-        thread.start()
-        try:
+        with listener, in_thread("control", self._serve(listener)) as self._loop:
             yield ControlAddress(host=host, port=listener.getsockname()[1], key=self._key)
-        finally:
-            loop.call_soon_threadsafe(serving.cancel)
-            thread.join()
-            listener.close()  # Where it was over before it began.
 
     def stop(self) -> None:
         """Tell every task to end early, also those that report later."""
@@ -175,17 +155,11 @@ class ControlServer:
         return [self._facts[each] for each in sorted(self._facts)], f"{who}: {error}"
 
     async def _serve(self, listener: socket.socket) -> None:
-        serving: set[asyncio.Task[Any]] = set()
-
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            serving.add(task)
             try:
                 with suppress(*_ENDS):
                     await self._serve_one(reader, writer)
             finally:
-                serving.discard(task)
                 writer.close()
 
         server = await asyncio.start_server(serve, sock=listener, limit=LARGEST_LINE_BYTES)
@@ -193,9 +167,6 @@ class ControlServer:
             await asyncio.Event().wait()
         finally:
             server.close()
-            for each in serving:
-                each.cancel()
-            await asyncio.gather(*serving, return_exceptions=True)
             if self._observing is not None:
                 self._observe()
 
@@ -214,8 +185,6 @@ class ControlServer:
             async with deadline(LoopClock(), HELLO_SECONDS):
                 task = await self._greeted(reader, writer)
             self._strangers.pop(writer, None)
-            if task is None:
-                return
             if task in self._writers:
                 writer.write(line(refused=f"task {task} was there before: a load is offered once"))
                 return
@@ -230,17 +199,20 @@ class ControlServer:
         finally:
             self._strangers.pop(writer, None)
 
-    async def _greeted(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> int | None:
-        """Return the number of the task that proves to be one."""
+    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
+        """Return the number of the task that proves to be one; others of ``_ENDS`` are strangers.
+
+        Raises:
+            ValueError: It is a stranger.
+        """
         nonce = secrets.token_hex(16)
         writer.write(line(nonce=nonce))
         told = json.loads(await reader.readline())
-        if not isinstance(told, dict) or not isinstance(task := told.get("task"), int):
-            return None
-        proved = hmac.compare_digest(proof(self._key, nonce, task), str(told.get("proof")))
-        return task if proved and 0 <= task < self._tasks else None
+        task: int = told["task"]
+        proved = hmac.compare_digest(proof(self._key, nonce, task), told["proof"])
+        if not proved or task not in range(self._tasks):
+            raise ValueError("a stranger")
+        return task
 
     async def _hear(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -260,8 +232,8 @@ class ControlServer:
 
     async def _clock_of(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> _Clock:
-        """Ask a task for its clock, and return the reading of the shortest round trip."""
+    ) -> tuple[float, float]:
+        """Ask a task for its clock: return the shortest round trip, and how far ahead it is."""
         readings = []
         for _ in range(_READINGS):
             asked, began = time.time(), time.monotonic()  # The first may be set meanwhile.
@@ -269,7 +241,7 @@ class ControlServer:
             while "clock" not in (told := json.loads(await reader.readline())):
                 self._take(task, told["totals"])
             trip = time.monotonic() - began
-            readings.append(_Clock(trip, told["now"] - asked - trip / 2))
+            readings.append((trip, told["now"] - asked - trip / 2))
         return min(readings)
 
     def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet

@@ -40,7 +40,7 @@ from loadgen.places.sampling import (
     UNREADABLE,
     ServerWatch,
 )
-from loadgen.places.shocks import Shocks, shock_events
+from loadgen.places.shocks import Shocks, shock_events, told
 from loadgen.places.task import TaskPlan
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.merging import merged_files
@@ -83,10 +83,10 @@ def experiment(document: Document, options: RunOptions) -> Path:
         scenario, port = document.name, options.metrics_port
         with exported(options.name, scenario, port, options.on_progress) as observe:
             options = replace(options, on_progress=observe)
-            told = measure(document, options, folder)
-        if happened := told["shocks"]:
+            found = measure(document, options, folder)
+        if happened := found["shocks"]:
             # Of the driver, whose number is behind those of the tasks.
-            number, t0 = options.tasks or 1, told["tasks"][0]["t0_epoch_seconds"]
+            number, t0 = options.tasks or 1, found["tasks"][0]["t0_epoch_seconds"]
             write_rows(str(folder), options.name, number, t0, shock_events(happened))
         write_json(
             folder / RUN_NAME,
@@ -101,8 +101,8 @@ def experiment(document: Document, options: RunOptions) -> Path:
                 "command_line": shlex.join(["loadgen", *sys.argv[1:]]),
                 "place": options.place,
                 "service_url": options.service_url,
-                **told,
-                "files": merged_files(folder, [each["task"] for each in told["tasks"]]),
+                **found,
+                "files": merged_files(folder, [each["task"] for each in found["tasks"]]),
                 "versions": {package: _version(package) for package in _PACKAGES},
                 "machine": _machine(),
             },
@@ -152,12 +152,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
     write_rows(str(folder), options.name, 0, t0_epoch_seconds, run.rows)
     run.samples.write(str(folder), options.name, run.t0, t0_epoch_seconds)
     shocks = [
-        {
-            "at": each.at,
-            "what": each.words,
-            "ready_seconds": each.at + bool(each.restart) * each.seconds,
-        }
-        for each in document.shocks
+        told(each, each.at, each.at + bool(each.restart) * each.seconds) for each in document.shocks
     ]
     return _told([run.facts], run.servers, run.samples, FLOODGATE_VERSION, shocks)
 
@@ -304,14 +299,14 @@ def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
     Nothing is raised: what it does not tell is unknown.
     """
     url = admin_url.rstrip("/")
-    told = facts_of_page(_text(f"{url}/metrics/"))
+    facts = facts_of_page(_text(f"{url}/metrics/"))
     if process == "broker":
-        told["version"] = _text(f"{url}{_BROKERS}/version").strip().strip('"') or told["version"]
+        facts["version"] = _text(f"{url}{_BROKERS}/version").strip().strip('"') or facts["version"]
         with suppress(ValueError, TypeError):  # no JSON, or no object
             runtime = json.loads(_text(f"{url}{_BROKERS}/configuration/runtime"))
             settings = {key: str(runtime[key]) for key in INFO_KEYS if key in runtime}
-            told["settings"] = settings or told["settings"]
-    return told
+            facts["settings"] = settings or facts["settings"]
+    return facts
 
 
 def facts_of_page(page: str) -> dict[str, Any]:

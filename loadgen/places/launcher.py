@@ -111,7 +111,7 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     if manifest_path(corpus).is_file():
         order = {each.name: place for place, each in enumerate(topics.expected())}
         return tuple(sorted(expected_namespaces(corpus), key=lambda each: order.get(each.name, 0)))
-    sizes = read_own_topics(corpus).namespaces
+    sizes = read_own_topics(corpus)
     return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -48,28 +50,18 @@ class RunCollector(Collector):
                 values = text.split(maxsplit=len(labels) - 1)
                 counter.add_metric([*self._labels, *values], count)
             yield counter
-        phase = GaugeMetricFamily(
-            "loadgen_phase", "1 for the phase that the run is in.", labels=[*names, "phase"]
-        )
+        about = "1 for the phase that the run is in."
+        phase = GaugeMetricFamily("loadgen_phase", about, labels=[*names, "phase"])
         phase.add_metric([*self._labels, totals.phase], 1)
         yield phase
-        yield self._latencies()
-
-    def _latencies(self) -> Metric:
-        found = HistogramMetricFamily(
-            "loadgen_response_seconds",
-            "From when a request was due until it was answered.",
-            labels=["run", "scenario", "group"],
-        )
-        for group, counts in self.totals.latencies.items():
-            below, sum_seconds, buckets = 0, 0.0, []
-            for bucket, count in enumerate(counts):
-                below += count
-                sum_seconds += count * seconds_of(bucket)
-                edge = f"{seconds_of(bucket):.6g}" if bucket < BUCKETS - 1 else "+Inf"
-                buckets.append((edge, below))
-            found.add_metric([*self._labels, group], buckets, sum_seconds)
-        return found
+        about = "From when a request was due until it was answered."
+        found = HistogramMetricFamily("loadgen_response_seconds", about, labels=[*names, "group"])
+        ends = [seconds_of(bucket) for bucket in range(BUCKETS)]
+        edges = [*(f"{end:.6g}" for end in ends[:-1]), "+Inf"]
+        for group, latencies in totals.latencies.items():
+            buckets = [*zip(edges, map(float, accumulate(latencies)), strict=True)]
+            found.add_metric([*self._labels, group], buckets, sum(map(mul, latencies, ends)))
+        yield found
 
 
 @contextmanager

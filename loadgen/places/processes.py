@@ -22,10 +22,9 @@ import uvloop
 from loadgen.access import access_taken
 from loadgen.engine.control import ControlClient
 from loadgen.errors import LoadgenError
-from loadgen.places.server_process import signals_taken
 from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
-from loadgen.workers import end_with_driver
+from loadgen.workers import end_with_driver, signals_taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import uvloop
 
@@ -19,6 +18,7 @@ from loadgen.engine.connecting import (
     raise_open_file_limit,
 )
 from loadgen.errors import UsageError
+from loadgen.workers import in_thread
 
 _CHUNK_BYTES = 16_384
 _HOST = "127.0.0.1"
@@ -42,21 +42,18 @@ class Relay:
             raise UsageError(f"a link by TLS ({service_url}) is neither cut nor slowed")
         raise_open_file_limit(2 * connections)
         self._target = parse_service_url(service_url)
-        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
-        self._whole, self._over = asyncio.Event(), asyncio.Event()
+        self._whole, self._end = asyncio.Event(), ExitStack()
         self._rate = self._free_at = 0.0
 
     def __enter__(self) -> Relay:
-        self._listens = socket.create_server((_HOST, 0), backlog=CONNECTING_AT_ONCE)
-        self.service_url = f"pulsar://{_HOST}:{self._listens.getsockname()[1]}"
-        self._loop = self._runner.get_loop()
-        self._thread.start()
+        listens = socket.create_server((_HOST, 0), backlog=CONNECTING_AT_ONCE)
+        self.service_url = f"pulsar://{_HOST}:{listens.getsockname()[1]}"
+        running = in_thread("relay", self._serve(listens), uvloop.new_event_loop)
+        self._loop = self._end.enter_context(running)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join()
+        self._end.close()
 
     def cut(self) -> None:
         """Let nothing through: bytes wait, and new connections get no answer."""
@@ -71,18 +68,14 @@ class Relay:
         """Let so many bytes a second through, all connections together; 0: as many as come."""
         self._rate = rate
 
-    def _run(self) -> None:
-        with self._runner as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        """Accept connections until the block ends; the runner ends open connections then."""
+    async def _serve(self, listens: socket.socket) -> None:
+        """Accept connections until the block ends."""
         self._whole.set()
-        listening = await asyncio.start_server(
-            self._pass_on, sock=self._listens, limit=_CHUNK_BYTES
-        )
-        await self._over.wait()
-        listening.close()
+        listening = await asyncio.start_server(self._pass_on, sock=listens, limit=_CHUNK_BYTES)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            listening.close()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.CancelledError):

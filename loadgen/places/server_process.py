@@ -17,12 +17,13 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from loadgen.errors import LoadgenError
+from loadgen.workers import signals_taken
 from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
@@ -105,22 +106,6 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
             process.kill()
         if process.stdout is not None:
             process.stdout.close()
-
-
-@contextmanager
-def signals_taken(
-    handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
-) -> Iterator[None]:
-    """Let a function take signals within the block; only the main thread can have that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = [signal.signal(number, handler) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handled in zip(numbers, before, strict=True):
-            signal.signal(number, handled)
 
 
 def termination_interrupts() -> AbstractContextManager[None]:
@@ -210,14 +195,12 @@ class RestartableServer:
 
     server: ServerProcess
 
-    def __init__(
-        self, launch: ServerLaunch, threads: ThreadPoolExecutor, ready_seconds: float
-    ) -> None:
+    def __init__(self, launch: ServerLaunch, ready_seconds: float) -> None:
         self._launch = launch
         self._ready_seconds = ready_seconds
-        self._threads = threads
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}")
         self._process: subprocess.Popen[bytes] | None = None
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time = threading.RLock()
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         launch.log.write_bytes(b"")
 
@@ -228,7 +211,7 @@ class RestartableServer:
             ServerStartError: It did not come up.
         """
         # The kernel ends a server with the thread that started it: so the thread stays.
-        self._threads.submit(self._start).result()
+        self._thread.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:
         """Kill the server, start a new one on the same ports, and return once it is ready.
@@ -244,20 +227,24 @@ class RestartableServer:
             "webServicePort": str(urlsplit(self.server.web_url).port),
         }
         with self._one_at_a_time:
-            self._end(signal.SIGKILL)
+            self.kill()
             away()
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
             self.start()
 
     def stop(self) -> None:
         """Let the server drain and end."""
-        with self._one_at_a_time:
-            self._end(signal.SIGCONT)  # One that stands still would not end.
+        self._end(signal.SIGCONT)  # One that stands still would not end.
+
+    def close(self) -> None:
+        """Stop the server for good."""
+        self.stop()
+        self._thread.shutdown()
+        self.stop()  # A start that was interrupted has its process by now.
 
     def kill(self) -> None:
         """Kill the server by SIGKILL."""
-        with self._one_at_a_time:
-            self._end(signal.SIGKILL)
+        self._end(signal.SIGKILL)
 
     def pause(self) -> None:
         """Stop the process (SIGSTOP) until :meth:`go_on`."""
@@ -272,10 +259,11 @@ class RestartableServer:
             process.send_signal(number)
 
     def _end(self, first: signal.Signals) -> None:
-        self._signal(first)
-        process, self._process = self._process, None
-        if process is not None:
-            stop(process)
+        with self._one_at_a_time:
+            self._signal(first)
+            process, self._process = self._process, None
+            if process is not None:
+                stop(process)
 
     def _start(self) -> None:
         try:
@@ -296,11 +284,6 @@ def restartable_server(
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
-    with ExitStack() as ends:
-        threads = ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}")
-        server = RestartableServer(launch, threads, ready_seconds)
-        ends.callback(server.stop)  # A start that was interrupted has its process by now.
-        ends.enter_context(threads)
-        ends.callback(server.stop)
+    with closing(RestartableServer(launch, ready_seconds)) as server:
         server.start()
         yield server

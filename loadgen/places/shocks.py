@@ -82,11 +82,11 @@ class Shocks:
         Raises:
             LoadgenError: A server did not come up again, or the run was over before a shock.
         """
-        told = [each.result() for each in self._performed]
-        for shock, found in zip_longest(self._shocks, told):
-            if found is None and not interrupted:
+        found = [each.result() for each in self._performed]
+        for shock, one in zip_longest(self._shocks, found):
+            if one is None and not interrupted:
                 raise LoadgenError(too_early(shock))
-        return [each for each in told if each is not None]
+        return [each for each in found if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
         """Perform a shock at its moment and describe the shock; None: the run was over before."""
@@ -96,11 +96,7 @@ class Shocks:
         if (undo := self._act(shock)) is not None:
             self._over.wait(shock.seconds)
             undo()
-        return {
-            "at": begun - t0_epoch_seconds,
-            "what": shock.words,
-            "ready_seconds": time.time() - t0_epoch_seconds,
-        }
+        return told(shock, begun - t0_epoch_seconds, time.time() - t0_epoch_seconds)
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
         """Perform a shock; return a function that ends a shock of some length."""
@@ -119,6 +115,11 @@ class Shocks:
             self._watch.restarted(shock.role, server.server.pid)
             return server.go_on if shock.pause else None
         return None  # A group's connections are lost by its tasks themselves.
+
+
+def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
+    """Describe a shock that happened: its moment, and its end, since the agreed start."""
+    return {"at": at, "what": shock.words, "ready_seconds": ready_seconds}
 
 
 def too_early(shock: Shock) -> str:

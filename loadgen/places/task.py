@@ -27,7 +27,6 @@ from loadgen.plan.clients import ClientPlan, Namespace, drop_moments, source_add
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.engine.control import Start
     from loadgen.engine.rows import Rows
     from loadgen.plan.group import Group
 
@@ -184,8 +183,7 @@ class Task:
         self._running: dict[asyncio.Task[None], LoadClient] = {}
         self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
         self._stop = asyncio.Event()
-        self._interrupted = False
-        self._start_error = 0.0
+        self._facts = TaskFacts(task=plan.task, clients=len(self._clients))
         self._watch = TaskWatch(self.context.clock, self.context.time)
 
     async def run(self) -> TaskResult:
@@ -199,8 +197,8 @@ class Task:
         reporting = asyncio.get_running_loop().create_task(self._report_progress())
         try:
             await self._connect_all()
-            start = await self._agree_on_start()
-            if not self._interrupted:
+            await self._agree_on_start()
+            if not self._facts.interrupted:
                 self._watch.begin()
                 await self._course()
             watched = self._watch.end(list(self.context.lags.values()))
@@ -209,11 +207,17 @@ class Task:
             reporting.cancel()
         if self.context.failures:
             raise self.context.failures[0]
-        return TaskResult(self._facts(start, watched), self.context.rows)
+        requests, first = self.context.rows.requests, dict[int, float]()
+        for row in requests:
+            if row.sent is not None:
+                first.setdefault(row.client, row.sent - row.due)
+        watched["client_start_error_seconds"] = max([0.0, *first.values()])
+        watched["requests"] = sum(row.outcome is not None for row in requests)
+        return TaskResult(self._facts.model_copy(update=watched), self.context.rows)
 
     def interrupt(self) -> None:
         """Begin no more requests; a request under way behind the drain has no row."""
-        self._interrupted = True
+        self._facts.interrupted = True
         self._stop.set()
 
     # -- before the start ---------------------------------------------------------------------
@@ -229,14 +233,16 @@ class Task:
         # What they connected for is no event of the run.
         self.context.rows.events.clear()
 
-    async def _agree_on_start(self) -> Start:
+    async def _agree_on_start(self) -> None:
         # Collecting the objects that exist by now would stop the loop at the wrong moment.
         if gc.isenabled():
             gc.collect()
             gc.freeze()
         start = await self._control.start(self.context.time.wall)
         self.context.time.agree(start.own_epoch_seconds)
-        return start
+        self._facts.t0_epoch_seconds = start.epoch_seconds
+        self._facts.clock_ahead_seconds = start.ahead_seconds
+        self._facts.clock_doubt_seconds = start.doubt_seconds
 
     # -- from the start to the end --------------------------------------------------------------
 
@@ -272,12 +278,12 @@ class Task:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
         timed = [each for each in self._clients if each.plan.start is not None]
-        lags = self.context.lags
+        lags, facts = self.context.lags, self._facts
         for client in sorted(timed, key=lambda each: each.started):
             await self._sleep_until(client.started)
             late = max(0.0, self.context.time.seconds() - client.started)
             if late <= lags.setdefault(client.started, late):
-                self._start_error = max(self._start_error, late)
+                facts.start_error_seconds = max(facts.start_error_seconds, late)
             self._start(client)
 
     def _start(self, client: LoadClient) -> None:
@@ -338,21 +344,3 @@ class Task:
         while True:
             self._control.report(self.context.totals)
             await clock_sleep(self.context.clock, REPORT_SECONDS)
-
-    def _facts(self, start: Start, watched: dict[str, Any]) -> TaskFacts:
-        first: dict[int, float] = {}
-        for row in self.context.rows.requests:
-            if row.sent is not None:
-                first.setdefault(row.client, row.sent - row.due)
-        return TaskFacts(
-            task=self.plan.task,
-            clients=len(self._clients),
-            start_error_seconds=self._start_error,
-            client_start_error_seconds=max([0.0, *first.values()]),
-            t0_epoch_seconds=start.epoch_seconds,
-            clock_ahead_seconds=start.ahead_seconds,
-            clock_doubt_seconds=start.doubt_seconds,
-            interrupted=self._interrupted,
-            requests=sum(row.outcome is not None for row in self.context.rows.requests),
-            **watched,
-        )

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
 from loadgen.engine.context import RunTime
-from loadgen.engine.control import Alone
+from loadgen.engine.control import Control
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.launcher import known_namespaces
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
-from loadgen.places.server_process import signals_taken
 from loadgen.places.shocks import too_early
 from loadgen.places.task import Task, TaskPlan
 from loadgen.results.tables import verify
@@ -25,6 +24,7 @@ from loadgen.results.vocabulary import PROCESSOR_SECONDS
 from loadgen.virtual.links.network import Network, VirtualConnector
 from loadgen.virtual.loop import EPOCH_MS, VirtualClock, VirtualLoop
 from loadgen.virtual.servers import VirtualServers, service_url, undisturbed
+from loadgen.workers import signals_taken
 from proto.version import FLOODGATE_VERSION
 from server.errors import ConfigError, StartError
 from server.server_info import INFO_KEYS, server_info
@@ -154,7 +154,7 @@ async def _simulated(
                 restarting.append(loop.create_task(restart))
 
         task = Task(
-            plan, Alone(begun), connector=VirtualConnector(network), time=moments, clock=clock
+            plan, Control(begun), connector=VirtualConnector(network), time=moments, clock=clock
         )
         samples = Samples(servers.running)
         sampling = loop.create_task(_sample(servers, clock, samples))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,14 +110,12 @@ def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
         return ()
-    moments, moment = [], wanted.at
-    while moment < end:
-        period = wanted.every or wanted.at
-        moments.append(max(0.0, moment + (2 * chance.random() - 1) * wanted.jitter * period))
-        if not wanted.every:
-            break
-        moment += wanted.every
-    return tuple(moments)
+    period = wanted.every or wanted.at
+    planned = count(wanted.at, wanted.every) if wanted.every else (wanted.at,)
+    return tuple(
+        max(0.0, moment + (2 * chance.random() - 1) * wanted.jitter * period)
+        for moment in takewhile(lambda moment: moment < end, planned)
+    )
 
 
 def source_address(client: int) -> str | None:

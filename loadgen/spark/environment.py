@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import signal
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
+
+from loadgen.workers import signals_taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,23 +24,15 @@ def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator
     by itself. At the end the handler from before is back, whatever the block put in its place.
     """
     interrupts: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupts
-        return
-    handler = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: object) -> None:
-        del frame
         interrupts.append(number)
         if at_once is not None:
             at_once()
 
-    if handler not in (signal.SIG_IGN, None):
-        signal.signal(signal.SIGINT, note)
-    try:
+    ignored = signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
+    with signals_taken(signal.SIG_IGN if ignored else note, signal.SIGINT):
         yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -60,12 +60,16 @@ def collect_with_progress(
             _wait_for_interrupt(thread, on_interrupt, interrupts)
         while thread.is_alive():
             thread.join(_PROGRESS_POLL_SECONDS)
-            _heed(interrupts() - (on_interrupt is not None))
+            if interrupts() > (on_interrupt is not None):
+                raise KeyboardInterrupt  # noqa: TRY301 - as a Ctrl-C here
             with uninterrupted():
                 tasks_done = _tasks_done(session, group)
             on_tasks_done(tasks_done)
     except KeyboardInterrupt:
-        _cancel(session, group, thread)
+        # It is waited for until it has noticed.
+        with interrupts_deferred(), suppress(PySparkException, Py4JError):
+            session.sparkContext.cancelJobGroup(group)
+            thread.join(_CANCEL_SECONDS)
         raise
     return outcome.result()
 
@@ -79,18 +83,6 @@ def _wait_for_interrupt(
             thread.join(_PROGRESS_POLL_SECONDS)
     if own or interrupts():
         on_interrupt()
-
-
-def _heed(interrupts: int) -> None:
-    if interrupts > 0:
-        raise KeyboardInterrupt
-
-
-def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:
-    """Cancel what a thread waits for and wait until it has noticed."""
-    with interrupts_deferred(), suppress(PySparkException, Py4JError):
-        session.sparkContext.cancelJobGroup(group)
-        thread.join(_CANCEL_SECONDS)
 
 
 def _tasks_done(session: SparkSession, group: str) -> int:

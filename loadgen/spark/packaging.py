@@ -15,10 +15,12 @@ import sys
 import tarfile
 from contextlib import suppress
 from importlib import metadata
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
+from loadgen.stored import written_whole
 from server.module_names import ABOVE, PACKAGES, WHEEL, module_name
 
 if TYPE_CHECKING:
@@ -58,18 +60,16 @@ def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int
     Raises:
         LoadgenError: A package is not installed, or the archive cannot be written.
     """
-    unfinished = archive.with_name(f".{archive.name}.unfinished")
     try:
         with (
-            unfinished.open("wb") as file_of_all,
-            gzip.GzipFile("", "wb", compresslevel=1, fileobj=file_of_all, mtime=0) as zipped,
+            written_whole(archive) as whole,
+            gzip.GzipFile("", "wb", compresslevel=1, fileobj=whole, mtime=0) as zipped,
             tarfile.open(fileobj=zipped, mode="w") as tar,
         ):
             _add(tar, "bin/python", _LAUNCHER.encode(), mode=0o755)
             for count, (name, file) in enumerate(sorted(packed_files().items()), start=1):
                 _add(tar, f"lib/{name}", file.read_bytes())
                 on_files(count)
-        unfinished.replace(archive)
     except OSError as error:
         raise LoadgenError(f"{archive} cannot be written: {error}.") from error
     return archive.stat().st_size
@@ -88,15 +88,8 @@ def packed_files() -> dict[str, Path]:
     Raises:
         LoadgenError: loadgen was not installed as a package.
     """
-    files = {}
-    for name in needed_distributions():
-        distribution = metadata.distribution(name)
-        for entry in distribution.files or ():
-            if _runs(entry) and (place := Path(str(distribution.locate_file(entry)))).is_file():
-                files[entry.as_posix()] = place
-    for package in _OUR_PACKAGES:
-        files.update(_files_of(package))
-    return files
+    installed = [*_files_of_distributions(), *chain(*map(_files_of, _OUR_PACKAGES))]
+    return {str(place): file for place, file in installed if _runs(place) and file.is_file()}
 
 
 def _runs(entry: PurePosixPath) -> bool:
@@ -104,14 +97,18 @@ def _runs(entry: PurePosixPath) -> bool:
     return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
 
 
-def _files_of(package: str) -> Iterator[tuple[str, Path]]:
+def _files_of_distributions() -> Iterator[tuple[PurePosixPath, Path]]:
+    for distribution in map(metadata.distribution, needed_distributions()):
+        for entry in distribution.files or ():
+            yield entry, Path(str(distribution.locate_file(entry)))
+
+
+def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
     """Yield the files of one of our own packages, which may be installed as a link."""
     found = importlib.util.find_spec(package)
     for root in (found.submodule_search_locations if found else None) or ():
         for file in Path(root).rglob("*"):
-            place = PurePosixPath(package, *file.relative_to(root).parts)
-            if _runs(place) and file.is_file():
-                yield str(place), file
+            yield PurePosixPath(package, *file.relative_to(root).parts), file
 
 
 def needed_distributions() -> list[str]:

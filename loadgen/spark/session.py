@@ -167,7 +167,9 @@ def _running_session(
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
             ends.callback(_stop_gateway, gateway)
             if gateway.proc is None:
-                _leave_ctrl_c_to_python(gateway)
+                # spark-submit's JVM lives through a Ctrl-C, which a terminal sends to it as well.
+                signals = gateway.jvm.sun.misc
+                signals.Signal.handle(signals.Signal("INT"), signals.SignalHandler.SIG_IGN)
             context = SparkContext(conf=conf, gateway=gateway)
         try:
             with uninterrupted():
@@ -181,12 +183,6 @@ def _running_session(
         finally:
             with interrupts_deferred():
                 context.stop()
-
-
-def _leave_ctrl_c_to_python(gateway: Any) -> None:  # noqa: ANN401
-    """Let spark-submit's JVM live through a Ctrl-C, which a terminal sends to it as well."""
-    signals = gateway.jvm.sun.misc
-    signals.Signal.handle(signals.Signal("INT"), signals.SignalHandler.SIG_IGN)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 CALL_SECONDS = 120.0
+_PASSING = {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)} - {HTTPStatus.NOT_IMPLEMENTED}
 
 
 @dataclass
@@ -55,19 +56,13 @@ class Retries:
             try:
                 return await attempt()
             except AdminRefusedError as error:
-                if not _passes(error.status):
+                if error.status not in _PASSING:
                     raise
             except (AdminDisconnectedError, AdminTimeoutError):
                 pass
             self.count += 1
             await self.sleep(longest * (0.5 + self._chance.random() / 2))
         return await attempt()
-
-
-def _passes(status: int) -> bool:
-    """Tell whether a refusal may be gone when the call is made again."""
-    server = status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.NOT_IMPLEMENTED
-    return server or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -24,22 +24,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import TypeAdapter, ValidationError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from loadgen.stored import StoredPath, placed, store_variables
-from loadgen.topics.lists import pieces_of, rows_of
+from loadgen.topics.lists import pieces_of, rows_of, with_tenants
 from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
 from proto.invalid_rows import InvalidRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
-
-    from loadgen.topics.lists import Piece
 
 NAME = "floodgate"
 _SCHEMA = (
@@ -143,7 +140,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
 
 class _ListReader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, asked: _OfList, folder: str, variables: Mapping[str, str]) -> None:
-        self._asked = asked
+        self._skip_invalid = asked.skip_invalid
         found = placed(Path(asked.path))
         self._path = found if isinstance(found, StoredPath) else Path(folder, found).resolve()
         self._variables = variables
@@ -153,18 +150,11 @@ class _ListReader(DataSourceReader):  # type: ignore[misc]
             return [InputPartition(piece) for piece in pieces_of(self._path)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
-        if partition.value is None:  # Spark's own, where there are none.
-            return
-        with patch.dict(os.environ, self._variables):
-            yield from self._read(partition.value)
-
-    def _read(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        from loadgen.topics.rows import TOPIC_SCHEMA
-
+        # Spark has a partition of its own where there are none.
+        pieces = [] if partition.value is None else [partition.value]
         invalid = InvalidRows(self._path)
-        for rows in rows_of([piece], invalid):
-            if invalid.count and not self._asked.skip_invalid:
-                raise ValueError(f"{invalid}\noption skip_invalid of {NAME} leaves them out")
-            tenants = pc.list_element(pc.split_pattern(rows["namespace"], "/", max_splits=1), 0)
-            columns = [tenants, *(rows[name] for name in TOPIC_SCHEMA.names[1:])]
-            yield from pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).to_batches()
+        with patch.dict(os.environ, self._variables):
+            for rows in rows_of(pieces, invalid):
+                if invalid.count and not self._skip_invalid:
+                    raise ValueError(f"{invalid}\noption skip_invalid of {NAME} leaves them out")
+                yield from with_tenants(rows).to_batches()

@@ -23,10 +23,9 @@ import pyarrow.parquet as pq
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.stored import StoredPath, lies_in, readable, written_whole
 from loadgen.topics.corpus import SCRATCH, Corpus, replacing, write_part_file
-from loadgen.topics.lists import pieces_of, require_topics, rows_of
+from loadgen.topics.lists import CHECKED, pieces_of, require_topics, rows_of, with_tenants
 from loadgen.topics.manifest import write_manifest
 from loadgen.topics.plan import MOST_NAME_BYTES
-from loadgen.topics.rows import TOPIC_SCHEMA
 from loadgen.units import format_bytes
 from proto.invalid_rows import InvalidRows
 
@@ -96,22 +95,17 @@ def deal_piece(
 ) -> list[tuple[int, InvalidRows]]:
     """Read one piece and write its rows to files of the buckets that they belong to."""
     invalid = InvalidRows(path)
-    if rows := list(rows_of([pieces[number]], invalid)):
-        _deal(pa.concat_tables(rows), buckets, scratch, f"{number:05d}")
-    return [(number, invalid)]
-
-
-def _deal(rows: pa.Table, buckets: int, scratch: Path, name: str) -> None:
-    """Write rows to a file for each bucket that gets some."""
+    rows = pa.concat_tables([CHECKED.empty_table(), *rows_of([pieces[number]], invalid)])
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
     names = namespaces.dictionary.to_pylist()
     bucket_of = np.array([google_crc32c.value(name.encode()) % buckets for name in names], int)
     place = bucket_of[namespaces.indices.to_numpy()]
     for bucket in np.unique(place):
-        part = rows.filter(pa.array(place == bucket))
-        (scratch / f"{bucket:05d}").mkdir(parents=True, exist_ok=True)
-        with written_whole(scratch / f"{bucket:05d}" / f"{name}.parquet") as file:
-            pq.write_table(part, file, compression="lz4")
+        folder = scratch / f"{bucket:05d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with written_whole(folder / f"{number:05d}.parquet") as file:
+            pq.write_table(rows.filter(pa.array(place == bucket)), file, compression="lz4")
+    return [(number, invalid)]
 
 
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
@@ -122,8 +116,7 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
     files = sorted((scratch / f"{bucket:05d}").glob("*.parquet"))
     if not files:
         return []
-    tables = [pq.read_table(readable(file)) for file in files]
-    table = pa.concat_tables(tables)
+    table = pa.concat_tables(pq.read_table(readable(file)) for file in files)
     size = pc.sum(pc.binary_length(table["topic"])).as_py()
     if size > MOST_NAME_BYTES:
         names = ", ".join(table["namespace"].unique().to_pylist()[:3])
@@ -152,10 +145,7 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
 
 def _namespaces(rows: pa.Table) -> Iterator[pa.Table]:
     """Yield the sorted rows of each namespace."""
-    names = rows.column("namespace").combine_chunks()
-    tenants = pc.list_element(pc.split_pattern(names, "/", max_splits=1), 0)
-    columns = [tenants, *(rows.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
-    whole = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA)
+    names, whole = rows.column("namespace").combine_chunks(), with_tenants(rows)
     ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
     for start, end in pairwise(ends):
         yield whole.slice(start, end - start)

@@ -78,7 +78,7 @@ async def take_snapshot(
     with admin_errors("Reading the topics", where), replacing(out) as directory:
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             reader = _Reader(admin, properties)
-            names = sorted(namespaces) or await reader.namespaces()
+            names = sorted(namespaces) or await _all_namespaces(admin)
             entries = await _written(reader, names, directory, on_topics)
         if not entries:
             raise LoadgenError(f"{where} lists no topic in {len(names)} namespaces.")
@@ -90,6 +90,12 @@ async def take_snapshot(
         }
         manifest = write_manifest(directory, None, origin, entries)
     return Corpus(out, manifest)
+
+
+async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
+    """Return the names of all namespaces but those that a Pulsar keeps for itself."""
+    tenants = [each for each in await admin.tenants.list() if each != _SYSTEM_TENANT]
+    return sorted([name for each in tenants for name in await admin.namespaces.list(each)])
 
 
 async def _written(
@@ -120,14 +126,6 @@ class _Reader:
     properties: bool
     without_partitions: int = 0
     _calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
-
-    async def namespaces(self) -> list[str]:
-        """Return the names of all namespaces but those that a Pulsar keeps for itself."""
-        names: list[str] = []
-        for tenant in await self.admin.tenants.list():
-            if tenant != _SYSTEM_TENANT:
-                names += await self.admin.namespaces.list(tenant)
-        return sorted(names)
 
     async def rows(self, name: str) -> pa.Table:
         """Return the rows of a namespace in order, persistent and non-persistent topics."""
@@ -243,10 +241,8 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
     """Return what differs between a listing and the files of the corpus."""
     of_namespace = pc.field("namespace") == name
-    tables = [
-        pq.read_table(readable(file), columns=["topic"], filters=of_namespace)
-        for file in corpus.files
-    ]
+    files = map(readable, corpus.files)
+    tables = [pq.read_table(file, columns=["topic"], filters=of_namespace) for file in files]
     topics = pa.concat_tables(tables)["topic"].to_pylist()
     expected = {topic for topic in topics if topic.partition("://")[0] in domains}
     missing, more = expected - set(names), set(names) - expected

@@ -90,6 +90,15 @@ def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]
             yield rows
 
 
+def with_tenants(rows: pa.Table) -> pa.Table:
+    """Return rows in the schema of a corpus."""
+    from loadgen.topics.rows import TOPIC_SCHEMA
+
+    tenants = pc.list_element(pc.split_pattern(rows["namespace"], "/", max_splits=1), 0)
+    columns = [tenants, *(rows[name] for name in TOPIC_SCHEMA.names[1:])]
+    return pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA)
+
+
 def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
     """Refuse a list without topics or, unless they are left out, with invalid ones.
 
@@ -190,26 +199,21 @@ def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
     """
     first = piece.first
     try:
-        for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
-            yield first, batch
-            first += len(batch)
+        for columns in _row_batches(piece) if piece.parquet else _line_batches(piece):
+            nothing = pa.nulls(len(columns["topic"]))
+            read = {name: columns.get(name, nothing).cast(kind) for name, kind in _READ.items()}
+            yield first, pa.record_batch(read)
+            first += len(nothing)
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{piece.file} cannot be read: {reason_of(error)}.") from error
 
 
-def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
+def _line_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
     with piece.file.open("rb") as file:
         file.seek(piece.start)
         lines = BytesIO(file.read(piece.end - piece.start))
     while names := [_name_in(line) for line in islice(lines, _BATCH_ROWS)]:
-        yield _as_read({"topic": pa.array(names, pa.binary())})
-
-
-def _as_read(columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    nothing = pa.nulls(len(columns["topic"]))
-    return pa.record_batch(
-        {name: columns.get(name, nothing).cast(kind) for name, kind in _READ.items()}
-    )
+        yield {"topic": pa.array(names, pa.binary())}
 
 
 def _name_in(line: bytes) -> bytes | None:
@@ -218,7 +222,7 @@ def _name_in(line: bytes) -> bytes | None:
     return None if not text or text.startswith(b"#") else text
 
 
-def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
+def _row_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
     with pq.ParquetFile(readable(piece.file)) as parquet:
         there = {*parquet.schema_arrow.names} - piece.said.keys()
         columns = [name for name in _READ if name in there]
@@ -227,7 +231,7 @@ def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
             for name, text in piece.said.items():
                 read[name] = pa.repeat(pa.scalar(text, pa.string()), len(batch))
             read["topic"] = pc.fill_null(read["topic"].cast(pa.binary()), b"")
-            yield _as_read(read)
+            yield read
 
 
 # -- Names ----------------------------------------------------------------------------------------

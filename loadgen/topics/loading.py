@@ -113,8 +113,8 @@ async def load_by_import(
                     await side_by_side(IMPORTS_AT_ONCE, import_files)
                 finally:
                     looking.cancel()
-    seconds, skipped = time.perf_counter() - started, total.skipped
-    return Loaded(total.topics, total.namespaces, seconds, skipped=skipped, resumed=resumed)
+    seconds = time.perf_counter() - started
+    return Loaded(**total.model_dump(), seconds=seconds, resumed=resumed)
 
 
 class _Imported(BaseModel):

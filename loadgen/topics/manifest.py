@@ -49,6 +49,10 @@ class NamespaceEntry(Listing, frozen=True):
         """The listing that a client is answered with: it asks for persistent topics."""
         return self.persistent or self
 
+    def expected(self, name: str) -> Namespace:
+        """Return the namespace as a run asks for it, with what right answers hold."""
+        return Namespace(name=name, topics=self.asked.topics, hash=self.asked.hash)
+
 
 Entry: TypeAlias = tuple[str, NamespaceEntry]
 
@@ -82,14 +86,13 @@ def namespace_entry(names: pa.ChunkedArray) -> NamespaceEntry:
     """Return the manifest entry of a namespace's names, which are in the order of their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
-    asked = Listing(**_figures(names.filter(persistent))) if others else None
-    return NamespaceEntry(**_figures(names), persistent=asked)
+    asked = _listing(names.filter(persistent)) if others else None
+    return NamespaceEntry(**vars(_listing(names)), persistent=asked)
 
 
-def _figures(names: pa.ChunkedArray) -> dict[str, Any]:
-    """Return number, topics hash and length of names."""
+def _listing(names: pa.ChunkedArray) -> Listing:
     name_bytes = pc.sum(pc.binary_length(names)).as_py() or 0
-    return {"topics": len(names), "hash": _hash(names), "name_bytes": name_bytes}
+    return Listing(topics=len(names), hash=_hash(names), name_bytes=name_bytes)
 
 
 def _hash(names: pa.ChunkedArray) -> str:
@@ -152,8 +155,4 @@ def read_manifest(directory: Path) -> Manifest:
 
 def expected_namespaces(corpus: Path) -> tuple[Namespace, ...]:
     """Return the namespaces of a corpus as a run asks for them, with what right answers hold."""
-    known = read_manifest(corpus).namespaces.items()
-    return tuple(
-        Namespace(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
-        for name, entry in known
-    )
+    return tuple(entry.expected(name) for name, entry in read_manifest(corpus).namespaces.items())

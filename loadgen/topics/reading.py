@@ -92,49 +92,16 @@ class NamespaceSize:
     name_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class OwnTopics:
-    """An operator's own list of topics, and the sizes of its namespaces.
-
-    Attributes:
-        invalid: What is told of names that are invalid and left out; empty: there are none.
-        skip_invalid: Whether invalid topics are left out, these and what else an import refuses.
-    """
-
-    path: Path
-    namespaces: Mapping[str, NamespaceSize]
-    invalid: str = ""
-    skip_invalid: bool = False
-
-    @property
-    def topics(self) -> int:
-        """Persistent topics in all."""
-        return sum(size.topics for size in self.namespaces.values())
-
-    def chosen(self, names: Sequence[str]) -> dict[str, NamespaceSize]:
-        """Return the namespaces of these names; of none, the largest of all.
-
-        Raises:
-            UsageError: One is not in the file.
-        """
-        by_size = sorted(self.namespaces, key=lambda name: (-self.namespaces[name].topics, name))
-        missing = [name for name in names if name not in self.namespaces]
-        if missing:
-            said = f"--namespace {missing[0][:100]} has no persistent topic in {self.path}"
-            known = ", ".join(by_size[:_NAMESPACES_SHOWN])
-            raise UsageError(f"{said}; its largest namespaces are: {known}")
-        return {name: self.namespaces[name] for name in names or by_size[:1]}
-
-
-def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
+def read_own_topics(path: Path, names: Sequence[str] = ()) -> dict[str, NamespaceSize]:
     """Count the topics of a text file (a full name a line), a Parquet file or a folder of them.
 
     Args:
         path: Where they are.
-        skip_invalid: Leave invalid ones out; otherwise they are refused.
+        names: Of the namespaces that are wanted; none: all of them.
 
     Raises:
-        UsageError: It cannot be read, has invalid topics, or names no persistent topic.
+        UsageError: It cannot be read, has invalid topics, or names no persistent topic, in all or
+            in a namespace.
     """
     sizes: dict[str, NamespaceSize] = {}
     invalid = InvalidRows(path)
@@ -147,9 +114,14 @@ def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
             size = sizes.setdefault(name, NamespaceSize())
             size.topics += topics
             size.name_bytes += name_bytes
-    if invalid.count and not skip_invalid:
+    if invalid.count:
         raise UsageError(f"--topics {invalid.refusal}")
     if not sizes:
         rule = "one full name a line, such as persistent://my-tenant/my-namespace/my-topic"
         raise UsageError(f"--topics {path} names no persistent topic: {rule}")
-    return OwnTopics(path, sizes, str(invalid) if invalid.count else "", skip_invalid)
+    if missing := [name for name in names if name not in sizes]:
+        by_size = sorted(sizes, key=lambda name: (-sizes[name].topics, name))
+        said = f"--namespace {missing[0][:100]} has no persistent topic in {path}"
+        known = ", ".join(by_size[:_NAMESPACES_SHOWN])
+        raise UsageError(f"{said}; its largest namespaces are: {known}")
+    return {name: sizes[name] for name in names or sizes}

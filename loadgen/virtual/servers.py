@@ -14,7 +14,6 @@ from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from limiter.clock import clock_sleep
 from loadgen.documents.model import Servers
-from loadgen.plan.clients import Namespace
 from loadgen.topics.manifest import namespace_entry
 from loadgen.topics.plan import plan_namespaces
 from loadgen.topics.rows import namespace_rows
@@ -31,6 +30,7 @@ from server.module_names import module_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from loadgen.plan.clients import Namespace
     from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
 
@@ -154,8 +154,7 @@ async def fill(
     for namespace in plan_namespaces(plan):
         look()
         names = namespace_rows(plan, namespace).column("topic")
-        asked = namespace_entry(names).asked
-        found.append(Namespace(name=namespace.name, topics=asked.topics, hash=asked.hash))
+        found.append(namespace_entry(names).expected(namespace.name))
         added = [name.encode() for name in names.to_pylist()]
         await broker.store.apply(NamespaceName.parse(namespace.name), TopicChanges(added=added))
     return tuple(found)

@@ -45,8 +45,7 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
             f"--topics {path} does not exist; save your topics with: pulsar-admin topics list "
             "my-tenant/my-namespace > topics.txt"
         )
-    own = read_own_topics(path)
-    sizes = own.chosen(names) if names else own.namespaces
+    sizes = read_own_topics(path, names)
     return tuple(NamespaceShape(name, each.topics, each.name_bytes) for name, each in sizes.items())
 
 

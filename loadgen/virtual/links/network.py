@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from limiter.clock import deadline
 from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, Connector
 from loadgen.virtual.links.client_end import ClientEnd
-from loadgen.virtual.links.pipe import LATENCY_SECONDS, Pipe, kernel_buffers
+from loadgen.virtual.links.pipe import LATENCY_SECONDS, KernelBuffers, Pipe
 from loadgen.virtual.links.transport import ServerTransport
 from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.processor import finish
@@ -20,7 +20,6 @@ from server.connection.listener import Listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import proto.PulsarApi_pb2 as pb
     from loadgen.engine.connection import LoadConnection
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000
+_CLIENT_SENDS_BYTES = 1 << 21
+"""A server's receive buffer for a client: no request waits for room."""
 _Connected = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
 
@@ -56,7 +57,6 @@ class Network:
         self.loop = loop
         self.clock = VirtualClock(loop)
         self._client_ports = _FIRST_CLIENT_PORT
-        self._parsed: dict[bytes, pb.BaseCommand] = {}
         loop.dial = self.dial
 
     def listening(self, processor: Processor) -> Listen:
@@ -87,18 +87,11 @@ class Network:
         Raises:
             OSError: Nobody listens there.
         """
-        door = self.doors.get(port)
-        if door is None:
+        if port not in self.doors:
             raise ConnectionRefusedError(111, "Connection refused")
-        loop, accepted = self.loop, self._transport(door.processor, port)
-        end = ClientEnd(loop, client, self._parsed)
-        answers = kernel_buffers(door.send_buffer_bytes, receive_buffer_bytes)
-        questions = kernel_buffers(0, 1 << 21)
-        end.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
-        end.out = accepted.incoming = Pipe(loop, questions, None, lambda: end.out.go_on())
-        end.incoming.sink, end.out.sink = end, accepted
-        self._reach(loop.time(), port, accepted)
-        loop.after(loop.time() + 2 * LATENCY_SECONDS, client.connection_made, end)
+        end = ClientEnd(self.loop, client)
+        left_at = self._reach(end, port, receive_buffer_bytes)
+        self.loop.after(left_at + 2 * LATENCY_SECONDS, client.connection_made, end)
         return end
 
     async def dial(
@@ -109,43 +102,47 @@ class Network:
         Raises:
             OSError: Nobody listens there.
         """
-        door, own = self.doors.get(port), self.dialing
-        if door is None or own is None or host != HOST:
+        own = self.dialing
+        if port not in self.doors or own is None or host != HOST:
             raise ConnectionRefusedError(111, "Connect call failed")
-        loop = self.loop
-        accepted = self._transport(door.processor, port)
-        calling = ServerTransport(loop, own, accepted.names[::-1])
-        answers = kernel_buffers(door.send_buffer_bytes, 0)
-        questions = kernel_buffers(0, 0)
-        calling.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
-        calling.out = accepted.incoming = Pipe(loop, questions, own, calling.writable)
-        calling.incoming.sink, calling.out.sink = calling, accepted
-        stands = loop.create_future()
-        left_at = own.done_at
-        self._reach(left_at, port, accepted)
-        loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, finish, stands)
+        calling, stands = ServerTransport(self.loop, own), self.loop.create_future()
+        left_at = self._reach(calling, port)
+        self.loop.after(left_at + 2 * LATENCY_SECONDS, own.serve, finish, stands)
         await stands
         protocol = factory()
         calling.begin(protocol)
         return calling, protocol
 
-    def _transport(self, processor: Processor, port: int) -> ServerTransport:
-        self._client_ports += 1
-        names = (HOST, self._client_ports), (HOST, port)
-        return ServerTransport(self.loop, processor, names)
+    def _reach(
+        self, caller: ClientEnd | ServerTransport, port: int, receive_buffer_bytes: int = 0
+    ) -> float:
+        """Link a caller to a port, where it is accepted a moment later if somebody listens still.
 
-    def _reach(self, left_at: float, port: int, transport: ServerTransport) -> None:
-        """Accept a connection that was opened at a moment, if its server still listens."""
-        door = self.doors[port]
+        Returns when the call has left the caller.
+        """
+        door, loop = self.doors[port], self.loop
+        self._client_ports += 1
+        accepted = ServerTransport(loop, door.processor)
+        accepted.names = (HOST, self._client_ports), (HOST, port)
+        own, questions, left_at = None, KernelBuffers(0, _CLIENT_SENDS_BYTES), loop.time()
+        if isinstance(caller, ServerTransport):
+            caller.names = accepted.names[::-1]
+            own, questions = caller.processor, KernelBuffers(0, 0)
+            left_at = own.done_at
+        answers = KernelBuffers(door.send_buffer_bytes, receive_buffer_bytes)
+        caller.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)
+        caller.out = accepted.incoming = Pipe(loop, questions, own, caller.writable)
+        caller.incoming.sink, caller.out.sink = caller, accepted
 
         def accept() -> None:
             if self.doors.get(port) is not door:
-                transport.abort()
+                accepted.abort()
                 return
             door.processor.charge(door.processor.times.accept)
-            transport.begin(door.factory())
+            accepted.begin(door.factory())
 
-        self.loop.after(left_at + LATENCY_SECONDS, door.processor.serve, accept)
+        loop.after(left_at + LATENCY_SECONDS, door.processor.serve, accept)
+        return left_at
 
 
 class VirtualConnector(Connector):

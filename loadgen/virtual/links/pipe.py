@@ -21,18 +21,18 @@ first answer. Other sizes, and a connection's later answers: bytes in the kernel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Sequence
 
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
 
-    Buffer = bytes | memoryview
+    Buffer: TypeAlias = bytes | memoryview
 
 SEND_DEFAULT_BYTES = 4_060_000
 RECEIVE_DEFAULT_BYTES = 131_072
@@ -48,49 +48,52 @@ LATENCY_SECONDS = 20e-6
 """From one kernel to the other."""
 
 
-@dataclass(frozen=True, slots=True)
 class KernelBuffers:
-    """One direction of a link.
+    """The buffers between a sender and a receiver: one direction of a link.
+
+    Args:
+        so_sndbuf: 0 leaves the size to the kernel.
+        so_rcvbuf: The same.
 
     Attributes:
-        send_bytes: What the sender's kernel takes.
-        receive_bytes: What the receiver's does, at first.
+        receive_bytes: What the receiver's kernel takes, at first.
         first_packet_bytes: When so much of that was read, the first lump of more comes.
         second_bytes: How much that is.
         window_bytes: Each further lump, which comes when everything was read.
+        send_bytes: What the sender's kernel takes.
+        first_send_bytes: The same until a window was full and opened.
         writable_bytes: A writer is woken when no more than this is left.
-        first_send_bytes: What the sender's kernel takes until a window was full and opened.
     """
 
-    send_bytes: int
-    receive_bytes: int
-    first_packet_bytes: int
-    second_bytes: int
-    window_bytes: int
-    writable_bytes: int
-    first_send_bytes: int
-
-
-def kernel_buffers(so_sndbuf: int, so_rcvbuf: int) -> KernelBuffers:
-    """Return the buffers between a sender and a receiver; 0 leaves a size to the kernel."""
-    send = 2 * so_sndbuf if so_sndbuf else SEND_DEFAULT_BYTES
-    receive = 2 * so_rcvbuf if so_rcvbuf else RECEIVE_DEFAULT_BYTES
-    first_packet, window = int(receive * FIRST_PACKET_SHARE), int(receive * WINDOW_SHARE)
-    return KernelBuffers(
-        _whole_segments(send, window // 2),
-        int(receive * FIRST_SHARE),
-        first_packet,
-        int(receive * SECOND_SHARE),
-        window,
-        int(send * WRITABLE_SHARE),
-        _whole_segments(send, first_packet),
-    )
+    def __init__(self, so_sndbuf: int, so_rcvbuf: int) -> None:
+        send = 2 * so_sndbuf if so_sndbuf else SEND_DEFAULT_BYTES
+        receive = 2 * so_rcvbuf if so_rcvbuf else RECEIVE_DEFAULT_BYTES
+        self.receive_bytes = int(receive * FIRST_SHARE)
+        self.first_packet_bytes = int(receive * FIRST_PACKET_SHARE)
+        self.second_bytes = int(receive * SECOND_SHARE)
+        self.window_bytes = int(receive * WINDOW_SHARE)
+        self.send_bytes = _whole_segments(send, self.window_bytes // 2)
+        self.first_send_bytes = _whole_segments(send, self.first_packet_bytes)
+        self.writable_bytes = int(send * WRITABLE_SHARE)
 
 
 def _whole_segments(send_bytes: int, segment_bytes: int) -> int:
     """Return the bytes of as many segments as begin within a send buffer."""
     segment = max(1, min(segment_bytes, LARGEST_SEGMENT_BYTES))
     return ceil(send_bytes / (segment + SEGMENT_OVERHEAD_BYTES)) * segment
+
+
+def take(pieces: deque[Buffer], size: int) -> list[Buffer]:
+    """Take so many bytes off the pieces that were sent, by reference."""
+    taken: list[Buffer] = []
+    while size:
+        piece = pieces.popleft()
+        if len(piece) > size:
+            pieces.appendleft(memoryview(piece)[size:])
+            piece = memoryview(piece)[:size]
+        taken.append(piece)
+        size -= len(piece)
+    return taken
 
 
 class Sink(Protocol):

@@ -6,14 +6,14 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
+from loadgen.virtual.links.pipe import take
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from loadgen.virtual.links.pipe import Pipe
+    from loadgen.virtual.links.pipe import Buffer, Pipe
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
-
-    Buffer = bytes | memoryview
 
 READ_BYTES = 262_144
 """Bytes that a loop reads at once."""
@@ -26,22 +26,18 @@ HANGUP_SECONDS = 0.1
 class ServerTransport(asyncio.Transport):
     """A process's end of a connection, and the sink of the bytes for the process.
 
-    Args:
-        names: The peer's address and its own.
-
     Attributes:
-        out: The pipe to the peer; the network sets ``out`` and ``incoming``.
+        out: The pipe to the peer; the network sets it, ``incoming`` and ``names``.
+        names: The peer's address and its own.
     """
 
-    def __init__(
-        self, loop: VirtualLoop, processor: Processor, names: tuple[tuple[str, int], ...]
-    ) -> None:
+    def __init__(self, loop: VirtualLoop, processor: Processor) -> None:
         super().__init__()
         self.processor = processor
         self.out: Pipe
         self.incoming: Pipe
+        self.names: tuple[tuple[str, int], ...] = ()
         self._loop = loop
-        self.names = names
         self._protocol: asyncio.Protocol | None = None
         self._pieces: deque[Buffer] = deque()
         self._paused = self._read_is_due = self._closing = self._lost = False
@@ -156,8 +152,8 @@ class ServerTransport(asyncio.Transport):
         self._read_is_due = False
         if self._paused or self._closing or self._protocol is None:
             return
-        pieces, size = self._take(min(self.incoming.visible - self.incoming.read, READ_BYTES))
-        times = self.processor.times
+        size = min(self.incoming.visible - self.incoming.read, READ_BYTES)
+        pieces, times = take(self._pieces, size), self.processor.times
         self.processor.charge(len(pieces) * times.read + size * times.read_byte)
         self.incoming.was_read(self.incoming.read + size)
         received = self._protocol.data_received
@@ -167,19 +163,6 @@ class ServerTransport(asyncio.Transport):
             for piece in pieces:
                 received(piece)  # type: ignore[arg-type]
         self.arrived()
-
-    def _take(self, size: int) -> tuple[list[Buffer], int]:
-        pieces: list[Buffer] = []
-        left = size
-        while left:
-            piece = self._pieces.popleft()
-            if len(piece) > left:
-                view = memoryview(piece)
-                self._pieces.appendleft(view[left:])
-                piece = view[:left]
-            pieces.append(piece)
-            left -= len(piece)
-        return pieces, size
 
     def ended(self, *, reset: bool) -> None:
         """Learn that the peer has left; unseen for a moment while it is not read."""

@@ -9,7 +9,7 @@ import pytest
 
 from broker.stores.changes import TopicChanges
 from loadgen.documents.model import Document
-from loadgen.engine.control import Alone
+from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -41,7 +41,7 @@ async def run(groups: list[dict[str, Any]], *, proxied: bool, **phases: float) -
             service_url=(parts.proxy if proxied else parts.broker).service_url,
             admin_url=parts.broker.web_service_url,
         )
-        return await Task(plan, Alone(lead_seconds=0)).run()
+        return await Task(plan, Control(lead_seconds=0)).run()
 
 
 def ends(result: TaskResult, operation: str) -> Counter[Outcome | None]:

@@ -9,7 +9,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.documents.model import Document
-from loadgen.engine.control import Alone
+from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -48,7 +48,7 @@ async def rows_of(*answers: bytes, **group: Any) -> list[RequestRow]:
             service_url=f"pulsar://127.0.0.1:{port}",
             admin_url=f"http://127.0.0.1:{port}",
         )
-        result = await Task(plan, Alone(lead_seconds=0)).run()
+        result = await Task(plan, Control(lead_seconds=0)).run()
     return result.rows.requests
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.documents.model import Document
-from loadgen.engine.control import Alone
+from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -68,7 +68,7 @@ async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
         service_url=f"pulsar://127.0.0.1:{port}",
     )
     async with server:
-        result = await Task(plan, Alone(lead_seconds=0)).run()
+        result = await Task(plan, Control(lead_seconds=0)).run()
     # Then
     lost = [each for each in result.rows.events if each.what == "connection-lost"]
     assert [each.text for each in lost] == ["closed by the server"]

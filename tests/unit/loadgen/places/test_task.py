@@ -14,7 +14,7 @@ from client.discovery.families import FAMILIES
 from limiter.clock import clock_sleep
 from loadgen.documents.model import Document
 from loadgen.engine.context import RunTime
-from loadgen.engine.control import Alone
+from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome, Rows
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
@@ -83,7 +83,7 @@ def run(
             loopback=False,
         )
         made = Task(
-            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+            plan, Control(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
         )
         if stop_at is not None:
             clock.call_at(clock.now() + START + stop_at, made.interrupt)
@@ -226,7 +226,7 @@ def test_every_request_ends_once_whatever_the_broker_does(
             loopback=False,
         )
         task = Task(
-            plan, Alone(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
+            plan, Control(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
         )
         running = asyncio.get_running_loop().create_task(task.run())
         for verb, seconds in steps:

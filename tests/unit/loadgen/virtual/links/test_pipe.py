@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.virtual.links.pipe import kernel_buffers
+from loadgen.virtual.links.pipe import KernelBuffers
 from loadgen.virtual.loop import VirtualLoop
 from tests.unit.loadgen.virtual.links.links import joined
 
 if TYPE_CHECKING:
-    from loadgen.virtual.links.pipe import KernelBuffers, Pipe
+    from loadgen.virtual.links.pipe import Pipe
 
 SIZES = st.integers(1, 300_000)
 STEPS = st.lists(
@@ -49,7 +49,7 @@ def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
     steps: list[tuple[str, int]], so_sndbuf: int, so_rcvbuf: int
 ) -> None:
     # Given
-    buffers = kernel_buffers(so_sndbuf, so_rcvbuf)
+    buffers = KernelBuffers(so_sndbuf, so_rcvbuf)
 
     async def main() -> tuple[int, int, bytes]:
         pipe, sink = joined(loop(), buffers)
@@ -79,7 +79,7 @@ def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
 def test_a_reader_that_reads_nothing_leaves_what_both_kernels_take() -> None:
     # Given: measured on the loopback, after a small frame: 258,652 bytes
     async def main() -> tuple[int, int]:
-        pipe, _ = joined(loop(), kernel_buffers(65_536, 65_536))
+        pipe, _ = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 1_000_000)
         await asyncio.sleep(1)
         return pipe.taken, pipe.unsent
@@ -100,7 +100,7 @@ def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_
 ) -> None:
     # Given
     async def main() -> float:
-        pipe, sink = joined(loop(), kernel_buffers(65_536, 65_536))
+        pipe, sink = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 60)
         await asyncio.sleep(0.5)
         sink.read(60)
@@ -127,7 +127,7 @@ def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
     ]
 
     async def main() -> list[tuple[int, int, int]]:
-        pipe, sink = joined(loop(), kernel_buffers(65_536, 65_536))
+        pipe, sink = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 1_000_000)
         await asyncio.sleep(1)
         lumps, moved = [], pipe.moved
@@ -149,7 +149,7 @@ def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
 def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgement() -> None:
     # Given
     async def main() -> float:
-        pipe, sink = joined(loop(), kernel_buffers(65_536, 65_536))
+        pipe, sink = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 10_000_000)
         while pipe.read < 10_000_000:
             sink.read(1 << 30)
@@ -163,7 +163,7 @@ def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgeme
 def test_an_end_comes_behind_what_was_sent() -> None:
     # Given
     async def main() -> tuple[int, bool | None]:
-        pipe, sink = joined(loop(), kernel_buffers(0, 0))
+        pipe, sink = joined(loop(), KernelBuffers(0, 0))
         pipe.send([b""], 100)
         pipe.end()
         await asyncio.sleep(1)
