@@ -183,7 +183,7 @@ async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> 
         host, port = proxy.web_service_url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
         # When: it asks and reads nothing
-        writer.write(b"GET /admin/v2/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(b"GET /admin/v2/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await until(lambda: written)
         before = -1
         while written > before:

@@ -41,7 +41,7 @@ async def slow_http(target: Target, seconds: float) -> Counter[str]:
     """Send heads and bodies one byte a second, and never end."""
     counts: Counter[str] = Counter()
     head = (
-        f"PUT /admin/v2/persistent/hostile/ns-0/slow HTTP/1.1\r\nHost: here\r\n"
+        f"PUT /admin/v2/persistent/hostile/ns-0/slow HTTP/1.1\r\nHost: localhost\r\n"
         f"{_credentials(target)}Content-Type: application/json\r\n"
     )
     body = (head + "Content-Length: 1000000\r\n\r\n").encode()
@@ -116,7 +116,7 @@ async def request_flood(target: Target, seconds: float) -> Counter[str]:
 
 
 def _get(target: Target, path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: here\r\n{_credentials(target)}\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{_credentials(target)}\r\n".encode()
 
 
 def _credentials(target: Target) -> str:
@@ -133,16 +133,16 @@ def _bombs() -> tuple[bytes, bytes]:
 def _huge(target: Target) -> list[bytes]:
     packed, inflated = _bombs()
     deep, wide = b"[" * 100_000, b"{" + b'"k":1,' * 100_000 + b'"z":1}'
-    start = "PUT /admin/v2/persistent/hostile/ns-0/huge/properties HTTP/1.1\r\nHost: here\r\n"
+    start = "PUT /admin/v2/persistent/hostile/ns-0/huge/properties HTTP/1.1\r\nHost: localhost\r\n"
     start += _credentials(target) + "Content-Type: application/json\r\n"
 
     def put(body: bytes, more: str = "") -> bytes:
         return f"{start}{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     return [
-        f"GET / HTTP/1.1\r\nHost: here\r\nX-Huge: {'x' * 60_000}\r\n\r\n".encode(),
+        f"GET / HTTP/1.1\r\nHost: localhost\r\nX-Huge: {'x' * 60_000}\r\n\r\n".encode(),
         b"GET / HTTP/1.1\r\n" + b"X-Many: x\r\n" * 5_000 + b"\r\n",
-        f"GET /{'a' * 60_000} HTTP/1.1\r\nHost: here\r\n\r\n".encode(),
+        f"GET /{'a' * 60_000} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
         put(packed, "Content-Encoding: gzip\r\n"),
         put(inflated, "Content-Encoding: deflate\r\n"),
         put(deep),
