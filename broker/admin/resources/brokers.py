@@ -15,6 +15,7 @@ from broker.authorization.operations import BrokerOperation, Level
 from broker.stores.store_url import without_password
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
+from server.cross_site import check_change
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
@@ -119,8 +120,9 @@ class BrokerAdmin:
         url = without_password(self._context.config.metadata_store_url)
         return json_response({**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"})
 
-    async def enforce_quotas(self, _: web.Request) -> web.Response:
+    async def enforce_quotas(self, request: web.Request) -> web.Response:
         """Do what exceeded backlog quotas say, at once."""
+        check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
         return done()
 
