@@ -27,6 +27,7 @@ from broker.stores.changes import StoreError
 from server.authentication.own_routes import SUPERUSER_NEEDED
 from server.authentication.requests import REQUIRED, session_of_request
 from server.http import RestError
+from server.logs import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +85,7 @@ class RequestAuthorization:
             raise RestError(500, str(error)) from None
         except RestError as error:
             if error.status in _REFUSED:
-                self._service.refuses(session, needs, request.path)
+                self._service.refuses(session, needs, shown_path(request.path))
             raise
 
     async def _check(self, needs: Needs, session: Session, request: web.Request) -> None:

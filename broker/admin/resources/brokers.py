@@ -17,6 +17,7 @@ from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server.cross_site import check_change
 from server.http import JSON_TYPE, RestError, json_response
+from server.seeing.audit import tell_change
 
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
@@ -124,6 +125,7 @@ class BrokerAdmin:
         """Do what exceeded backlog quotas say, at once."""
         check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
+        tell_change(request)
         return done()
 
     # -- configuration ------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from broker.authorization.operations import TopicOperation
 from broker.messages.position import EARLIEST, Position
 from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.seeing.audit import tell_change
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class ReadingAdmin:
         if subscription is None:
             check_change(request)
             subscription = created(topic, name)
+            tell_change(request)
         position = subscription.cursor.nth_left(place)
         if position is None:
             raise RestError(404, _NONE)
