@@ -300,7 +300,11 @@ class BrokerService(ServerService["ServerCnx"]):
     def _request_authorization(self) -> RequestAuthorization | None:
         if self.authorization is None:
             return None
-        return RequestAuthorization(self.authorization.service, lambda: self.urls.web_address)
+        return RequestAuthorization(
+            self.authorization.service,
+            lambda: self.urls.web_address,
+            guards_subscriptions=not self._pulsar_compatible,
+        )
 
     def _metrics(self) -> Iterator[metrics.Families]:
         cluster, address = self.config.cluster_name, self.config.advertised_address
