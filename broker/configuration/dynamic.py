@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from broker.stores.store import MetadataStore
 
+    Check = Callable[[BrokerConfig], object]
+
 logger = logging.getLogger(__name__)
 
 _LIMITER_KEYS = tuple(
@@ -36,6 +38,10 @@ _LIMITER_KEYS = tuple(
 )
 FLOODGATE_DYNAMIC_KEYS = (*_LIMITER_KEYS, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
 """Keys that can be changed at run time here and cannot as shipped."""
+
+
+def _anything(_: BrokerConfig) -> None:
+    pass
 
 
 class DynamicConfiguration:
@@ -98,8 +104,13 @@ class DynamicConfiguration:
             self._following.cancel()
             await asyncio.wait([self._following])
 
-    async def set(self, key: str, value: str) -> None:
+    async def set(self, key: str, value: str, check: Check = _anything) -> None:
         """Keep a value, and apply it.
+
+        Args:
+            key: The key.
+            value: Its value.
+            check: Refuses a configuration that may not be put in force by who asks.
 
         Raises:
             RefusedError: The key cannot be changed at run time, or the value does not fit.
@@ -115,11 +126,13 @@ class DynamicConfiguration:
                     raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
                 config = None
                 logger.warning("kept without effect: %s", "; ".join(error.problems))
+            if config is not None:
+                check(config)
             await self._store.set_configuration(key, value)
             if config is not None:
                 self._put_in_force(config, {**self._fitting, key: value})
 
-    async def delete(self, key: str) -> None:
+    async def delete(self, key: str, check: Check = _anything) -> None:
         """Bring the file's value back; a key that was not set changes nothing.
 
         Raises:
@@ -135,16 +148,18 @@ class DynamicConfiguration:
             except ConfigError as error:
                 reason = "; ".join(error.problems)
                 raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+            check(config)
             await self._store.set_configuration(key, None)
             self._put_in_force(config, rest)
 
-    async def clear(self) -> None:
+    async def clear(self, check: Check = _anything) -> None:
         """Bring all values of the file back, together: one may not fit without another.
 
         Raises:
             StoreError: The store failed, and nothing was applied.
         """
         async with self._changing:
+            check(self._with({}))
             for key in dict(await self._store.configuration()):
                 await self._store.set_configuration(key, None)
             self._put_in_force(self._with({}), {})

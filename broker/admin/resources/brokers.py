@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from broker.admin.authorizing import still_superuser
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
 from broker.authorization.operations import BrokerOperation, Level
@@ -144,12 +145,13 @@ class BrokerAdmin:
 
     async def set_value(self, request: web.Request) -> web.Response:
         """Set a value at run time; 200 without a body, as recorded."""
-        await self._context.dynamic.set(segment(request, "key"), segment(request, "value"))
+        key, value = segment(request, "key"), segment(request, "value")
+        await self._context.dynamic.set(key, value, still_superuser(request))
         return done(200)
 
     async def delete_value(self, request: web.Request) -> web.Response:
         """Restore the file's value; 200 without a body, as recorded."""
-        await self._context.dynamic.delete(segment(request, "key"))
+        await self._context.dynamic.delete(segment(request, "key"), still_superuser(request))
         return done(200)
 
 
