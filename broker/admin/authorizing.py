@@ -23,11 +23,8 @@ from broker.authorization.operations import (
     TopicOperation,
 )
 from broker.authorization.tenant_admins import TenantMissingError
-from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from server.authentication.own_routes import SUPERUSER_NEEDED
-from server.authentication.peers import is_superuser
-from server.authentication.refused import shown_session
 from server.authentication.requests import REQUIRED, session_of_request
 from server.http import RestError
 from server.logs import shown_path
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 
     from broker.authorization.operations import Needs
     from broker.authorization.service import AuthorizationService
-    from broker.configuration.config import BrokerConfig
     from proto.names import TopicName
     from server.authentication.peers import Session
 
@@ -227,26 +223,6 @@ class RequestAuthorization:
             f"Unauthorized to validate{kind}Operation for operation [{operation}] "
             f"on {place} [{subject}] on policy [{needs.name}]",
         )
-
-
-def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
-    """Return what refuses a configuration with which its sender were no superuser any more.
-
-    It could not take the change back, and maybe nobody could.
-    """
-    session = session_of_request(request)
-
-    def check(config: BrokerConfig) -> None:
-        if session is None or config.authorization is None:
-            return
-        if not is_superuser(session, config.authorization):
-            raise RefusedError(
-                Refusal.PRECONDITION_FAILED,
-                f"superUserRoles: {shown_session(session)} would be no superuser any more: keep "
-                "that role, or have another superuser take it away",
-            )
-
-    return check
 
 
 def _unauthorized(check: str, session: Session) -> str:

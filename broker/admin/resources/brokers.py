@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from broker.admin.authorizing import still_superuser
+from broker.admin.lockouts import still_superuser
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
 from broker.authorization.operations import BrokerOperation, Level

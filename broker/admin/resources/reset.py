@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from broker.admin.authorizing import still_superuser
+from broker.admin.lockouts import still_superuser
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.errors import RefusedError
 from broker.messages.managed_ledger import MessageStoreError

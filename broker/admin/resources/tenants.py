@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.bodies import JAVA_BLANKS, BadBodyError, json_object, strings
+from broker.admin.lockouts import check_stays_admin
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment, tenant_name
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
 from proto.names import is_blank
-from server.authentication.peers import all_checked, is_superuser_alone, roles_of
-from server.authentication.refused import shown_session
-from server.authentication.requests import session_of_request
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ class TenantAdmin:
         """Replace a tenant's roles and clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
         info = self._info(body)
-        self._check_keeps_sender(request, info)
+        check_stays_admin(request, self._context.config, info.admin_roles or ())
         if not await self._context.store.change_tenant(tenant, info):
             raise RestError(404, f"Tenant {tenant} not found")
         self._context.tenants_changed()
@@ -154,25 +152,6 @@ class TenantAdmin:
             raise RestError(404, "Tenant doesn't exist")
         self._context.tenants_changed()
         return done()
-
-    def _check_keeps_sender(self, request: web.Request, info: TenantInfo) -> None:
-        """Refuse a change after which an admin of a tenant could not take it back.
-
-        Raises:
-            RestError: 412, its sender would be neither an admin nor a superuser.
-        """
-        session, settings = session_of_request(request), self._context.config.authorization
-        if session is None or settings is None:
-            return
-        admins = frozenset(info.admin_roles or ())
-        for one in all_checked(session):
-            if is_superuser_alone(one, settings) or not admins.isdisjoint(roles_of(one, settings)):
-                continue
-            raise RestError(
-                412,
-                f"adminRoles: {shown_session(session)} would be no admin any more: keep that role, "
-                "or have another admin take it away",
-            )
 
     @property
     def _cluster(self) -> str:
