@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from ssl import SSLContext, create_default_context
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from aiohttp import web
 from yarl import URL
 
 from limiter.clock import Clock, deadline
-from proto.excerpts import excerpt
+from proto.excerpts import excerpt, quoted
 from proxy.forwarding.body import ReplayBudget, RequestBody
 from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
 from proxy.forwarding.redirects import (
@@ -103,7 +104,7 @@ class _Asked:
 
 
 class Forwarder:
-    """Forwards requests, at most ``rules.max_requests`` at once.
+    """Forwards requests, at most ``rules.max_requests`` at once, and of one role half as many.
 
     Args:
         targets: The brokers that a redirect may lead to.
@@ -128,6 +129,7 @@ class Forwarder:
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._of_others: SSLContext | None = None
+        self._by_role: Counter[str | None] = Counter()
         self.counters = ForwardingCounters()
         self.replay = ReplayBudget(rules.max_replay_bytes)
 
@@ -153,20 +155,14 @@ class Forwarder:
             RestError: 400 for a path that could lead elsewhere, 502, 503 or 504.
         """
         url = URL(base + _plain_path(request, prefix), encoded=True)
-        if self.counters.active >= self._rules.max_requests:
-            self.counters.refused += 1
-            self._refusals.add(Limit.HTTP_CONCURRENT)
-            raise RestError(
-                503,
-                f"{self.counters.active} requests are being forwarded already: try again, or "
-                "raise maxConcurrentHttpRequests on the proxy",
-            )
+        session = session_of_request(request)
+        role = session.principal.role if session is not None else None
+        self._check_places(role)
         self.counters.active += 1
+        self._by_role[role] += 1
         body = RequestBody(request.content if request.can_read_body else None, self.replay)
         try:
             with cancelled_when_client_leaves(request):
-                session = session_of_request(request)
-                role = session.principal.role if session is not None else None
                 headers = request_headers(request.headers, request.remote, request.scheme, role)
                 if not with_credentials:
                     headers.popall("Authorization", None)
@@ -179,6 +175,30 @@ class Forwarder:
         finally:
             body.release()
             self.counters.active -= 1
+            self._by_role[role] -= 1
+            if not self._by_role[role]:
+                del self._by_role[role]
+
+    def _check_places(self, role: str | None) -> None:
+        """Refuse a request that finds no place, or whose role has half of all.
+
+        Raises:
+            RestError: 503.
+        """
+        most, active = self._rules.max_requests, self.counters.active
+        if active >= most:
+            who, held = "", active
+        elif role is not None and self._by_role[role] >= max(1, most // 2):
+            who, held = f" of {quoted(role)}", self._by_role[role]
+        else:
+            return
+        self.counters.refused += 1
+        self._refusals.add(Limit.HTTP_CONCURRENT)
+        raise RestError(
+            503,
+            f"{held} requests{who} are being forwarded already: try again, or raise "
+            "maxConcurrentHttpRequests on the proxy, of which one role may have half",
+        )
 
     async def _answered(self, request: web.Request, asked: _Asked) -> web.StreamResponse:
         response: list[web.StreamResponse] = []
@@ -190,6 +210,9 @@ class Forwarder:
             self.counters.failed += 1
             if response:
                 return _broken_off(request, response[0], error)
+            late = request.content.exception()
+            if isinstance(late, web.HTTPException):
+                raise late from None
             raise self._refusal(asked.url, error) from None
         self.counters.answered += 1
         return response[0]

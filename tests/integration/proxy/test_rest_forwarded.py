@@ -14,6 +14,7 @@ from yarl import URL
 
 from proxy.service import ProxyService
 from server.limits.refusals import Limit
+from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.rest_client import RestClient, rest_client
@@ -459,3 +460,54 @@ async def test_a_web_page_of_another_site_may_not_change_anything_through_the_pr
         url = f"{proxy.web_service_url}/admin/v2/tenants/x"
         async with session.put(url, headers={"Origin": "http://evil.example"}) as answer:
             assert answer.status == 403
+
+
+@pytest.mark.parametrize("kept", ["1000", "1000000"])
+async def test_a_body_that_does_not_end_has_the_time_of_every_body(kept: str) -> None:
+    clock, asked = ManualClock(), asyncio.Event()
+
+    async def broker(request: web.Request) -> web.Response:
+        asked.set()
+        return web.Response(text=await request.text())
+
+    keys = {"floodgateHttpRequestTimeoutMs": "3000", "httpInputMaxReplayBufferSize": kept}
+    async with behind(broker, clock, **keys) as (proxy, _):
+        host, _, port = proxy.web_service_url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = "PUT /admin/v2/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n"
+        writer.write(head.encode() + b"x" * 5_000)
+        await until(lambda: proxy.forwarder.counters.active)
+        if kept == "1000":
+            await asked.wait()
+        clock.advance(3.1)
+        assert b" 408 " in await reader.readline()
+        writer.close()
+        await until(lambda: proxy.forwarder.counters.active == 0)
+        assert proxy.flow.limits.refusals.counts[Limit.HTTP_TIME] == 1
+
+
+async def test_one_role_does_not_hold_all_places(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await go_on.wait()
+        return web.Response(text="done")
+
+    keys = properties(tmp_path, maxConcurrentHttpRequests="4")
+    async with behind(slow, **keys) as (proxy, _), aiohttp.ClientSession() as session:
+
+        async def ask(role: str) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {token(sub=role).decode()}"}
+            url = f"{proxy.web_service_url}/admin/v2/x"
+            async with session.get(url, headers=headers) as answer:
+                return answer.status, await answer.text()
+
+        asking = [asyncio.create_task(ask("ann")) for _ in range(2)]
+        await until(lambda: proxy.forwarder.counters.active == 2)
+        status, text = await ask("ann")
+        assert (status, "2 requests of 'ann' are being forwarded" in text) == (503, True)
+        asking.append(asyncio.create_task(ask("bob")))
+        await until(lambda: proxy.forwarder.counters.active == 3)
+        go_on.set()
+        assert [one for one, _ in await asyncio.gather(*asking)] == [200] * 3
+        assert (await ask("ann"))[0] == 200
