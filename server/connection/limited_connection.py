@@ -76,6 +76,7 @@ class LimitedConnection:
         if self._timer is not None:
             self._timer.cancel()
         self.keeps(0, 0)
+        self.keeps_first(0)
         if self._counted_as:
             self._limits.connections.ended(self._counted_as)
             self._counted_as = ""
@@ -93,15 +94,23 @@ class LimitedConnection:
         """Count what it keeps of a frame that has not ended; see UnfinishedFrames."""
         self._limits.unfinished.keeps(self, frame_number, size_bytes)
 
+    def keeps_first(self, size_bytes: int) -> None:
+        """Count what it keeps before CONNECT."""
+        self._limits.first.keeps(self, 0, size_bytes)
+
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
         """Close it, and drop what came of its frame."""
         cnx = self._cnx
+        all_of_them = "those" if cnx.handshake_finished else "those before CONNECT"
+        key = " (floodgateMaxUnfinishedFramesMB)" if cnx.handshake_finished else ""
         logger.warning(
-            "closing %s: a frame of which %d bytes came has not ended, and is the oldest of those "
-            "that together keep more than %d MB (floodgateMaxUnfinishedFramesMB)",
+            "closing %s: a frame of which %d bytes came has not ended, and is the oldest of %s "
+            "that together keep more than %d MB%s",
             cnx.peer,
             size_bytes,
+            all_of_them,
             most_bytes >> 20,
+            key,
             extra=cnx.log_fields,
         )
         cnx.decoder.discard()

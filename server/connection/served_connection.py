@@ -23,7 +23,7 @@ from proto.transport.connection import Connection
 from proto.transport.weak_calls import weakly
 from server.connection.keep_alive_timer import KeepAliveTimer
 from server.connection.limited_connection import LimitedConnection
-from server.limits.unfinished_frames import COUNTED_BYTES
+from server.limits.unfinished_frames import COUNTED_BYTES, FIRST_COUNTED_BYTES
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -99,7 +99,7 @@ class ServedConnection(Connection):
         self.client_version = ""
         self.refusal: str | None = None
         self._limits = LimitedConnection(self, flow.limits, flow.clock)
-        self.tells_from_bytes = COUNTED_BYTES
+        self.tells_from_bytes = FIRST_COUNTED_BYTES
 
     # -- state --------------------------------------------------------------------------------
 
@@ -111,6 +111,9 @@ class ServedConnection(Connection):
     @state.setter
     def state(self, state: Enum) -> None:
         self._state = state
+        if self.handshake_finished:
+            self._limits.keeps_first(0)
+            self.tells_from_bytes = COUNTED_BYTES
         self._handlers = self._commands.legal_in(state)
         self._frame_handlers = self._commands.frames_in(state)
 
@@ -221,7 +224,16 @@ class ServedConnection(Connection):
         return True
 
     def bytes_kept(self) -> None:
-        """Count what is kept of an unfinished frame, after each chunk until it ends."""
+        """Count what is kept of an unfinished frame, after each chunk until it ends.
+
+        Before CONNECT all that is kept counts, and less of it.
+        """
+        if not self.handshake_finished:
+            kept = self.decoder.buffered_bytes
+            counted = kept if kept > FIRST_COUNTED_BYTES else 0
+            self.tells_from_bytes = -1 if counted else FIRST_COUNTED_BYTES
+            self._limits.keeps_first(counted)
+            return
         kept = self.decoder.unfinished_bytes
         counted = kept if kept > COUNTED_BYTES else 0
         self.tells_from_bytes = -1 if counted else COUNTED_BYTES

@@ -15,7 +15,7 @@ from proto.commands import (
 )
 from server.limits.connections import ConnectionBounds, ConnectionLimits
 from server.limits.refusals import Refusals
-from server.limits.unfinished_frames import UnfinishedFrames
+from server.limits.unfinished_frames import FIRST_BYTES, UnfinishedFrames
 
 _Type = pb.BaseCommand
 _FORMS = {
@@ -41,6 +41,8 @@ class ClientLimits:
     Attributes:
         handshake_seconds: Until CONNECT, from the moment it was accepted; 0 is no limit.
         requests_a_second: Of one connection; 0 is no limit.
+        unfinished: What connections keep of frames that have not ended.
+        first: What those before CONNECT keep.
     """
 
     connections: ConnectionLimits = field(
@@ -50,6 +52,10 @@ class ClientLimits:
     handshake_seconds: float = 0.0
     requests_a_second: int = 0
     unfinished: UnfinishedFrames = field(default_factory=UnfinishedFrames)
+    first: UnfinishedFrames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.first = UnfinishedFrames(FIRST_BYTES, self.refusals)
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
         """Return the answer to a request that came too soon."""

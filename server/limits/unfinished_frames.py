@@ -13,6 +13,10 @@ from server.limits.refusals import Limit, Refusals
 
 COUNTED_BYTES = 65_536
 """Smaller parts are not counted: the number of connections bounds them."""
+FIRST_COUNTED_BYTES = 1_024
+"""The same of a connection before CONNECT, whose first frame has at most 64 KiB."""
+FIRST_BYTES = 16 * 1024 * 1024
+"""What all connections before CONNECT may keep together: nobody knows yet who they are."""
 
 
 class FrameKeeper(Protocol):
@@ -23,7 +27,7 @@ class FrameKeeper(Protocol):
 
 
 class UnfinishedFrames:
-    """Counts what is kept of unfinished frames, those that keep more than COUNTED_BYTES.
+    """Counts what is kept of unfinished frames.
 
     Args:
         max_bytes: What all may keep together, or one frame alone; 0 or less: no bound.

@@ -7,14 +7,17 @@ import struct
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from client.client import Client
+from server.limits.clients import ClientLimits
 from server.limits.refusals import Limit
-from tests.support.peers.raw_peer import frame, ping
+from tests.support.peers.raw_peer import RawPeer, connect_command, frame, ping
 from tests.support.processes.cluster import cluster, until
 
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 TOPIC = "persistent://public/default/healthy"
 MEGABYTE = 1024 * 1024
+KEPT = 60_000
 ATTACKERS, BOUND_MB = 12, 8
 LARGE = bytes(range(256)) * (5 * 1024 * 4 - 8)
 """As large as a message may be, but for its metadata."""
@@ -74,3 +77,39 @@ async def test_profile_pulsar_has_no_such_bound(role: str) -> None:
         # Then
         await until(lambda: unfinished.kept_bytes == MEGABYTE - 1)
         assert unfinished.max_bytes == 0
+
+
+@ROLES
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_connections_before_connect_have_a_bound_together(role: str, profile: str) -> None:
+    async with cluster(profile=profile) as parts:
+        limits = parts.part(role).flow.limits
+        limits.first.max_bytes = 10 * KEPT
+        peers = [await RawPeer.connect(parts.part(role).service_url) for _ in range(15)]
+        for number, peer in enumerate(peers):
+            await peer.send_bytes(all_but_the_end(KEPT + 1))
+            kept = min(number + 1, 10) * KEPT
+            await until(lambda kept=kept: limits.first.kept_bytes == kept)
+        for peer in peers[:5]:
+            assert await peer.rest() == b""
+        assert limits.refusals.counts[Limit.UNFINISHED_FRAMES] == 5
+        # Who says who it is counts no longer, and who has said so never did.
+        await parts.peer(role)
+        other = await RawPeer.connect(parts.part(role).service_url)
+        hello = frame(connect_command())
+        hello = struct.pack(">I", len(hello) - 4 + 2_000) + hello[4:] + bytes(1_999)
+        await other.send_bytes(hello)
+        await until(lambda: limits.refusals.counts[Limit.UNFINISHED_FRAMES] == 6)
+        await other.send_bytes(b"\0" + frame(ping()))
+        assert [(await other.command()).type for _ in range(2)] == [
+            pb.BaseCommand.CONNECTED,
+            pb.BaseCommand.PONG,
+        ]
+        await until(lambda: limits.first.kept_bytes == 9 * KEPT)
+        for peer in (*peers, other):
+            peer.close()
+        await until(lambda: limits.first.kept_bytes == 0)
+
+
+def test_the_bound_of_connections_before_connect_is_on_without_a_key() -> None:
+    assert ClientLimits().first.max_bytes == 16 * MEGABYTE
