@@ -210,13 +210,21 @@ class ServerCnx(ServedConnection):
         self.closed_by_broker.add(producer_id)
 
     def uses(self) -> Iterator[Use]:
-        """Yield its producers and consumers, as far as they have a topic."""
+        """Yield its producers and consumers, as far as they have a topic, and its watches."""
         for producer in self.producers.values():
             if producer.topic is not None:
                 yield Use(producer.topic.name, None, producer.disconnect)
         for one in self.consumers.values():
             subscription = one.subscription
             yield Use(subscription.topic.name, subscription.name, partial(_close_consumer, one))
+        if self.parts.config.profile is not Profile.PULSAR:
+            for namespace in self.parts.watches.registry.watched(self):
+                yield Use(namespace, None, self._leave)
+
+    def _leave(self) -> None:
+        """End with a watch that is not allowed any more: the protocol has no command for less."""
+        self.take_no_more()
+        self.close()
 
     # -- faults -------------------------------------------------------------------------------
 

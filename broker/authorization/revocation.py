@@ -1,7 +1,8 @@
 """The end of what was allowed: producers and consumers of a role that lost its grant are closed.
 
 It happens when policies of a namespace change, as on a real broker, and when superusers do. Watches
-go on there, and here: the protocol has no command that ends one.
+go on there, and in profile pulsar: the protocol has no command that ends one. Otherwise their
+connection is closed.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ TRIED_AGAIN_SECONDS = 1.0
 
 
 class Use(NamedTuple):
-    """A producer or a consumer.
+    """A producer, a consumer or a watch.
 
     Attributes:
-        topic: Of which topic.
-        subscription: A consumer's; None for a producer.
+        of: Of which topic; a watch is of a namespace.
+        subscription: A consumer's; None for others.
         close: Ends it, and tells its client.
     """
 
-    topic: TopicName
+    of: TopicName | NamespaceName
     subscription: str | None
     close: Callable[[], None]
+
+    @property
+    def namespace(self) -> NamespaceName:
+        """The namespace whose grants it needs."""
+        return self.of if isinstance(self.of, NamespaceName) else self.of.namespace
 
 
 class User(Protocol):
@@ -52,7 +58,7 @@ class User(Protocol):
         """The session of its peer."""
 
     def uses(self) -> Iterator[Use]:
-        """Yield its producers and consumers."""
+        """Yield its producers, consumers and watches."""
 
 
 class Revocation:
@@ -90,7 +96,7 @@ class Revocation:
         self.changes += 1
         for user in self._users:
             for use in user.uses():
-                self.look_at(use.topic.namespace)
+                self.look_at(use.namespace)
 
     def look_at(self, namespace: NamespaceName) -> None:
         """Close what is allowed no more in a namespace, soon."""
@@ -125,7 +131,7 @@ class Revocation:
         for user in tuple(self._users):
             looked += 1
             for use in tuple(user.uses()):
-                if use.topic.namespace == namespace:
+                if use.namespace == namespace:
                     looked += 1
                     if not self._is_allowed(user.session, use, admins):
                         _end(use, user.session)
@@ -134,16 +140,20 @@ class Revocation:
                 await asyncio.sleep(0)
 
     def _is_allowed(self, session: Session | None, use: Use, admins: frozenset[str]) -> bool:
+        if session is None:
+            return False
+        if isinstance(use.of, NamespaceName):
+            return self._service.lists_now(session, use.of, admins)
         operation = TopicOperation.PRODUCE if use.subscription is None else TopicOperation.SUBSCRIBE
-        return session is not None and self._service.allows_topic_now(
-            session, use.topic, operation, admins, use.subscription or ""
+        return self._service.allows_topic_now(
+            session, use.of, operation, admins, use.subscription or ""
         )
 
 
 def _end(use: Use, session: Session | None) -> None:
     """Close a producer or consumer; one that cannot be closed holds up no other."""
     role = session.principal.role if session is not None else ""
-    logger.info("%.100s is not allowed %s any more", role, use.topic)
+    logger.info("%.100s is not allowed %s any more", role, use.of)
     try:
         use.close()
     except Exception:

@@ -229,6 +229,11 @@ class AuthorizationService:
         granted = self._of_topic(topic, operation, subscription)
         return self._allows_with(session, admins, granted)
 
+    def lists_now(self, session: Session, namespace: NamespaceName, admins: frozenset[str]) -> bool:
+        """Tell whether a session may list a namespace, whose tenant's admins are known."""
+        granted = self._of_namespace(namespace, NamespaceOperation.GET_TOPICS)
+        return self._allows_with(session, admins, granted)
+
     async def lacks_prefix(
         self, session: Session, topic: TopicName, subscription: str
     ) -> str | None:

@@ -121,6 +121,11 @@ class WatchRegistry:
         """Return the watches of a connection."""
         return self._watches.setdefault(cnx, CnxWatches())
 
+    def watched(self, cnx: ServedConnection) -> set[NamespaceName]:
+        """Return the namespaces that a connection watches."""
+        watches = self._watches.get(cnx)
+        return {one.namespace.namespace for one in watches.by_id.values()} if watches else set()
+
     def namespace(self, name: NamespaceName) -> NamespaceWatch:
         """Return a watched namespace; it is followed from now on if it was not."""
         known = self._namespaces.get(name)

@@ -60,6 +60,26 @@ async def test_who_is_a_superuser_no_more_loses_what_is_open(profile: str) -> No
         await asyncio.to_thread(work, servers.address, servers.web)
 
 
+@pytest.mark.parametrize(("profile", "ends"), [("floodgate", True), ("pulsar", False)])
+async def test_a_connection_ends_that_watches_what_it_may_not_list_any_more(
+    profile: str, *, ends: bool
+) -> None:
+    def work(address: str, web: str) -> None:
+        assert call(web, "super", "POST", f"{KEY}/{WITH}").status == 200
+        host, _, port = address.rpartition(":")
+        with GoldenConnection(host, int(port)) as connection:
+            hello = connect(Credential("extra", token("extra")), flags=["supports_topic_watchers"])
+            connection.send(Send(hello))
+            assert shown(connection.receive(5)) == "CONNECTED"
+            connection.send(Send(question("WATCH_TOPIC_LIST", "acme/shop")))
+            assert shown(connection.receive(5)).startswith("WATCH_TOPIC_LIST_SUCCESS")
+            assert call(web, "super", "POST", f"{KEY}/{WITHOUT}").status == 200
+            assert (shown(connection.receive(1)) == "(closed)") is ends
+
+    async with secured(profile) as servers:
+        await asyncio.to_thread(work, servers.address, servers.web)
+
+
 async def test_who_is_an_admin_no_more_loses_what_is_open() -> None:
     def work(address: str, web: str) -> None:
         host, _, port = address.rpartition(":")
