@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import Refusal, RefusedError
-from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName, is_transaction_topic
+from proto.names import (
+    MAX_NAME_BYTES,
+    PARTITION_SEPARATOR,
+    TopicName,
+    is_system_topic,
+    is_transaction_topic,
+)
 from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from server.configuration.common import Profile
 
@@ -43,6 +49,8 @@ class TopicRules:
             (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+        counts_persistent_only: Whether that bounds persistent topics that are made alone, or with
+            their partitions, and neither others nor more partitions: profile pulsar.
         lazy_non_persistent: Whether partitions of a non-persistent topic are there only once
             somebody used them, and to delete a non-persistent topic that is missing succeeds:
             profile pulsar.
@@ -52,16 +60,19 @@ class TopicRules:
     auto_partitions: int = 0
     max_partitions: int = 0
     max_topics: int = 0
+    counts_persistent_only: bool = False
     lazy_non_persistent: bool = False
 
     @staticmethod
     def of(config: BrokerConfig, policies: EffectivePolicies) -> TopicRules:
         """Return the rules of a configuration, with the policies of a namespace."""
+        as_pulsar = config.profile is Profile.PULSAR
         return TopicRules(
             *policies.auto_topic_creation,
             config.max_num_partitions_per_partitioned_topic,
             policies.max_topics,
-            config.profile is Profile.PULSAR,
+            as_pulsar,
+            as_pulsar,
         )
 
     @property
@@ -218,15 +229,32 @@ def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRule
         raise RefusedError(Refusal.UNPROCESSABLE, reason)
 
 
-def check_room(snapshot: NamespaceSnapshot, more: int, rules: TopicRules) -> None:
+def check_room(
+    topic: TopicName,
+    snapshot: NamespaceSnapshot,
+    more: int,
+    rules: TopicRules,
+    refusal: Refusal = Refusal.CONFLICT,
+) -> None:
     """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
+
+    Args:
+        topic: The topic that is made, or has partitions made.
+        snapshot: What is there.
+        more: The number of topics, partitions one by one, that are made.
+        rules: The operator's.
+        refusal: How too many are refused.
 
     Raises:
         RefusedError: There would be too many.
     """
+    if is_system_topic(str(topic)):
+        return
     count = len(snapshot.persistent) + len(snapshot.non_persistent)
+    if rules.counts_persistent_only:
+        count = len(snapshot.persistent) if topic.persistent else 0
     if 0 < rules.max_topics < count + more:
-        raise _precondition("Exceed maximum number of topics in namespace.")
+        raise RefusedError(refusal, "Exceed maximum number of topics in namespace.")
 
 
 # -- refusals -------------------------------------------------------------------------------------

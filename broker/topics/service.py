@@ -111,9 +111,19 @@ class TopicService:
         self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
     ) -> None:
         check_name(topic)
-        await self._check_room(topic, 1)
         if base is not None:
             check_partition(topic, base, await self._snapshot(topic))
+        rules = self._rules(topic.namespace)
+        if rules.max_topics > 0 and (topic.persistent or not rules.counts_persistent_only):
+            snapshot = await self._snapshot(topic)
+            if snapshot.contains(topic):
+                raise already_exists()
+            check_room(topic, snapshot, 1, rules)
+        await self._make(topic, base, properties)
+
+    async def _make(
+        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
+    ) -> None:
         name = str(topic)
         changes = TopicChanges(
             [name.encode()],
@@ -170,12 +180,22 @@ class TopicService:
                 partition, or there are too few or too many partitions or topics.
             StoreError: The store failed.
         """
-        check_name(topic)
         check_new_partitioned(topic)
+        refusal = Refusal.PRECONDITION_FAILED
+        await self._create_partitioned(topic, partitions, properties, refusal)
+
+    async def _create_partitioned(
+        self,
+        topic: TopicName,
+        partitions: int,
+        properties: Mapping[str, str],
+        too_many: Refusal,
+    ) -> None:
+        check_name(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules(topic.namespace))
-        await self._check_room(topic, partitions)
+        await self._check_room(topic, partitions, too_many)
         made = 0 if self._lazy(topic) else partitions
         first, *rest = in_changes(range(made), len(properties))
         name, names = str(topic), partition_names(topic, first)
@@ -203,7 +223,9 @@ class TopicService:
             check_growth(topic, seen.partitions, partitions, self._rules(topic.namespace))
             if partitions == seen.partitions:
                 return
-            await self._check_room(topic, partitions - seen.partitions)
+            if not self._rules(topic.namespace).counts_persistent_only:
+                more = partitions - seen.partitions
+                await self._check_room(topic, more, Refusal.PRECONDITION_FAILED)
             try:
                 await self._grow(topic, seen, partitions)
             except TopicChangedError as error:
@@ -246,10 +268,16 @@ class TopicService:
             name = partition_name(topic, index)
             if not snapshot.holds(name.encode()):
                 try:
-                    await self.create(type(topic).parse(name), {})
+                    await self._make_missing(type(topic).parse(name), topic)
                 except RefusedError as error:
                     if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
                         raise
+
+    async def _make_missing(self, partition: TopicName, topic: TopicName) -> None:
+        if not self._rules(topic.namespace).counts_persistent_only:
+            await self._check_room(partition, 1, Refusal.PRECONDITION_FAILED)
+        await self._make(partition, topic, {})
+        self._tell_made(partition, 0)
 
     def _lazy(self, topic: TopicName) -> bool:
         """Tell whether partitions come with their first use only."""
@@ -357,12 +385,12 @@ class TopicService:
         if not partitions or topic.partition_index >= 0:
             return 0
         try:
-            await self.create_partitioned(topic, partitions, {})
-        except RefusedError as error:
-            if error.refusal is not Refusal.CONFLICT:
+            await self._create_partitioned(topic, partitions, {}, Refusal.CONFLICT)
+        except RefusedError:
+            snapshot = await self._snapshot(topic)
+            if not snapshot.contains(topic):
                 raise
             # Another client was faster: what it made is what there is.
-            snapshot = await self._snapshot(topic)
             return snapshot.partitioned.get(str(topic), 0)
         return partitions
 
@@ -374,10 +402,10 @@ class TopicService:
             raise no_namespace()
         return snapshot
 
-    async def _check_room(self, topic: TopicName, more: int) -> None:
+    async def _check_room(self, topic: TopicName, more: int, refusal: Refusal) -> None:
         rules = self._rules(topic.namespace)
         if rules.max_topics > 0:
-            check_room(await self._snapshot(topic), more, rules)
+            check_room(topic, await self._snapshot(topic), more, rules, refusal)
 
     async def _apply(self, topic: TopicName, changes: TopicChanges) -> None:
         try:

@@ -436,16 +436,36 @@ async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
     # Given
     made = await topics(max_topics=4)
     await made.service.create_partitioned(topic("p"), 3, {})
-    await made.service.create(topic("t"), {})
+    await made.service.create(topic("t", "non-persistent"), {})
+    await made.service.delete(topic("p-partition-2"))
+    await made.service.create(topic("u"), {})
     # When
     refused = [
-        await refusal(made.service.create(topic("u"), {})),
+        await refusal(made.service.create(topic("v"), {})),
+        await refusal(made.service.create(topic("v", "non-persistent"), {})),
         await refusal(made.service.create_partitioned(topic("q"), 1, {})),
         await refusal(made.service.grow(topic("p"), 4)),
+        await refusal(made.service.create_missing(topic("p"))),
     ]
     # Then
     reason = "Exceed maximum number of topics in namespace."
-    assert refused == [(Refusal.PRECONDITION_FAILED, reason)] * 3
+    kinds = [Refusal.CONFLICT] * 2 + [Refusal.PRECONDITION_FAILED] * 3
+    assert refused == [(kind, reason) for kind in kinds]
+
+
+async def test_a_topic_that_exists_is_not_one_too_many() -> None:
+    made = await topics(max_topics=1)
+    await made.service.create(topic("t"), {})
+    assert (await refusal(made.service.create(topic("t"), {})))[1] == "This topic already exists"
+
+
+async def test_a_partitioned_topic_too_many_is_not_made_for_a_client() -> None:
+    # Given
+    made = await topics(max_topics=1, auto_partitions=2)
+    # When
+    kind, reason = await refusal(made.service.partitions(topic("p"), create=True))
+    # Then
+    assert (kind, reason) == (Refusal.CONFLICT, "Exceed maximum number of topics in namespace.")
 
 
 async def test_system_topics_do_not_count() -> None:
@@ -454,6 +474,7 @@ async def test_system_topics_do_not_count() -> None:
     await made.service.create(topic("__change_events"), {})
     # When
     await made.service.create(topic("t"), {})
+    await made.service.create(topic("__transaction_buffer_snapshot"), {})
     # Then
     assert await made.names() == ["t"]
 
