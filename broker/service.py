@@ -131,6 +131,8 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._take_dynamic_configuration()
         self.messaging = self._messaging()
         await self.messaging.open(self._exits)
+        if self._pulsar_compatible:
+            self.lister.in_use = self.messaging.loaded_topics.non_persistent_in_use
         self.messaging.follow(self.dynamic.config)
         self._followers.append(self.messaging.follow)
         admin = self._admin_context()

@@ -49,6 +49,8 @@ class AdminRules:
         accepts_no_property: A request without any property succeeds and changes nothing.
         clears_internal_backlogs: Who clears the backlog of a namespace clears that of compaction,
             too, which loses what it had not come to.
+        acts_before_it_refuses: What is asked about a subscription that some partitions lack is done
+            to the others, and refused then; otherwise refused before.
     """
 
     fails_as_upstream: bool
@@ -61,10 +63,11 @@ class AdminRules:
     keeps_shown_quotas: bool
     accepts_no_property: bool
     clears_internal_backlogs: bool
+    acts_before_it_refuses: bool
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 10)
-FLOODGATE_ADMIN = AdminRules(*[False] * 10)
+PULSAR_ADMIN = AdminRules(*[True] * 11)
+FLOODGATE_ADMIN = AdminRules(*[False] * 11)
 
 
 @dataclass(frozen=True, slots=True)

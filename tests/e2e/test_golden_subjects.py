@@ -2,7 +2,8 @@
 
 New partitions and the subscriptions they get (``growing``), partitions that are gone while their
 topic stays (``gone``), the last message of a compacted topic (``views``), a namespace that may have
-three topics (``room``). They are made by ``python -m tests.recording.messages``.
+three topics (``room``), non-persistent topics that nobody uses and the statistics of partitions
+(``unused``). They are made by ``python -m tests.recording.messages``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ NAMESPACES = {
     "gone": "public/gone",
     "views": "public/last",
     "room": "public/room",
+    "unused": "public/unused",
 }
 ROWS = {subject: load_rows(RECORDED / f"{subject}.jsonl") for subject in NAMESPACES}
 CASES = [(subject, row_name(row)) for subject, rows in ROWS.items() for row in rows]

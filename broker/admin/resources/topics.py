@@ -22,7 +22,8 @@ from broker.admin.requests import (
 from broker.admin.resources.growth import grow
 from broker.admin.resources.messages.subjects import MessageTopics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
-from broker.bundles import bundle_named
+from broker.bundles import BundleRange, bundle_named
+from broker.ownership.ownership import Bundle
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
 from broker.topics.properties import check_properties
@@ -174,6 +175,9 @@ class TopicAdmin:
         bundle = bundle_named(text, policies.bundles)
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        owned = self._context.ownership.owns_bundle(Bundle(namespace, bundle))
+        if not owned and not await _has_any(bundle, snapshot.non_persistent):
+            return done()  # as recorded
         sequences = (snapshot.non_persistent,)
         return await self._context.listings.respond(request, sequences, bundle.kept)
 
@@ -314,6 +318,13 @@ class TopicAdmin:
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
         return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned
+
+
+async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
+    async for name in in_turns(topics.names()):
+        if bundle.holds(name):
+            return True
+    return False
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
