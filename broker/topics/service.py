@@ -31,6 +31,7 @@ from broker.topics.rules import (
     check_name,
     check_new_partitioned,
     check_not_a_partition,
+    check_number,
     check_partition,
     check_room,
     in_changes,
@@ -42,9 +43,9 @@ from broker.topics.rules import (
     overtaken,
     partition_name,
     partition_names,
-    partitioned_of,
     partitions_around,
 )
+from proto.names import PARTITION_SEPARATOR
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
@@ -87,8 +88,14 @@ class TopicService:
                 partition that cannot be, or there are too many topics.
             StoreError: The store failed.
         """
-        base = partitioned_of(topic)
-        await self._create(topic, base, properties)
+        check_name(topic)
+        if PARTITION_SEPARATOR in topic.local_name:
+            snapshot = await self._snapshot(topic)
+            check_number(topic, snapshot)
+            if self._lazy(topic) and partitions_around(topic, snapshot) is not None:
+                await self._create(topic, {})  # To look for it is its first use.
+                raise already_exists()
+        await self._create(topic, properties)
         self._tell_made(topic, 0)
 
     def _tell_made(self, topic: TopicName, partitions: int) -> None:
@@ -104,13 +111,11 @@ class TopicService:
             RefusedError: As ``create``.
             StoreError: The store failed.
         """
-        base = topic.partitioned_name if topic.partition_index >= 0 else None
-        await self._create(topic, base, {})
-
-    async def _create(
-        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
-    ) -> None:
         check_name(topic)
+        await self._create(topic, {})
+
+    async def _create(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        base = topic.partitioned_name if topic.partition_index >= 0 else None
         if base is not None:
             check_partition(topic, base, await self._snapshot(topic))
         rules = self._rules(topic.namespace)
@@ -180,7 +185,8 @@ class TopicService:
                 partition, or there are too few or too many partitions or topics.
             StoreError: The store failed.
         """
-        check_new_partitioned(topic)
+        check_name(topic)
+        check_new_partitioned(topic, self._rules(topic.namespace))
         refusal = Refusal.PRECONDITION_FAILED
         await self._create_partitioned(topic, partitions, properties, refusal)
 
@@ -191,7 +197,6 @@ class TopicService:
         properties: Mapping[str, str],
         too_many: Refusal,
     ) -> None:
-        check_name(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules(topic.namespace))
@@ -384,6 +389,7 @@ class TopicService:
     async def _auto_create(self, topic: TopicName, partitions: int) -> int:
         if not partitions or topic.partition_index >= 0:
             return 0
+        check_name(topic)
         try:
             await self._create_partitioned(topic, partitions, {}, Refusal.CONFLICT)
         except RefusedError:

@@ -12,6 +12,7 @@ from broker.admin.bodies import partition_count, partitions_and_properties, stri
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import (
     NAMESPACE_REASON,
+    FailsUpstreamError,
     done,
     flag,
     namespace_name,
@@ -27,8 +28,14 @@ from broker.ownership.ownership import Bundle
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
 from broker.topics.properties import check_properties
-from broker.topics.rules import no_namespace, no_partition, not_found
-from proto.names import PERSISTENT, TopicName
+from broker.topics.rules import (
+    no_namespace,
+    no_partition,
+    no_such_partition,
+    not_found,
+    numbered,
+)
+from proto.names import PERSISTENT, TopicName, is_blank
 from server.cross_site import check_change
 from server.http import RestError, json_response
 from server.tasks.cooperative import in_turns
@@ -203,6 +210,9 @@ class TopicAdmin:
         properties = await string_map(request, drops_null=drops_null)
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
+        found = numbered(topic)
+        if found is not None and is_blank(found[0].local_name):
+            raise FailsUpstreamError(412, no_such_partition(topic, found[0]).reason)
         await self._context.topics.create(topic, properties)
         return done()
 
@@ -230,7 +240,7 @@ class TopicAdmin:
         if topic.persistent or topic.partition_index >= count:
             raise no_partition(topic, count)
         check_change(request)
-        await self._context.topics.create(topic, {})
+        await self._context.topics.create_for_client(topic)
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse a request about a topic that does not exist.

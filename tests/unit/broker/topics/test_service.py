@@ -123,6 +123,40 @@ async def test_a_partition_of_nothing_is_not_created(local: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "local", ["p-partition-00", "p-partition--1", "t-partition-99999999999999999999"]
+)
+async def test_a_number_that_is_no_partition_s_makes_a_topic_by_itself(local: str) -> None:
+    # Given
+    made = await topics()
+    await made.service.create_partitioned(topic("p"), 1, {})
+    # When
+    await made.service.create(topic(local), {})
+    # Then
+    assert local in await made.names()
+    assert (await made.snapshot()).partitioned == {str(topic("p")): 1}
+
+
+@pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
+async def test_a_client_s_partitioned_topic_may_be_named_like_a_partition(domain: str) -> None:
+    made = await topics(auto_partitions=2)
+    assert await made.service.partitions(topic("c-partition--1", domain), create=True) == 2
+
+
+@pytest.mark.parametrize(("lazy", "refused"), [(False, True), (True, False)])
+async def test_a_partitioned_topic_that_could_not_be_deleted_is_made_by_pulsar_only(
+    lazy: bool, refused: bool
+) -> None:
+    # Given
+    made = await topics(lazy_non_persistent=lazy)
+    await made.service.create_partitioned(topic("n-partition-01", "non-persistent"), 1, {})
+    # When
+    work = made.service.create_partitioned(topic("n-partition-1", "non-persistent"), 1, {})
+    (result,) = await asyncio.gather(work, return_exceptions=True)
+    # Then
+    assert isinstance(result, RefusedError) is refused
+
+
 async def test_a_missing_partition_of_a_partitioned_topic_is_created_again() -> None:
     # Given
     made = await topics()
