@@ -290,6 +290,7 @@ class BrokerService(ServerService["ServerCnx"]):
             listings=self._admin_listings,
             ownership=self.ownership,
             lookups=self.lookup_outcomes,
+            lookup_places=self.lookups,
             urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
             tenants_changed=self._tenants_changed,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
+    from limiter.flow.lookup_semaphore import LookupSemaphore
     from proto.names import NamespaceName
     from server.configuration.addresses import ServerUrls
 
@@ -75,6 +76,7 @@ class AdminContext:
     """The parts of a broker that handlers of admin requests work with.
 
     Attributes:
+        lookup_places: Those of maxConcurrentLookupRequest.
         urls: Returns its addresses; nowhere to connect to before it takes clients.
         rules: The differences between the profiles.
         tenants_changed: Called when a tenant was made, changed or deleted here.
@@ -91,6 +93,7 @@ class AdminContext:
     listings: ListingResponses
     ownership: Ownership
     lookups: LookupOutcomes
+    lookup_places: LookupSemaphore
     urls: Callable[[], ServerUrls]
     rules: AdminRules
     tenants_changed: Callable[[], None]
