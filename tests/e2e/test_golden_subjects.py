@@ -3,8 +3,8 @@
 New partitions and the subscriptions they get (``growing``), partitions that are gone while their
 topic stays (``gone``), the last message of a compacted topic (``views``), a namespace that may have
 three topics (``room``), non-persistent topics that nobody uses and the statistics of partitions
-(``unused``), names that end like those of partitions (``numbered``). They are made by
-``python -m tests.recording.messages``.
+(``unused``), names that end like those of partitions (``numbered``), cursors of the broker's own
+(``internal``). They are made by ``python -m tests.recording.messages``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ NAMESPACES = {
     "room": "public/room",
     "unused": "public/unused",
     "numbered": "public/numbered",
+    "internal": "public/internal",
 }
 ROWS = {subject: load_rows(RECORDED / f"{subject}.jsonl") for subject in NAMESPACES}
 CASES = [(subject, row_name(row)) for subject, rows in ROWS.items() for row in rows]

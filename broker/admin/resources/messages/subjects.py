@@ -281,12 +281,13 @@ def created(
     """Create a subscription of a topic, whose next entry is ``start``.
 
     Raises:
-        RestError: 412, it may not be: its topic has as many as it may, or the name is reserved.
+        RestError: It may not be: its topic has as many as it may (409), or the name is reserved.
     """
     try:
         return subscriptions_of(topic).create(name, start=start, properties=properties)
     except RequestError as error:
-        raise RestError(412, error.message) from None
+        full = error.server_error == pb.NotAllowedError
+        raise RestError(409 if full else 412, error.message) from None
 
 
 def subscriptions_of(topic: PersistentTopic) -> Subscriptions:
