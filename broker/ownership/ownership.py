@@ -66,6 +66,9 @@ class Ownership(Protocol):
     def owns(self, topic: TopicName) -> bool:
         """Tell whether this broker serves a topic, at this moment."""
 
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Tell whether a bundle's topics are served, here or by another broker."""
+
     def notice(self) -> None:
         """Give up everything at once if it is too late to serve it, as after a stop."""
 

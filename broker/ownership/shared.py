@@ -148,6 +148,10 @@ class SharedOwnership:
         """Return True if this broker serves a topic, and its lease is not over."""
         return self._session.notice() and self._owned.holds(topic)
 
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True: the store knows the topics of all."""
+        return True
+
     def notice(self) -> None:
         """Give up everything if the lease is over."""
         self._session.notice()

@@ -34,6 +34,10 @@ class SoleOwnership:
         """Return True."""
         return True
 
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True."""
+        return True
+
     def notice(self) -> None:
         """Do nothing: nobody else could have served anything meanwhile."""
 
@@ -76,6 +80,10 @@ class LookedUpOwnership(SoleOwnership):
     def owns(self, topic: TopicName) -> bool:
         """Return True if a topic of its bundle was looked up."""
         return self._owned.holds(topic)
+
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True if a topic of it was looked up."""
+        return bundle in self._owned
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Own the bundle of a topic."""

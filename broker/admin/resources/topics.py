@@ -12,6 +12,7 @@ from broker.admin.bodies import partition_count, partitions_and_properties, stri
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import (
     NAMESPACE_REASON,
+    FailsUpstreamError,
     done,
     flag,
     namespace_name,
@@ -22,12 +23,19 @@ from broker.admin.requests import (
 from broker.admin.resources.growth import grow
 from broker.admin.resources.messages.subjects import MessageTopics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
-from broker.bundles import bundle_named
+from broker.bundles import BundleRange, bundle_named
+from broker.ownership.ownership import Bundle
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
 from broker.topics.properties import check_properties
-from broker.topics.rules import no_namespace, no_partition, not_found
-from proto.names import PERSISTENT, TopicName
+from broker.topics.rules import (
+    no_namespace,
+    no_partition,
+    no_such_partition,
+    not_found,
+    numbered,
+)
+from proto.names import PERSISTENT, TopicName, is_blank
 from server.cross_site import check_change
 from server.http import RestError, json_response
 from server.tasks.cooperative import in_turns
@@ -174,6 +182,9 @@ class TopicAdmin:
         bundle = bundle_named(text, policies.bundles)
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        owned = self._context.ownership.owns_bundle(Bundle(namespace, bundle))
+        if not owned and not await _has_any(bundle, snapshot.non_persistent):
+            return done()  # as recorded
         sequences = (snapshot.non_persistent,)
         return await self._context.listings.respond(request, sequences, bundle.kept)
 
@@ -199,6 +210,9 @@ class TopicAdmin:
         properties = await string_map(request, drops_null=drops_null)
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
+        found = numbered(topic)
+        if found is not None and is_blank(found[0].local_name):
+            raise FailsUpstreamError(412, no_such_partition(topic, found[0]).reason)
         await self._context.topics.create(topic, properties)
         return done()
 
@@ -226,7 +240,7 @@ class TopicAdmin:
         if topic.persistent or topic.partition_index >= count:
             raise no_partition(topic, count)
         check_change(request)
-        await self._context.topics.create(topic, {})
+        await self._context.topics.create_for_client(topic)
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse a request about a topic that does not exist.
@@ -314,6 +328,13 @@ class TopicAdmin:
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
         return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned
+
+
+async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
+    async for name in in_turns(topics.names()):
+        if bundle.holds(name):
+            return True
+    return False
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
