@@ -200,6 +200,9 @@ class TopicAdmin:
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
         await self._context.topics.create(topic, properties)
+        if self._context.ownership.alone:
+            # Upstream creates it where it is served, and so serves its bundle from then on.
+            await self._context.ownership.acquire(topic)
         return done()
 
     async def list_subscriptions(self, request: web.Request) -> web.Response:
