@@ -3,7 +3,8 @@
 New partitions and the subscriptions they get (``growing``), partitions that are gone while their
 topic stays (``gone``), the last message of a compacted topic (``views``), policies that are kept
 and shown and act on nothing (``kept``), names by their places, and bodies that are missing
-(``enums``). They are made by ``python -m tests.recording.messages``.
+(``enums``), statistics of consumers (``consumers``). They are made by
+``python -m tests.recording.messages``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ NAMESPACES = {
     "views": "public/last",
     "kept": "public/kept",
     "enums": "public/enums",
+    "consumers": "public/consumers",
 }
 ROWS = {subject: load_rows(RECORDED / f"{subject}.jsonl") for subject in NAMESPACES}
 CASES = [(subject, row_name(row)) for subject, rows in ROWS.items() for row in rows]

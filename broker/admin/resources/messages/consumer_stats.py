@@ -6,24 +6,32 @@ Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from broker.messages.producer import Producer
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
 
 
+NOTHING_DRAINS = {
+    "drainingHashesCount": 0,
+    "drainingHashesClearedTotal": 0,
+    "drainingHashesUnackedMessages": 0,
+}
+
+
 def moment(milliseconds: int) -> str:
     """Return a time as Java writes it."""
     seconds, rest = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+    fraction = f".{rest:03d}" if rest else ""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
 def producer_stats(producer: Producer) -> dict[str, object]:
@@ -52,8 +60,9 @@ def consumer_stats(
 ) -> Generator[None, None, dict[str, object]]:
     """Return the statistics of a consumer; those of a Key_Shared one need its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
-    rates, sent = consumer.rates.current, consumer.entries_out
-    body: dict[str, object] = {
+    rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
+    return {
+        **({} if role is None else {"appId": role}),
         "msgRateOut": float(rates.messages_out),
         "msgThroughputOut": float(rates.bytes_out),
         "bytesOutCounter": consumer.bytes_out,
@@ -76,24 +85,20 @@ def consumer_stats(
         "lastConsumedFlowTimestamp": consumer.last_flow_at,
         "firstConsumedFlowTimestamp": consumer.first_flow_at,
         "metadata": dict(consumer.options.metadata),
+        "lastAckedTime": moment(consumer.last_acked_at),
+        "lastConsumedTime": moment(consumer.last_consumed_at),
     }
-    for name, at in (
-        ("lastAckedTime", consumer.last_acked_at),
-        ("lastConsumedTime", consumer.last_consumed_at),
-    ):
-        body |= {name: moment(at)} if at else {}
-    return body
 
 
 def _draining(
     consumer: Consumer, dispatcher: Dispatcher | None
 ) -> Generator[None, None, dict[str, object]]:
     if not isinstance(dispatcher, KeySharedDispatcher):
-        return {
-            "drainingHashesCount": 0,
-            "drainingHashesClearedTotal": 0,
-            "drainingHashesUnackedMessages": 0,
-        }
+        return dict(NOTHING_DRAINS)
+    ranges = {"keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)]}
+    if not dispatcher.drains:
+        yield
+        return {**NOTHING_DRAINS, **ranges}
     hashes = yield from dispatcher.draining.of(consumer)
     shown: list[dict[str, int]] = []
     for some in in_parts(hashes):
@@ -103,10 +108,86 @@ def _draining(
         ]
         yield
     return {
-        "keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)],
-        "keyHashRanges": [],
         "drainingHashesCount": len(hashes),
         "drainingHashesClearedTotal": dispatcher.draining.cleared_total(consumer),
         "drainingHashesUnackedMessages": sum(one.unacked for one in hashes),
-        **({"drainingHashes": shown} if shown else {}),
+        "drainingHashes": shown,
+        **ranges,
     }
+
+
+# -- of all partitions together --------------------------------------------------------------------
+
+_ADDED = (
+    "msgRateOut",
+    "messageAckRate",
+    "msgThroughputOut",
+    "bytesOutCounter",
+    "msgOutCounter",
+    "msgRateRedeliver",
+    "availablePermits",
+    "unackedMessages",
+    "drainingHashesClearedTotal",
+)
+_LAST = (
+    "consumerName",
+    "blockedConsumerOnUnackedMsgs",
+    "drainingHashesCount",
+    "drainingHashesUnackedMessages",
+    "drainingHashes",
+    "firstMessagesSentTimestamp",
+    "firstConsumedFlowTimestamp",
+    "keyHashRangeArrays",
+)
+_NOT_ADDED = {
+    "chunkedMessageRate": 0.0,
+    "avgMessagesPerEntry": 0,
+    "lastAckedTimestamp": 0,
+    "lastConsumedTimestamp": 0,
+    "lastConsumedFlowTimestamp": 0,
+    "lastAckedTime": moment(0),
+    "lastConsumedTime": moment(0),
+}
+
+
+def consumers_together(
+    partitions: Iterable[Sequence[Mapping[str, Any]]],
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """Put the consumers of partitions together as upstream does.
+
+    By their place, where the next partition has as many; otherwise one behind the other.
+    """
+    together: list[dict[str, Any]] = []
+    for consumers in partitions:
+        if len(consumers) != len(together):
+            together += [dict.fromkeys(_ADDED, 0) for _ in consumers]
+        behind = together[len(together) - len(consumers) :]
+        for sums, one in zip(behind, consumers, strict=True):
+            sums |= {name: sums[name] + one[name] for name in _ADDED}
+            sums |= {name: one[name] for name in _LAST if name in one} | _NOT_ADDED
+            yield
+    return together
+
+
+def publishers_together(
+    partitions: Iterable[Sequence[Mapping[str, Any]]],
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """Put the producers of partitions together as upstream does: by their place."""
+    by_place: list[list[Mapping[str, Any]]] = []
+    for publishers in partitions:
+        for place, one in enumerate(publishers):
+            if place == len(by_place):
+                by_place.append([])
+            by_place[place].append(one)
+            yield
+    return [
+        {
+            "msgRateIn": sum(one["msgRateIn"] for one in found),
+            "msgThroughputIn": sum(one["msgThroughputIn"] for one in found),
+            "averageMsgSize": sum(one["averageMsgSize"] for one in found) / len(found),
+            "chunkedMessageRate": 0.0,
+            "producerId": 0,
+            "supportsPartialProducer": False,
+        }
+        for found in by_place
+    ]

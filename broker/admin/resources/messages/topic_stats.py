@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.resources.messages.consumer_stats import producer_stats
+from broker.admin.resources.messages.consumer_stats import (
+    consumers_together,
+    producer_stats,
+    publishers_together,
+)
 from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.admin.resources.messages.subscription_stats import (
     direct_subscription_stats,
@@ -17,7 +21,7 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from broker.admin.resources.messages.subscription_stats import Wanted
     from broker.messages.subscribed import Sent
@@ -67,7 +71,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
         "topicCreationTimeStamp": 0,
         "lastPublishTimeStamp": 0,
         "msgDropRate": 0.0,
-        "publishers": publishers,
+        "publishers": [{**one, "msgDropRate": 0.0} for one in publishers],
         "subscriptions": shown,
         "replication": {},
     }
@@ -167,7 +171,9 @@ _NOT_HERE = dict.fromkeys(
 
 # -- partitions together ---------------------------------------------------------------------------
 
-_ONE_BY_ONE = frozenset(("ownerBroker", "deduplicationStatus"))
+_ONE_BY_ONE = frozenset(
+    ("ownerBroker", "deduplicationStatus", "keySharedMode", "activeConsumerName")
+)
 _MOST = ("Timestamp", "TimeStamp")
 _NOT_TOGETHER = frozenset(
     (
@@ -179,6 +185,10 @@ _NOT_TOGETHER = frozenset(
     )
 )
 """Figures of subscriptions that upstream leaves out of those of partitioned topics."""
+_LISTS: Mapping[str, Callable[[list[Any]], Generator[None, None, list[dict[str, Any]]]]] = {
+    "consumers": consumers_together,
+    "publishers": publishers_together,
+}
 _LIMITS = frozenset(("backlogQuotaLimitSize", "backlogQuotaLimitTime"))
 
 
@@ -208,15 +218,15 @@ def _keys(bodies: Iterable[dict[str, Any]]) -> Generator[None, None, list[str]]:
 
 
 def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
-    """Add figures up, collect lists, and join objects by key."""
+    """Add figures up, and join objects by key."""
     together: dict[str, Any] = {}
     for key in (yield from _keys(bodies)):
         values = [body[key] for body in bodies if key in body]
         first = values[0]
-        if isinstance(first, dict):
+        if key in _LISTS:
+            together[key] = yield from _LISTS[key](values)
+        elif isinstance(first, dict):
             together[key] = yield from _together(values)
-        elif isinstance(first, list):
-            together[key] = [one for each in values for one in each]
         else:
             together[key] = first if isinstance(first, str) else _figure(key, values)
         yield
@@ -228,4 +238,6 @@ def _figure(key: str, values: list[Any]) -> object:
         return any(values)
     if key in _NOT_TOGETHER:
         return 0
+    if key.startswith("earliest"):
+        return min(filter(None, values), default=0)
     return max(values) if key in _LIMITS or key.endswith(_MOST) else sum(values)

@@ -21,13 +21,43 @@ def together(
             return found
 
 
+ADDED = (
+    "msgRateOut",
+    "messageAckRate",
+    "msgThroughputOut",
+    "bytesOutCounter",
+    "msgOutCounter",
+    "msgRateRedeliver",
+    "availablePermits",
+    "unackedMessages",
+    "drainingHashesClearedTotal",
+)
+
+
+def one_consumer(figures: int, name: str) -> dict[str, object]:
+    """Return a consumer of several partitions as it is shown."""
+    return {
+        **dict.fromkeys(ADDED, figures),
+        "consumerName": name,
+        "chunkedMessageRate": 0.0,
+        "avgMessagesPerEntry": 0,
+        "lastAckedTimestamp": 0,
+        "lastConsumedTimestamp": 0,
+        "lastConsumedFlowTimestamp": 0,
+        "lastAckedTime": "1970-01-01T00:00:00Z",
+        "lastConsumedTime": "1970-01-01T00:00:00Z",
+    }
+
+
 def partition(messages: int, **more: object) -> dict[str, object]:
-    consumer = {"consumerName": f"c{messages}"}
+    consumer = {**dict.fromkeys(ADDED, messages), "consumerName": f"c{messages}", "address": "/a"}
     subscription = {
         "msgBacklog": messages,
         "type": "Shared",
         "durable": True,
         "lastAckedTimestamp": 7,
+        "keySharedMode": "AUTO_SPLIT",
+        "earliestMsgPublishTimeInBacklog": messages,
         "consumers": [consumer],
     }
     return {
@@ -60,7 +90,8 @@ def test_partitions_are_added_up() -> None:
                 "type": "Shared",
                 "durable": True,
                 "lastAckedTimestamp": 0,
-                "consumers": [{"consumerName": "c1"}, {"consumerName": "c2"}],
+                "earliestMsgPublishTimeInBacklog": 1,
+                "consumers": [one_consumer(3, "c2")],
             }
         },
         "metadata": {"partitions": 2, "deleted": False},
@@ -98,7 +129,8 @@ async def test_each_consumer_is_a_step() -> None:
 def test_partitions_are_put_together_a_key_of_their_subscriptions_at_a_time() -> None:
     partitions = {str(number): partition(number) for number in range(3)}
     keys = len(partition(0)) - len(("ownerBroker",))
-    inside = len(("s",)) + len(partition(0)["subscriptions"]["s"])  # type: ignore[index]
+    # A consumer of each is a step; the mode of Key_Shared is not put together.
+    inside = len(("s",)) + len(partition(0)["subscriptions"]["s"]) - 1 + 3  # type: ignore[index]
     looks = len(partitions) * len(("partition", "subscriptions", "s"))
     steps = list(partitioned_stats(partitions, 3, one_by_one=True))
     assert len(steps) == keys + inside + looks
