@@ -84,6 +84,9 @@ class Ownership(Protocol):
             StoreError: The metadata store failed.
         """
 
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether a topic of a namespace was, since this broker started."""
+
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have a bundle's owner, here or elsewhere, let it go; the next lookup finds a new one.
 

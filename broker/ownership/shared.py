@@ -152,6 +152,10 @@ class SharedOwnership:
         """Return True: the store knows the topics of all."""
         return True
 
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether this broker serves a bundle of a namespace."""
+        return bool(self._owned.within(namespace))
+
     def notice(self) -> None:
         """Give up everything if the lease is over."""
         self._session.notice()

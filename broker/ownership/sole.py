@@ -28,6 +28,8 @@ class SoleOwnership:
 
     def __init__(self, urls: Callable[[], ServerUrls]) -> None:
         self._urls = urls
+        # Bound: the namespaces that exist.
+        self._looked_up: set[NamespaceName] = set()
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
 
     def owns(self, topic: TopicName) -> bool:
@@ -43,14 +45,20 @@ class SoleOwnership:
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return this broker."""
+        self._looked_up.add(topic.namespace)
         return Owner(self._urls(), here=True)
+
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether a topic of a namespace was, since this broker started."""
+        return namespace in self._looked_up
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Do nothing: their messages are nowhere else."""
+        """Forget them: their messages are nowhere else."""
+        self._looked_up.difference_update(namespaces)
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when the topics of a bundle are to be closed."""

@@ -4,7 +4,9 @@ New partitions and the subscriptions they get (``growing``), partitions that are
 topic stays (``gone``), the last message of a compacted topic (``views``), a namespace that may have
 three topics (``room``), non-persistent topics that nobody uses and the statistics of partitions
 (``unused``), names that end like those of partitions (``numbered``), cursors of the broker's own
-(``internal``). They are made by ``python -m tests.recording.messages``.
+(``internal``), policies that are kept and shown and act on nothing (``kept``), names by their
+places, and bodies that are missing (``enums``), statistics of consumers (``consumers``). They are
+made by ``python -m tests.recording.messages``.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ NAMESPACES = {
     "unused": "public/unused",
     "numbered": "public/numbered",
     "internal": "public/internal",
+    "kept": "public/kept",
+    "enums": "public/enums",
+    "consumers": "public/consumers",
 }
 ROWS = {subject: load_rows(RECORDED / f"{subject}.jsonl") for subject in NAMESPACES}
 CASES = [(subject, row_name(row)) for subject, rows in ROWS.items() for row in rows]

@@ -214,6 +214,9 @@ class TopicAdmin:
         if found is not None and is_blank(found[0].local_name):
             raise FailsUpstreamError(412, no_such_partition(topic, found[0]).reason)
         await self._context.topics.create(topic, properties)
+        if self._context.ownership.alone:
+            # Upstream creates it where it is served, and so serves its bundle from then on.
+            await self._context.ownership.acquire(topic)
         return done()
 
     async def list_subscriptions(self, request: web.Request) -> web.Response:

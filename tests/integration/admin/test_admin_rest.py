@@ -481,7 +481,7 @@ def _fail(parts: Cluster) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", f"{NAMESPACES}/public/default/antiAffinity"),
+        ("POST", f"{NAMESPACES}/public/default/migration"),
         ("PUT", "/admin/v2/clusters/other"),
         ("GET", "/admin/v2/bookies/all"),
         ("GET", "/admin/v2/broker-stats/metrics"),

@@ -69,7 +69,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
         "topicCreationTimeStamp": 0,
         "lastPublishTimeStamp": 0,
         "msgDropRate": 0.0,
-        "publishers": publishers,
+        "publishers": [{**one, "msgDropRate": 0.0} for one in publishers],
         "subscriptions": shown,
         "replication": {},
     }
