@@ -30,6 +30,9 @@ _SHARE = 10
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
+_WOKEN_AT_ONCE = 100
+"""Attempts that begin in one turn of the loop: there may be thousands."""
+
 
 class Patience:
     """Waits between attempts of one client.
@@ -43,26 +46,31 @@ class Patience:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._opened: asyncio.Future[None] | None = None
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def connection_opened(self) -> None:
         """Wake those who reached no server."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.set_result(None)
+        self._wake(list(self._waiting))
+
+    def _wake(self, waiting: list[asyncio.Future[None]]) -> None:
+        for waiter in waiting[:_WOKEN_AT_ONCE]:
+            if not waiter.done():
+                waiter.set_result(None)
+        if left := waiting[_WOKEN_AT_ONCE:]:
+            asyncio.get_running_loop().call_soon(self._wake, left)
 
     async def delay(self, seconds: float, error: BaseException) -> None:
         """Wait before the next attempt; if no server was reached, only until one is."""
-        loop = asyncio.get_running_loop()
-        if not isinstance(error, _UNREACHED):
-            opened = loop.create_future()
-        else:
-            opened = self._opened = self._opened or loop.create_future()
+        waiter = asyncio.get_running_loop().create_future()
+        if isinstance(error, _UNREACHED):
+            self._waiting[waiter] = None
         try:
             async with deadline(self._clock, seconds):
-                await asyncio.shield(opened)
+                await waiter
         except TimeoutError:
             pass
+        finally:
+            self._waiting.pop(waiter, None)
 
     async def until(
         self,

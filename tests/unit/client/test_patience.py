@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -54,6 +55,22 @@ async def test_a_connection_that_opens_wakes_all_who_reached_no_server() -> None
     world.patience.connection_opened()
     await settle()
     assert [one.result() for one in both] == ["done", "done"]
+
+
+async def test_thousands_who_wait_begin_a_hundred_in_a_turn() -> None:
+    world = World(*[ConnectError("away")] * 250)
+    waiting = [
+        asyncio.ensure_future(world.patience.delay(9.0, world.errors[0])) for _ in range(250)
+    ]
+    await settle()
+    world.patience.connection_opened()
+    done = []
+    for _ in range(4):
+        await asyncio.sleep(0)
+        done.append(sum(one.done() for one in waiting))
+    await settle()
+    assert max(later - before for before, later in pairwise(done)) <= 100
+    assert all(one.done() for one in waiting)
 
 
 async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal() -> None:
