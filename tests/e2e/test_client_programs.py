@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing-your-application.md").read_text(encoding="utf-8")
 LINES = re.findall(
     r"^\[`\w+`\]\(\.\./(examples/client_tests/[^)]*)\)[^\n]*\n\n```(?:java|rust)\n(.*?)^```$"
