@@ -62,7 +62,7 @@ async def test_topics_that_come_are_found_and_those_that_go_are_left(role, famil
 
 @pytest.mark.parametrize("family", ["polite", "java-poll"])
 async def test_a_topic_that_is_deleted_and_made_again_between_two_looks_is_read_again(
-    family: str,
+    family: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served("broker") as server, Client(server.service_url) as client:
         await server.create("t-a")
@@ -75,7 +75,7 @@ async def test_a_topic_that_is_deleted_and_made_again_between_two_looks_is_read_
         )
         receiving = asyncio.create_task(consumer.receive(20_000))
         await server.delete("t-a")
-        await until(lambda: not consumer.is_connected())
+        await until(lambda: "TopicNotFound" in caplog.text)
         await server.create("t-a")
         producer = await client.create_producer(server.topic("t-a"))
         await producer.send(b"again")
