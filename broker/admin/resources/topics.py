@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.admin.bodies import partition_count, partitions_and_properties, string_map
+from broker.admin.bodies import (
+    BadBodyError,
+    partition_count,
+    partitions_and_properties,
+    string_map,
+)
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import (
     NAMESPACE_REASON,
@@ -308,10 +313,16 @@ class TopicAdmin:
 
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
-        if not topic_name(request).persistent:
+        topic = topic_name(request)
+        try:
+            properties = await string_map(request)
+        except BadBodyError as error:
+            if topic.persistent or error.upstream_status == 400:
+                raise
+            properties = {}
+        if not topic.persistent:
             raise RestError(406, "Need to provide a persistent topic name")
-        properties, topic = await string_map(request), topic_name(request)
-        if properties or not (self._context.rules.accepts_no_property and topic.persistent):
+        if properties or not self._context.rules.accepts_no_property:
             await self._context.properties.update(topic, properties)
         return done()
 
