@@ -263,8 +263,10 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
-        self._server_config = config
+        before, self._server_config = self._server_config, config
         self.policies.configuration_changed()
+        if self.authorization is not None and config.authorization != before.authorization:
+            self.authorization.revocation.look_at_all()
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -302,11 +304,17 @@ class BrokerService(ServerService["ServerCnx"]):
     def _tenants_changed(self) -> None:
         if self.authorization is not None:
             self.authorization.tenants.forget()
+            if not self._pulsar_compatible:
+                self.authorization.revocation.look_at_all()
 
     def _request_authorization(self) -> RequestAuthorization | None:
         if self.authorization is None:
             return None
-        return RequestAuthorization(self.authorization.service, lambda: self.urls.web_address)
+        return RequestAuthorization(
+            self.authorization.service,
+            lambda: self.urls.web_address,
+            guards_subscriptions=not self._pulsar_compatible,
+        )
 
     def _metrics(self) -> Iterator[metrics.Families]:
         cluster, address = self.config.cluster_name, self.config.advertised_address

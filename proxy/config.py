@@ -51,10 +51,12 @@ class ReverseProxy(NamedTuple):
     Attributes:
         path: Forwarded with all below it; the server is not told it.
         proxy_to: ``http://host:port`` or ``https``, maybe with a path, of the server.
+        forwards_credentials: Whether it is told ``Authorization`` (ours).
     """
 
     path: str
     proxy_to: str
+    forwards_credentials: bool = False
 
 
 class PortRange(NamedTuple):
@@ -259,16 +261,19 @@ def _reverse_proxies(
     found = []
     for name, fields in named.items():
         path, proxy_to = fields.get("path", ""), fields.get("proxyTo", "").removesuffix("/")
+        shown = fields.pop("forwardAuthorization", "false").lower()
         if (
             set(fields) == {"path", "proxyTo"}
+            and shown in ("true", "false")
             and _REVERSE_PATH.fullmatch(path)
             and (_is_http(proxy_to) or _is_http(proxy_to, "https"))
         ):
-            found.append(ReverseProxy(path, proxy_to))
+            found.append(ReverseProxy(path, proxy_to, shown == "true"))
         else:
             key = f"{REVERSE_PROXY_PREFIX}{name}"
             checked.refuse(
-                f"{key}: expected {key}.path=/path and {key}.proxyTo=http://host:port (or https)"
+                f"{key}: expected {key}.path=/path and {key}.proxyTo=http://host:port (or https), "
+                f"and maybe {key}.forwardAuthorization=true"
             )
     return tuple(found)
 

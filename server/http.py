@@ -19,7 +19,7 @@ from server.connection.listener import Listen, Listener, listen
 from server.http_connection import HttpConnection, no_http
 from server.json_answers import JSON_TYPE, RestError, json_bytes, json_response
 from server.limits.http import HttpBounds, HttpLimits
-from server.logs import with_request_fields
+from server.logs import shown_path, with_request_fields
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
@@ -234,7 +234,7 @@ async def _errors_as_json(
         return web.Response(status=400)
     except Exception:
         # A bug of ours: it costs one answer, and the endpoint goes on.
-        logger.exception("%s %s failed", request.method, request.path)
+        logger.exception("%s %s failed", request.method, shown_path(request.path))
         return json_response({"reason": "Internal Server Error"}, 500)
 
 

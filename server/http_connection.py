@@ -125,8 +125,8 @@ class HttpConnection(web.RequestHandler):
         return no_http(request, exc)
 
     def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        """Log a bug; a body that is malformed, and met while it is skipped, is none."""
-        if not isinstance(named.get("exc_info"), web.RequestPayloadError):
+        """Log a bug; a body that is malformed or late, and met while it is skipped, is none."""
+        if not isinstance(named.get("exc_info"), web.RequestPayloadError | web.HTTPRequestTimeout):
             super().log_exception(*args, **named)
 
 

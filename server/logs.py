@@ -23,6 +23,8 @@ import structlog
 from aiohttp import web
 
 from proto.excerpts import one_line
+from server.configuration.authentication import SECRET_KEY
+from server.configuration.secret_sources import has_password
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _REQUESTS = count(1)
+_VALUE_OF_A_KEY = re.compile(r"(.*/configuration[^/]*/+([^/]*)/+)(.+)", re.DOTALL)
 TRACE_LINES = 100
 """Lines of an exception's trace that are written, the last ones."""
 
@@ -95,8 +98,16 @@ async def with_request_fields(
     with structlog.contextvars.bound_contextvars(request_id=request_id, address=request.remote):
         response = await handler(request)
         # Without what is asked: it may be a credential.
-        logger.debug("%s %s: %d", request.method, request.path, response.status)
+        logger.debug("%s %s: %d", request.method, shown_path(request.path), response.status)
         return response
+
+
+def shown_path(path: str) -> str:
+    """Return a path without the value of a key that holds a secret, which is set by it."""
+    found = _VALUE_OF_A_KEY.fullmatch(path)
+    if found is not None and (SECRET_KEY.search(found[2]) or has_password(found[3])):
+        return f"{found[1]}******"
+    return path
 
 
 def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:

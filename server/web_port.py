@@ -27,6 +27,7 @@ from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
 from server.parts import CnxT, ServerParts
+from server.seeing.audit import audited
 from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
@@ -140,6 +141,7 @@ class WebPort(ServerParts[CnxT]):
                 cross_site.middleware(),
                 *self._authentication_steps(),
                 *self._authorization_steps(dispatches),
+                audited,
             ],
             gather,
             max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),

@@ -27,6 +27,7 @@ from broker.stores.changes import StoreError
 from server.authentication.own_routes import SUPERUSER_NEEDED
 from server.authentication.requests import REQUIRED, session_of_request
 from server.http import RestError
+from server.logs import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,9 @@ _IN_TENANT = (
     TenantOperation.CREATE_NAMESPACE,
     TenantOperation.DELETE_NAMESPACE,
 )
+_OF_ALL_TOPICS = (NamespaceOperation.CLEAR_BACKLOG, NamespaceOperation.UNSUBSCRIBE)
+_OF_ALL = (TopicOperation.EXPIRE_MESSAGES,)
+"""Operations on the subscriptions of a topic, all of them where no name is given."""
 
 
 class RequestAuthorization:
@@ -57,14 +61,19 @@ class RequestAuthorization:
     Args:
         service: Who knows what is allowed.
         broker_id: Returns the name of this broker, which refusals have.
+        guards_subscriptions: A subscription that is for some roles alone is so also where it is
+            changed with others; in profile pulsar it is not, as recorded.
     """
 
     def __init__(
         self,
         service: AuthorizationService,
         broker_id: Callable[[], str],
+        *,
+        guards_subscriptions: bool = False,
     ) -> None:
         self._service = service
+        self._guards_subscriptions = guards_subscriptions
         self._broker_id = broker_id
 
     async def check(self, needs: Needs, request: web.Request) -> None:
@@ -84,7 +93,7 @@ class RequestAuthorization:
             raise RestError(500, str(error)) from None
         except RestError as error:
             if error.status in _REFUSED:
-                self._service.refuses(session, needs, request.path)
+                self._service.refuses(session, needs, shown_path(request.path))
             raise
 
     async def _check(self, needs: Needs, session: Session, request: web.Request) -> None:
@@ -95,13 +104,7 @@ class RequestAuthorization:
         elif isinstance(needs, TenantOperation):
             await self._check_tenant(needs, session, request)
         elif isinstance(needs, NamespaceOperation):
-            namespace = namespace_name(request)
-            if not await self._service.allows_namespace(session, namespace, needs):
-                raise RestError(
-                    403,
-                    f"Unauthorized to validateNamespaceOperation for operation [{needs.name}] "
-                    f"on namespace [{namespace}]",
-                )
+            await self._check_namespace(needs, session, request)
         elif isinstance(needs, TopicOperation):
             await self._check_topic(needs, session, request)
         elif isinstance(needs, PolicyName):
@@ -176,15 +179,30 @@ class RequestAuthorization:
         except TenantMissingError:
             return False  # Only superusers learn that there is none.
 
+    async def _check_namespace(
+        self, needs: NamespaceOperation, session: Session, request: web.Request
+    ) -> None:
+        namespace = namespace_name(request)
+        allowed = await self._service.allows_namespace(session, namespace, needs)
+        if allowed and self._guards_subscriptions and needs in _OF_ALL_TOPICS:
+            name = _subscription(request)
+            allowed = await self._service.reaches(session, namespace, name)
+        if not allowed:
+            raise RestError(
+                403,
+                f"Unauthorized to validateNamespaceOperation for operation [{needs.name}] "
+                f"on namespace [{namespace}]",
+            )
+
     async def _check_topic(
         self, needs: TopicOperation, session: Session, request: web.Request
     ) -> None:
         topic = _topic(request)
-        names = ("subName", "subscription")
-        subscription = next(
-            (segment(request, name) for name in names if name in request.match_info), ""
-        )
-        if not await self._service.allows_topic(session, topic, needs, subscription):
+        subscription = _subscription(request)
+        allowed = await self._service.allows_topic(session, topic, needs, subscription)
+        if allowed and self._guards_subscriptions and needs in _OF_ALL and not subscription:
+            allowed = await self._service.reaches(session, topic.namespace, "")
+        if not allowed:
             raise RestError(
                 401,
                 f"Unauthorized to validateTopicOperation for operation [{needs.name}] "
@@ -213,6 +231,12 @@ def _unauthorized(check: str, session: Session) -> str:
         f"Unauthorized to {check} for originalPrincipal [{original}] and "
         f"clientAppId [{session.principal.role}] about operation"
     )
+
+
+def _subscription(request: web.Request) -> str:
+    """Return the subscription in the path; empty: there is none, or all are meant."""
+    names = ("subName", "subscription")
+    return next((segment(request, name) for name in names if name in request.match_info), "")
 
 
 def _topic(request: web.Request) -> TopicName:

@@ -49,6 +49,12 @@ class Grants:
         only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
+    def keeps_some_from(self, role: str) -> bool:
+        """Tell whether there may be subscriptions that are for other roles alone."""
+        return self.prefixed or any(
+            self.keeps_from(role, subscription) for subscription in self.of_subscriptions
+        )
+
     def lacks_prefix(self, role: str, subscription: str) -> bool:
         """Tell whether the name of a subscription should begin with a role, and does not."""
         return self.prefixed and not is_blank(subscription) and not subscription.startswith(role)

@@ -1,7 +1,7 @@
 """The end of what was allowed: producers and consumers of a role that lost its grant are closed.
 
-It happens when policies of a namespace change, as on a real broker. Watches go on there, and here:
-the protocol has no command that ends one.
+It happens when policies of a namespace change, as on a real broker, and when superusers do. Watches
+go on there, and here: the protocol has no command that ends one.
 """
 
 from __future__ import annotations
@@ -84,6 +84,13 @@ class Revocation:
         if isinstance(changed, NamespaceName):
             self.changes += 1
             self.look_at(changed)
+
+    def look_at_all(self) -> None:
+        """Close what is allowed no more anywhere, soon: superusers or admins have changed."""
+        self.changes += 1
+        for user in self._users:
+            for use in user.uses():
+                self.look_at(use.topic.namespace)
 
     def look_at(self, namespace: NamespaceName) -> None:
         """Close what is allowed no more in a namespace, soon."""

@@ -184,6 +184,28 @@ class AuthorizationService:
         granted = self._of_topic(topic, operation, subscription)
         return await self._allows(session, topic.namespace.tenant, granted)
 
+    async def reaches(self, session: Session, namespace: NamespaceName, subscription: str) -> bool:
+        """Tell whether no grant keeps a session from the subscriptions of a name.
+
+        Args:
+            session: Who asks.
+            namespace: Where.
+            subscription: Their name; empty: all of the namespace.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+
+        def granted(role: str) -> bool:
+            grants = self._grants(namespace)
+            if not subscription:
+                return not grants.keeps_some_from(role)
+            kept = grants.keeps_from(role, subscription)
+            return not (kept or grants.lacks_prefix(role, subscription))
+
+        return await self._allows(session, namespace.tenant, granted)
+
     async def admins(self, tenant: str) -> frozenset[str]:
         """Return the admins of a tenant; of a missing one there are none.
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.commands import with_body
 from proto.version import SERVER_VERSION
+from server.authentication.checking import when_checked
 from server.authentication.errors import AuthenticationError
-from server.authentication.handshake import session_of
+from server.authentication.handshake import credentials_in, session_of
 from server.authentication.session import CredentialRefresh, fail_authentication, refuse_connection
 from server.connection.request_errors import RequestError
 
@@ -27,6 +29,14 @@ PROTOCOL_VERSION = 21
 def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
     request = with_body(command, "connect").connect
+    rules = cnx.parts.authentication
+    if rules is None:
+        _connect(cnx, request)
+        return
+    when_checked(cnx, rules.service, credentials_in(request), partial(_connect, cnx, request))
+
+
+def _connect(cnx: ServerCnx, request: pb.CommandConnect) -> None:
     if cnx.parts.authentication is not None and not _authenticate(
         cnx, request, cnx.parts.authentication
     ):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from broker.stores.store import MetadataStore
 
+    Check = Callable[[BrokerConfig], object]
+
 logger = logging.getLogger(__name__)
 
 _LIMITER_KEYS = tuple(
@@ -51,6 +53,10 @@ LOAD_MANAGERS = tuple(
 )
 """Upstream's, of which none does anything here; a real broker refuses a class that it has not."""
 _JAVA_SIZES = {"int": 32, "long": 64}
+
+
+def _anything(_: BrokerConfig) -> None:
+    pass
 
 
 class DynamicConfiguration:
@@ -117,8 +123,13 @@ class DynamicConfiguration:
             self._following.cancel()
             await asyncio.wait([self._following])
 
-    async def set(self, key: str, value: str) -> None:
+    async def set(self, key: str, value: str, check: Check = _anything) -> None:
         """Keep a value, and apply it.
+
+        Args:
+            key: The key.
+            value: Its value.
+            check: Refuses a configuration that may not be put in force by who asks.
 
         Raises:
             RefusedError: The key cannot be changed at run time, or the value does not fit.
@@ -136,13 +147,15 @@ class DynamicConfiguration:
                     raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
                 config = None
                 logger.warning("kept without effect: %s", "; ".join(error.problems))
+            if config is not None:
+                check(config)
             await self._store.set_configuration(key, value)
             if config is not None:
                 self._put_in_force(config, {**self._fitting, key: value})
             elif self._is_number(key, value):
                 self._numbers = {**self._numbers, key: value}
 
-    async def delete(self, key: str) -> None:
+    async def delete(self, key: str, check: Check = _anything) -> None:
         """Bring the file's value back; a key that was not set changes nothing.
 
         Raises:
@@ -159,16 +172,18 @@ class DynamicConfiguration:
             except ConfigError as error:
                 reason = "; ".join(error.problems)
                 raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+            check(config)
             await self._store.set_configuration(key, None)
             self._put_in_force(config, rest)
 
-    async def clear(self) -> None:
+    async def clear(self, check: Check = _anything) -> None:
         """Bring all values of the file back, together: one may not fit without another.
 
         Raises:
             StoreError: The store failed, and nothing was applied.
         """
         async with self._changing:
+            check(self._with({}))
             for key in dict(await self._store.configuration()):
                 await self._store.set_configuration(key, None)
             self._numbers = {}

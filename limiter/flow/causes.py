@@ -53,6 +53,8 @@ class PauseCause(Enum):
     """All connections together have too much pending, and this one has some of it."""
     CONNECTING_TO_BROKER = "connecting_to_broker"
     """The pipe is not open yet."""
+    CHECKING_CREDENTIALS = "checking_credentials"
+    """The password in CONNECT is being hashed."""
     FAULT = "fault"
     """A fault that was set on command holds it up (server.faults)."""
 

@@ -14,6 +14,7 @@ from proto.version import SERVER_VERSION
 from proxy.cnx import ProxyConnectionState
 from proxy.credentials import ForwardedCredentials, OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
+from server.authentication.checking import when_checked
 from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import shown_method
 from server.authentication.session import ClientSession, CredentialRefresh, fail_authentication
@@ -41,6 +42,15 @@ def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
         cnx.send(error_command(NO_REQUEST, pb.NotAllowedError, BEHIND_A_PROXY))
         cnx.close()
         return
+    by = cnx.parts.authentication
+    if by is None:
+        _connect(cnx, request)
+        return
+    shown = [(shown_method(request), request.auth_data)]
+    when_checked(cnx, by.service, shown, partial(_connect, cnx, request))
+
+
+def _connect(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     authentication = cnx.parts.authentication
     if authentication is not None and not _authenticate(cnx, request, authentication):
         cnx.parts.connection_counters.create_fail += 1

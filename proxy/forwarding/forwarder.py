@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
 from ssl import SSLContext, create_default_context
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import aiohttp
 from aiohttp import web
 from yarl import URL
 
 from limiter.clock import Clock, deadline
-from proto.excerpts import excerpt
+from proto.excerpts import excerpt, quoted
 from proxy.forwarding.body import ReplayBudget, RequestBody
 from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
 from proxy.forwarding.redirects import (
@@ -44,6 +47,8 @@ logger = logging.getLogger(__name__)
 MAX_CONNECTIONS = 256
 """Connections to one broker (upstream: the same); further requests wait for one."""
 CHUNK_BYTES = 65_536
+MOST_ENCODINGS = 4
+"""So often a path is decoded before it is judged: a server behind may do so, too."""
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that the library would make up."""
 
@@ -94,10 +99,12 @@ class _Asked:
     body: RequestBody
     tls: SSLContext | bool
     """Spoken to who is named by ``https``; True where nobody is."""
+    follows: bool
+    """Whether redirects are followed: a broker's, since clients need not reach it."""
 
 
 class Forwarder:
-    """Forwards requests, at most ``rules.max_requests`` at once.
+    """Forwards requests, at most ``rules.max_requests`` at once, and of one role half as many.
 
     Args:
         targets: The brokers that a redirect may lead to.
@@ -122,6 +129,7 @@ class Forwarder:
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._of_others: SSLContext | None = None
+        self._by_role: Counter[str | None] = Counter()
         self.counters = ForwardingCounters()
         self.replay = ReplayBudget(rules.max_replay_bytes)
 
@@ -130,36 +138,36 @@ class Forwarder:
         if self._session is not None:
             await self._session.close()
 
-    async def forward(self, request: web.Request, base: str, prefix: str) -> web.StreamResponse:
+    async def forward(
+        self, request: web.Request, base: str, prefix: str, *, with_credentials: bool = True
+    ) -> web.StreamResponse:
         """Answer a request as the server at ``base`` answers it.
 
         Args:
             request: The client's.
             base: ``http://host:port`` or ``https``; path and query are appended as they came.
             prefix: What is left out at the beginning of the path; empty for brokers alone. Another
-                server is shown no certificate, and its own is the system's authorities' business.
+                server is shown no certificate, and its own is the system's authorities' business;
+                its redirects are the client's.
+            with_credentials: Whether it is told ``Authorization``.
 
         Raises:
             RestError: 400 for a path that could lead elsewhere, 502, 503 or 504.
         """
-        url = URL(base + _plain_path(request).removeprefix(prefix), encoded=True)
-        if self.counters.active >= self._rules.max_requests:
-            self.counters.refused += 1
-            self._refusals.add(Limit.HTTP_CONCURRENT)
-            raise RestError(
-                503,
-                f"{self.counters.active} requests are being forwarded already: try again, or "
-                "raise maxConcurrentHttpRequests on the proxy",
-            )
+        url = URL(base + _plain_path(request, prefix), encoded=True)
+        session = session_of_request(request)
+        role = session.principal.role if session is not None else None
+        self._check_places(role)
         self.counters.active += 1
+        self._by_role[role] += 1
         body = RequestBody(request.content if request.can_read_body else None, self.replay)
         try:
             with cancelled_when_client_leaves(request):
-                session = session_of_request(request)
-                role = session.principal.role if session is not None else None
                 headers = request_headers(request.headers, request.remote, request.scheme, role)
+                if not with_credentials:
+                    headers.popall("Authorization", None)
                 tls = self._tls_of(base, is_broker=not prefix)
-                asked = _Asked(request.method, url, headers, body, tls)
+                asked = _Asked(request.method, url, headers, body, tls, follows=not prefix)
                 return await self._answered(request, asked)
         except asyncio.CancelledError:
             self.counters.failed += 1
@@ -167,6 +175,30 @@ class Forwarder:
         finally:
             body.release()
             self.counters.active -= 1
+            self._by_role[role] -= 1
+            if not self._by_role[role]:
+                del self._by_role[role]
+
+    def _check_places(self, role: str | None) -> None:
+        """Refuse a request that finds no place, or whose role has half of all.
+
+        Raises:
+            RestError: 503.
+        """
+        most, active = self._rules.max_requests, self.counters.active
+        if active >= most:
+            who, held = "", active
+        elif role is not None and self._by_role[role] >= max(1, most // 2):
+            who, held = f" of {quoted(role)}", self._by_role[role]
+        else:
+            return
+        self.counters.refused += 1
+        self._refusals.add(Limit.HTTP_CONCURRENT)
+        raise RestError(
+            503,
+            f"{held} requests{who} are being forwarded already: try again, or raise "
+            "maxConcurrentHttpRequests on the proxy, of which one role may have half",
+        )
 
     async def _answered(self, request: web.Request, asked: _Asked) -> web.StreamResponse:
         response: list[web.StreamResponse] = []
@@ -178,6 +210,9 @@ class Forwarder:
             self.counters.failed += 1
             if response:
                 return _broken_off(request, response[0], error)
+            late = request.content.exception()
+            if isinstance(late, web.HTTPException):
+                raise late from None
             raise self._refusal(asked.url, error) from None
         self.counters.answered += 1
         return response[0]
@@ -196,7 +231,7 @@ class Forwarder:
                 skip_auto_headers=_NOT_ADDED,
                 ssl=asked.tls,
             ) as answer:
-                if not is_redirect(answer.status, answer.headers):
+                if not asked.follows or not is_redirect(answer.status, answer.headers):
                     await _pass_on(request, answer, response)
                     return
                 asked = await self._redirected(asked, answer)
@@ -205,21 +240,23 @@ class Forwarder:
 
     async def _redirected(self, asked: _Asked, answer: aiohttp.ClientResponse) -> _Asked:
         url = redirected_url(asked.url, answer.headers["Location"])
-        host = url.host or ""
-        if host != asked.url.host and not await self._targets.allows_host(host):
+        if url.origin() != asked.url.origin() and not await self._targets.allows_redirect(
+            url.host or "", url.port
+        ):
             raise RedirectError(
-                f"a redirect to {host}, which brokerProxyAllowedHostNames and "
-                "brokerProxyAllowedIPAddresses do not name"
+                f"a redirect to {url.host}:{url.port}, which brokerProxyAllowedHostNames, "
+                "brokerProxyAllowedIPAddresses and brokerProxyAllowedTargetPorts do not allow"
             )
         method = redirected_method(answer.status, asked.method)
         if method != asked.method:
             nothing = RequestBody(None, self.replay)
-            return _Asked(method, url, without_body(asked.headers), nothing, asked.tls)
+            headers = without_body(asked.headers)
+            return replace(asked, method=method, url=url, headers=headers, body=nothing)
         if not asked.body.can_be_sent:
             raise RedirectError(
                 "a redirect of a request whose body is larger than httpInputMaxReplayBufferSize"
             )
-        return _Asked(method, url, asked.headers, asked.body, asked.tls)
+        return replace(asked, method=method, url=url)
 
     def _tls_of(self, base: str, *, is_broker: bool) -> SSLContext | bool:
         if is_broker and self._tls is not None:
@@ -253,17 +290,25 @@ class Forwarder:
         return RestError(502, f"the broker at {where} cannot be reached or broke off its answer")
 
 
-def _plain_path(request: web.Request) -> str:
-    """Return path and query as they came.
+def _plain_path(request: web.Request, prefix: str) -> str:
+    """Return path and query as they came, without the segments of a prefix.
 
     Raises:
-        RestError: Dots in it lead out of what is forwarded.
+        RestError: Dots in it lead out of what is forwarded, however often they are encoded.
     """
-    path = request.rel_url.raw_path
-    plain = path.lower().replace("%2e", ".").split("/")
-    if "." in plain or ".." in plain:
-        raise RestError(400, "a path with . or .. is not forwarded")
-    return request.rel_url.raw_path_qs
+    url = request.rel_url
+    path, decoded = url.raw_path, url.raw_path
+    for _ in range(MOST_ENCODINGS):
+        if any(part.partition(";")[0] in (".", "..") for part in re.split(r"[/\\]", decoded)):
+            raise RestError(400, "a path with . or .. is not forwarded")
+        before, decoded = decoded, unquote(decoded)
+        if before == decoded:
+            break
+    else:
+        raise RestError(400, f"a path that is encoded {MOST_ENCODINGS} times is not forwarded")
+    # The segments, not the text: it was matched decoded.
+    left = path.split("/")[prefix.count("/") + 1 :]
+    return "".join(f"/{part}" for part in left) + url.raw_path_qs[len(path) :]
 
 
 async def _pass_on(

@@ -56,7 +56,9 @@ def _to_server(
     forwarder: Forwarder, other: ReverseProxy
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def forward(request: web.Request) -> web.StreamResponse:
-        return await forwarder.forward(request, other.proxy_to, other.path)
+        return await forwarder.forward(
+            request, other.proxy_to, other.path, with_credentials=other.forwards_credentials
+        )
 
     return forward
 

@@ -8,6 +8,8 @@ import socket
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from yarl import URL
+
 from client.connection.service_url import server_address
 from client.exceptions import ConnectError
 
@@ -35,6 +37,7 @@ class BrokerTargets:
         self._ports = config.broker_proxy_allowed_target_ports
         self._host_names = config.broker_proxy_allowed_host_names
         self._networks = config.broker_proxy_allowed_ip_addresses
+        self._web_port = URL(config.broker_web_service_url).port
 
     async def allowed(self, target: str) -> Address | None:
         """Return the address of a ``host:port`` that clients may be piped to, else None."""
@@ -45,15 +48,23 @@ class BrokerTargets:
         if address in self._configured:
             return address
         host, port = address
-        if not any(ports.first <= port <= ports.last for ports in self._ports):
+        if not self._names_port(port):
             return None
         found = await self._allowed_host(host)
         return None if found is None else (found, port)
 
-    async def allows_host(self, host: str) -> bool:
-        """Return True if a broker's redirect to this host may be followed."""
+    async def allows_redirect(self, host: str, port: int | None) -> bool:
+        """Return True if a broker's redirect to this web port may be followed.
+
+        Brokers have the port of brokerWebServiceURL, or one of brokerProxyAllowedTargetPorts.
+        """
+        if port is None or (port != self._web_port and not self._names_port(port)):
+            return False
         configured = any(host == one for one, _ in self._configured)
         return configured or await self._allowed_host(host) is not None
+
+    def _names_port(self, port: int) -> bool:
+        return any(ports.first <= port <= ports.last for ports in self._ports)
 
     async def _allowed_host(self, host: str) -> str | None:
         """Return the host, or the address of it that is allowed; None if there is none."""

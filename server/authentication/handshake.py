@@ -11,6 +11,8 @@ from server.authentication.session import ClientSession
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from server.authentication.providers import Certificate
     from server.authentication.service import AuthenticationService
 
@@ -62,6 +64,18 @@ def shown_method(connect: pb.CommandConnect) -> str:
     return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
 
 
+def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
+    """Yield the methods and credentials of a CONNECT: the peer's, and whom it speaks for."""
+    yield shown_method(connect), connect.auth_data
+    if connect.original_auth_data:
+        yield _original_credentials(connect)
+
+
+def _original_credentials(connect: pb.CommandConnect) -> tuple[str, bytes]:
+    data = connect.original_auth_data.encode("utf-8", "surrogatepass")
+    return connect.original_auth_method or NO_METHOD, data
+
+
 def session_of(
     connect: pb.CommandConnect,
     certificate: Certificate | None,
@@ -99,8 +113,7 @@ def _take_original(
         if named.strip():
             session.original = Principal(named, connect.original_auth_method or NO_METHOD)
         return
-    method = connect.original_auth_method or NO_METHOD
-    data = connect.original_auth_data.encode("utf-8", "surrogatepass")
+    method, data = _original_credentials(connect)
     original = service.authenticate(method, data, certificate)
     if original.method == NO_METHOD:
         session.principal = original  # as upstream: anonymous behind an anonymous proxy

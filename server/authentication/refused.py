@@ -69,12 +69,13 @@ class RefusedOperations:
         if logger.isEnabledFor(level):
             more = f"; {untold} more were refused before" if untold and not self._untold else ""
             what = f"{operation} of {subject.value} {quoted(name)}"
-            logger.log(level, "refused: %s may not %s%s", _who(session), what, more)
+            logger.log(level, "refused: %s may not %s%s", shown_session(session), what, more)
 
 
-def _who(session: Session | None) -> str:
+def shown_session(session: Session | None, nobody: str = "nobody") -> str:
+    """Return the role of a session, and of whom it speaks for, as lines of the log have it."""
     if session is None:
-        return "nobody"
+        return nobody
     role = quoted(session.principal.role)
     return role if session.original is None else f"{role} for {quoted(session.original.role)}"
 

@@ -60,6 +60,7 @@ def authentication_middleware(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         if request.path not in open_to_all:
+            await service.prepare_request(request.headers, request.remote or "")
             request[SESSION] = _session(request, service)
         return await handler(request)
 

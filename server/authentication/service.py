@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from limiter.clock import LoopClock
-from server.authentication.basic import BasicProvider
+from server.authentication.basic.provider import BasicProvider
 from server.authentication.certificate import CertificateProvider
 from server.authentication.counters import AuthenticationCounters
 from server.authentication.errors import AuthenticationError, ExpiredError
@@ -49,8 +50,28 @@ class AuthenticationService:
         self.counters = AuthenticationCounters()
         self._clock: Clock = clock or LoopClock()
         self._providers = {provider.method: provider for provider in providers}
+        basic = self._providers.get(BasicProvider.method)
+        self._passwords = basic if isinstance(basic, BasicProvider) else None
         self._anonymous_role = anonymous_role
         self._strict = strict
+
+    def takes_time(self, method: str, data: bytes) -> bool:
+        """Tell whether credentials should be prepared before they are judged."""
+        passwords = self._passwords if method == BasicProvider.method else None
+        return passwords is not None and passwords.takes_time(data)
+
+    async def prepare(self, method: str, data: bytes, address: str) -> None:
+        """Do what takes time of ``authenticate``, which tells the outcome."""
+        if self._passwords is not None and method == BasicProvider.method:
+            await self._passwords.prepare(data, address)
+
+    async def prepare_request(self, headers: Mapping[str, str], address: str) -> None:
+        """Do what takes time of ``authenticate_request``, which tells the outcome."""
+        method = headers.get(METHOD_HEADER, "" if self._strict else BasicProvider.method)
+        if self._passwords is None or method != BasicProvider.method:
+            return
+        with suppress(AuthenticationError):
+            await self._passwords.prepare(self._passwords.http_data(headers), address)
 
     def authenticate(self, method: str, data: bytes, certificate: Certificate | None) -> Principal:
         """Return who shows these credentials in CONNECT or AUTH_RESPONSE.
@@ -80,6 +101,9 @@ class AuthenticationService:
         provider = self._providers.get(before.method)
         if provider is None:
             raise AuthenticationError("credentials of a peer that had shown none")
+        if self.takes_time(before.method, data):
+            # They do not expire, and its own are known: nobody else's are hashed for it.
+            raise AuthenticationError("another password than before", "INVALID_TOKEN")
         return self._judged(provider, data, certificate)
 
     def authenticate_request(
@@ -155,7 +179,7 @@ def open_service(
 
             providers.append(TokenProvider(settings.token, clock))
         elif method == BasicProvider.method:
-            providers.append(BasicProvider(settings.basic_source))
+            providers.append(BasicProvider(settings.basic_source, clock))
         else:
             providers.append(CertificateProvider())
     return AuthenticationService(

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key, lo
 
 from server.authentication.errors import AuthenticationError, ExpiredError
 from server.authentication.principal import Principal
-from server.configuration.secret_sources import KeySourceError, read_source
+from server.configuration.secret_sources import KeySourceError, read_key
 from server.errors import StartError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _seconds_of(value: object) -> float:
 def _key_of(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
     """Return the key that tokens are checked with, and the algorithms it is good for."""
     if settings.secret_key:
-        secret = _read("tokenSecretKey", settings.secret_key)
+        secret = _read("tokenSecretKey", settings.secret_key, may_be_pem=False)
         algorithms = tuple(name for name, least in _OF_SECRETS if len(secret) >= least)
         if not algorithms:
             raise StartError(
@@ -184,15 +184,15 @@ def _key_of(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
     return _public_key(settings)
 
 
-def _read(key: str, source: str) -> bytes:
+def _read(key: str, source: str, *, may_be_pem: bool) -> bytes:
     try:
-        return read_source(source)
+        return read_key(source, may_be_pem=may_be_pem)
     except KeySourceError as error:
         raise StartError(f"{key}: {error}") from None
 
 
 def _public_key(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
-    found = _read("tokenPublicKey", settings.public_key)
+    found = _read("tokenPublicKey", settings.public_key, may_be_pem=True)
     load = load_pem_public_key if found.startswith(b"-----BEGIN") else load_der_public_key
     try:
         with warnings.catch_warnings():

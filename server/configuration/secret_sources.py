@@ -9,6 +9,7 @@ import base64
 import binascii
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -73,11 +74,42 @@ def read_source(source: str) -> bytes:
         raise KeySourceError("it is neither a file nor base64: write file:///path") from None
 
 
+def read_key(source: str, *, may_be_pem: bool) -> bytes:
+    """Return the bytes of a key; of a variable's text no key is made, such as a path's.
+
+    Args:
+        source: See ``read_source``.
+        may_be_pem: A variable may hold it as PEM, too.
+
+    Raises:
+        KeySourceError: There are none.
+    """
+    if not source.strip().startswith(_VARIABLE):
+        return read_source(source)
+    name = source.strip().removeprefix(_VARIABLE)
+    text = _held(name).strip()
+    if text.startswith(_DATA):
+        return _data(text)
+    if may_be_pem and text.startswith("-----BEGIN"):
+        return text.encode()
+    if not text.startswith(_PLACES) and not _is_path(text):
+        with suppress(binascii.Error, ValueError):
+            return base64.b64decode(text, validate=True)
+    raise KeySourceError(
+        f"the environment variable {name!r:.80} holds a text and no key: put the key there as "
+        "data:;base64,..., or name its file here as file:///path"
+    )
+
+
 def _variable(name: str) -> bytes:
+    return _decoded(_held(name))
+
+
+def _held(name: str) -> str:
     text = os.environ.get(name)
     if text is None:
         raise KeySourceError(f"there is no environment variable {name!r:.80}")
-    return _decoded(text)
+    return text
 
 
 def _decoded(text: str) -> bytes:

@@ -38,7 +38,7 @@ class ConnectionLimits:
 
     def opened(self, peer: str) -> str | None:
         """Count a connection of ``address:port``; return why it is refused, None if it is not."""
-        address, bounds = _address(peer), self._bounds
+        address, bounds = address_of(peer), self._bounds
         self._open += 1
         of_address = self.by_address[address] = self.by_address.get(address, 0) + 1
         if 0 < bounds.most < self._open:
@@ -51,12 +51,13 @@ class ConnectionLimits:
 
     def ended(self, peer: str) -> None:
         """Count its end."""
-        address = _address(peer)
+        address = address_of(peer)
         self._open -= 1
         self.by_address[address] -= 1
         if not self.by_address[address]:
             del self.by_address[address]
 
 
-def _address(peer: str) -> str:
+def address_of(peer: str) -> str:
+    """Return the address of ``address:port``."""
     return peer.rsplit(":", 1)[0]

@@ -43,8 +43,7 @@ class HttpBounds:
         seconds: Until a request's headers have come, and until its body has.
         idle_seconds: Until a connection that asks nothing is closed, without a word.
         body_status: The status of the refusal of a large body.
-        forwards: Requests are forwarded by somebody who bounds their number, and their bodies'
-            time, himself.
+        forwards: Requests are forwarded by somebody who bounds their number himself.
     """
 
     a_second: float = 0.0
@@ -117,7 +116,7 @@ class HttpLimits:
     def _time_body(self, request: web.Request) -> Callable[[], object]:
         """Let whoever reads the body learn that it did not come in time."""
         content, seconds = request.content, self.bounds.seconds
-        if seconds <= 0 or self.bounds.forwards or content.is_eof():
+        if seconds <= 0 or content.is_eof():
             return lambda: None
 
         def is_late() -> None:

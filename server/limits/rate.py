@@ -30,3 +30,7 @@ class Rate:
             return False
         self._kept -= 1
         return True
+
+    def give_back(self) -> None:
+        """Take back that a request was made."""
+        self._kept += 1

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from broker.admin.lockouts import still_superuser
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
 from broker.authorization.operations import BrokerOperation, Level
 from broker.stores.store_url import without_password
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
+from server.cross_site import check_change
 from server.http import JSON_TYPE, RestError, json_response
+from server.seeing.audit import tell_change
 
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
@@ -119,9 +122,11 @@ class BrokerAdmin:
         url = without_password(self._context.config.metadata_store_url)
         return json_response({**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"})
 
-    async def enforce_quotas(self, _: web.Request) -> web.Response:
+    async def enforce_quotas(self, request: web.Request) -> web.Response:
         """Do what exceeded backlog quotas say, at once."""
+        check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
+        tell_change(request)
         return done()
 
     # -- configuration ------------------------------------------------------------------------
@@ -140,12 +145,13 @@ class BrokerAdmin:
 
     async def set_value(self, request: web.Request) -> web.Response:
         """Set a value at run time; 200 without a body, as recorded."""
-        await self._context.dynamic.set(segment(request, "key"), segment(request, "value"))
+        key, value = segment(request, "key"), segment(request, "value")
+        await self._context.dynamic.set(key, value, still_superuser(request))
         return done(200)
 
     async def delete_value(self, request: web.Request) -> web.Response:
         """Restore the file's value; 200 without a body, as recorded."""
-        await self._context.dynamic.delete(segment(request, "key"))
+        await self._context.dynamic.delete(segment(request, "key"), still_superuser(request))
         return done(200)
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from broker.admin.lockouts import still_superuser
 from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.errors import RefusedError
 from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError, StoreError
 from proto.names import NamespaceName
@@ -40,12 +42,15 @@ def reset_routes(
         faults: Those that are set; None: neither they nor this are enabled.
     """
 
-    async def reset(_: web.Request) -> web.Response:
+    async def reset(request: web.Request) -> web.Response:
         if faults is None:
             raise RestError(404, f"reset is off here: start this broker with {ENABLED_KEY}=true")
-        faults.clear_all()
         try:
+            await context.dynamic.clear(still_superuser(request))
+            faults.clear_all()
             await _Reset(context, first).run()
+        except RefusedError as error:
+            raise RestError(error.refusal.value, error.reason) from None
         except (StoreError, MessageStoreError) as error:
             raise RestError(500, str(error)) from None
         return web.Response(status=204)
@@ -62,7 +67,6 @@ class _Reset:
     async def run(self) -> None:
         """Delete everything, then make what is there from the start."""
         context = self._context
-        await context.dynamic.clear()
         namespaces = await context.store.namespaces()
         await self._namespaces.delete_with_topics(*namespaces)
         await free(namespaces)

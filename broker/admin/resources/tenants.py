@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.bodies import JAVA_BLANKS, BadBodyError, json_object, strings
+from broker.admin.lockouts import check_stays_admin
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment, tenant_name
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
@@ -129,6 +130,7 @@ class TenantAdmin:
         """Replace a tenant's roles and clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
         info = self._info(body)
+        check_stays_admin(request, self._context.config, info.admin_roles or ())
         if not await self._context.store.change_tenant(tenant, info):
             raise RestError(404, f"Tenant {tenant} not found")
         self._context.tenants_changed()

@@ -43,6 +43,7 @@ from broker.topics.rules import (
 from proto.names import PERSISTENT, TopicName, is_blank
 from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.seeing.audit import tell_change
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
@@ -249,6 +250,7 @@ class TopicAdmin:
             raise no_partition(topic, count)
         check_change(request)
         await self._context.topics.create_for_client(topic)
+        tell_change(request)
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse a request about a topic that does not exist.
@@ -270,7 +272,10 @@ class TopicAdmin:
         create = flag(request, "checkAllowAutoCreation")
         if create:
             check_change(request)
+        before = await self._context.store.snapshot(topic.namespace)
         count = await self._context.topics.partitions(topic, create=create)
+        if count and before is not None and str(topic) not in before.partitioned:
+            tell_change(request)
         body: dict[str, object] = {"partitions": count, "deleted": False}
         if count:
             properties = await self._context.store.properties(topic.namespace, str(topic))

@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
     Args:
         option: Where the name was given.
         source: ``file:PATH`` or ``env:NAME``.
-        is_text: A variable holds the text itself; otherwise base64, if it can be that.
+        is_text: A variable holds the text itself; otherwise a key as base64 or PEM.
     """
     if source.startswith("file:"):
         return _read(_FILE.sub("", source, count=1))
@@ -81,7 +82,7 @@ def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
     value = os.environ.get(name)
     if value is None:
         raise KeyFileError(f"there is no environment variable {name!r:.80}")
-    return value.encode() if is_text else _decoded(value)
+    return value.encode() if is_text else _decoded(name, value.strip())
 
 
 def write_key(path: str | None, content: bytes) -> None:
@@ -120,11 +121,18 @@ def _der_or_pem(found: bytes, kind: str) -> Any:  # noqa: ANN401 - one of many k
         raise KeyFileError(f"this is no {kind} key, as DER or PEM") from None
 
 
-def _decoded(value: str) -> bytes:
-    try:
-        return base64.b64decode(value.removeprefix("data:;base64,"), validate=True)
-    except ValueError:
-        return value.encode()
+def _decoded(name: str, value: str) -> bytes:
+    """Return the key that a variable holds; of another text, such as a path, none is made."""
+    encoded = value.removeprefix("data:;base64,")
+    if encoded.startswith("-----BEGIN"):
+        return encoded.encode()
+    if encoded != value or not (encoded.startswith("/") or os.path.exists(encoded)):
+        with suppress(ValueError):
+            return base64.b64decode(encoded, validate=True)
+    raise KeyFileError(
+        f"the environment variable {name!r:.80} holds a text and no key: put the key there as "
+        "data:;base64,..., or name its file as file:PATH"
+    )
 
 
 def _read(path: str) -> bytes:

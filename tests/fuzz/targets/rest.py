@@ -147,7 +147,9 @@ def seeds() -> list[bytes]:
         b"\0" + _request(method, _filled(path, choices), 1, b"" if method == "GET" else BODIES[0])
         for method, path in templates()
     ]
-    raw = b"GET /metrics/ HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    raw = (
+        b"GET /metrics/ HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    )
     return [*each, bytes((RAW,)) + raw, bytes((RAW,)) + b"GET / HTTP/1.0\r\n\r\n"]
 
 

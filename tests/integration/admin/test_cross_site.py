@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
 
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import digest_of
+from broker.messages.topic import PersistentTopic
+from proto.names import TopicName
 from server.configuration.addresses import ServerUrls
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
+    from tests.support.peers.rest_client import RestClient
     from tests.support.processes.cluster import Cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 CREATING_GET = f"{TOPICS}/t/partitions?checkAllowAutoCreation=true"
+TOPIC = TopicName.parse("persistent://public/default/t")
 EVIL = "http://evil.example"
 
 
@@ -88,6 +96,70 @@ async def test_a_page_of_another_site_makes_no_partition(page: str, method: str)
             assert status != 403
         assert (await rest.ask("GET", path.replace("%73", "s"))).value == []
         assert len((await rest.ask("GET", topics)).value) == 1
+
+
+NAMES = {"tenant": "public", "namespace": "default", "cluster": "standalone", "subName": "new"}
+NAMES |= {"bundle": "0x00000000_0x40000000", "messagePosition": "1"}
+ASKED_ABOUT = (("persistent", "t"), ("persistent", "none"), ("non-persistent", "np-partition-1"))
+ASKED = "metadata=true&applied=true&checkAllowAutoCreation=true&authoritative=true&force=true"
+SHOWN = (
+    *(f"/admin/v2/{domain}/public/default" for domain in ("persistent", "non-persistent")),
+    f"{TOPICS}/partitioned",
+    f"{TOPICS}/t/subscriptions",
+    f"{TOPICS}/t/backlog",
+    "/admin/v2/namespaces/public/default",
+    "/admin/v2/namespaces/public",
+    "/admin/v2/tenants",
+    "/admin/v2/schemas/public/default/t/schemas",
+    "/admin/v2/brokers/configuration/values",
+)
+
+
+async def _state(rest: RestClient) -> dict[str, str]:
+    """All that REST shows of what is kept."""
+    return {path: (await rest.ask("GET", path)).text for path in SHOWN}
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_no_get_that_is_described_changes_anything_for_a_page_of_another_site(
+    profile: str,
+) -> None:
+    quota = '{"limitSize": 10, "policy": "consumer_backlog_eviction"}'
+    with_faults = {"floodgateFaultsEnabled": "true"}
+    async with (
+        cluster(profile=profile, both=with_faults) as parts,
+        rest_client(parts.broker) as rest,
+    ):
+        await rest.done("PUT", f"{TOPICS}/t")
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        topics = TOPICS.replace("persistent", "non-persistent")
+        await rest.done("PUT", f"{topics}/np/partitions", "2")
+        await rest.done("POST", "/admin/v2/namespaces/public/default/backlogQuota", quota)
+        topic = await parts.broker.messaging.loaded_topics.get(TOPIC)
+        assert isinstance(topic, PersistentTopic)
+        for _ in range(3):
+            topic.ledger.append(b"more than ten bytes", digest_of(pb.MessageMetadata()))
+        before = await _state(rest)
+        statuses = await _ask_for_all(parts.broker.web_service_url)
+        assert 200 in statuses
+        assert await _state(rest) == before
+
+
+async def _ask_for_all(base: str) -> set[int]:
+    """Ask for all that is described as a page of another site asks, about topics of each kind."""
+    statuses = set()
+    headers = PAGES["what a browser says of a script"]
+    async with aiohttp.ClientSession(headers=headers) as session:
+        async with session.get(f"{base}/openapi.json") as answer:
+            described: dict[str, dict[str, Any]] = (await answer.json())["paths"]
+        reads = [path for path, item in described.items() if "get" in item]
+        for path, (domain, topic) in product(reads, ASKED_ABOUT):
+            names = NAMES | {"domain": domain, "topic": topic}
+            full = re.sub(r"\{(\w+)\}", lambda one, names=names: names.get(one[1], "0"), path)
+            async with session.get(f"{base}{full}?{ASKED}") as answer:
+                await answer.read()
+                statuses.add(answer.status)
+    return statuses
 
 
 @pytest.mark.parametrize(

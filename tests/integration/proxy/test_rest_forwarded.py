@@ -14,6 +14,7 @@ from yarl import URL
 
 from proxy.service import ProxyService
 from server.limits.refusals import Limit
+from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.rest_client import RestClient, rest_client
@@ -210,7 +211,7 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
         async def first(request: web.Request) -> web.Response:
             return web.Response(status=status, headers={"Location": f"{other}{request.path}"})
 
-        async with behind(first) as (proxy, rest):
+        async with behind(first, brokerProxyAllowedTargetPorts="*") as (proxy, rest):
             # When
             answer = await rest.ask("PUT", "/admin/v2/x", "a body")
             # Then
@@ -223,6 +224,8 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
     [
         ("/admin/v2/x", "more than 8 redirects"),
         ("http://198.51.100.7:8080/x", "brokerProxyAllowedHostNames"),
+        ("http://127.0.0.1:22/x", "brokerProxyAllowedTargetPorts"),
+        ("http://localhost:1/x", "brokerProxyAllowedTargetPorts"),
         ("https://127.0.0.1/x", "not http://host:port"),
     ],
 )
@@ -345,10 +348,73 @@ async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
         await until(lambda: proxy.forwarder.counters.active == 0)
 
 
-@pytest.mark.parametrize("path", ["/admin/../metrics/", "/admin/v2/%2e%2E/x", "/admin/./x"])
-async def test_a_path_with_dots_is_refused(path: str) -> None:
-    async with behind(nothing) as (_, rest):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/../metrics/",
+        "/admin/v2/%2e%2E/x",
+        "/admin/./x",
+        "/admin/a/..%2fx",
+        "/admin/a%2f..%2fx",
+        "/admin/a/..%5cx",
+        "/admin/a/%252e%252e/x",
+        "/admin/a/%25252e./x",
+        "/admin/a/..;b=c/x",
+        "/admin/a/%2e%2e%3bb/x",
+        "/mine/%2e%2e%2fx",
+        "/mine/a/%252e./x",
+    ],
+)
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_path_with_dots_is_refused_however_it_is_encoded(path: str, profile: str) -> None:
+    keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": NOBODY}
+    async with behind(nothing, floodgateProfile=profile, **keys) as (proxy, rest):
         assert (await rest.ask("GET", path)).status in (400, 404)
+        assert proxy.forwarder.counters.answered == proxy.forwarder.counters.failed == 0
+
+
+async def test_a_redirect_of_another_server_is_its_clients() -> None:
+    async def other(_: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": "http://127.0.0.1:6650/internal"})
+
+    async with server(other) as url:
+        keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": url}
+        async with behind(nothing, **keys) as (proxy, rest):
+            answer = await rest.ask("GET", "/mine/x")
+            assert answer.status == 307
+            assert answer.headers["Location"] == "http://127.0.0.1:6650/internal"
+            assert proxy.forwarder.counters.redirects == 0
+
+
+@pytest.mark.parametrize("asked_for", [False, True])
+async def test_another_server_is_shown_no_credentials_unless_that_is_asked_for(
+    *, asked_for: bool
+) -> None:
+    seen: list[str | None] = []
+
+    async def other(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response()
+
+    async with server(other) as url:
+        keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": url}
+        keys["httpReverseProxy.mine.forwardAuthorization"] = str(asked_for).lower()
+        async with behind(other, **keys) as (proxy, _), aiohttp.ClientSession() as session:
+            for path in ("/admin/v2/x", "/mine/x"):
+                url = f"{proxy.web_service_url}{path}"
+                async with session.get(url, headers={"Authorization": "Bearer secret"}) as answer:
+                    assert answer.status == 200
+    assert seen == ["Bearer secret", "Bearer secret" if asked_for else None]
+
+
+async def test_the_path_of_another_server_is_left_out_however_it_is_encoded() -> None:
+    async def other(request: web.Request) -> web.Response:
+        return web.Response(text=request.raw_path)
+
+    async with server(other) as url:
+        keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": f"{url}/to"}
+        async with behind(nothing, **keys) as (_, rest):
+            assert (await rest.ask("GET", "/%6dine/a%2Fb?c=%20")).text == "/to/a%2Fb?c=%20"
 
 
 async def test_other_servers_have_paths_of_their_own() -> None:
@@ -394,3 +460,54 @@ async def test_a_web_page_of_another_site_may_not_change_anything_through_the_pr
         url = f"{proxy.web_service_url}/admin/v2/tenants/x"
         async with session.put(url, headers={"Origin": "http://evil.example"}) as answer:
             assert answer.status == 403
+
+
+@pytest.mark.parametrize("kept", ["1000", "1000000"])
+async def test_a_body_that_does_not_end_has_the_time_of_every_body(kept: str) -> None:
+    clock, asked = ManualClock(), asyncio.Event()
+
+    async def broker(request: web.Request) -> web.Response:
+        asked.set()
+        return web.Response(text=await request.text())
+
+    keys = {"floodgateHttpRequestTimeoutMs": "3000", "httpInputMaxReplayBufferSize": kept}
+    async with behind(broker, clock, **keys) as (proxy, _):
+        host, _, port = proxy.web_service_url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = "PUT /admin/v2/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n"
+        writer.write(head.encode() + b"x" * 5_000)
+        await until(lambda: proxy.forwarder.counters.active)
+        if kept == "1000":
+            await asked.wait()
+        clock.advance(3.1)
+        assert b" 408 " in await reader.readline()
+        writer.close()
+        await until(lambda: proxy.forwarder.counters.active == 0)
+        assert proxy.flow.limits.refusals.counts[Limit.HTTP_TIME] == 1
+
+
+async def test_one_role_does_not_hold_all_places(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await go_on.wait()
+        return web.Response(text="done")
+
+    keys = properties(tmp_path, maxConcurrentHttpRequests="4")
+    async with behind(slow, **keys) as (proxy, _), aiohttp.ClientSession() as session:
+
+        async def ask(role: str) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {token(sub=role).decode()}"}
+            url = f"{proxy.web_service_url}/admin/v2/x"
+            async with session.get(url, headers=headers) as answer:
+                return answer.status, await answer.text()
+
+        asking = [asyncio.create_task(ask("ann")) for _ in range(2)]
+        await until(lambda: proxy.forwarder.counters.active == 2)
+        status, text = await ask("ann")
+        assert (status, "2 requests of 'ann' are being forwarded" in text) == (503, True)
+        asking.append(asyncio.create_task(ask("bob")))
+        await until(lambda: proxy.forwarder.counters.active == 3)
+        go_on.set()
+        assert [one for one, _ in await asyncio.gather(*asking)] == [200] * 3
+        assert (await ask("ann"))[0] == 200

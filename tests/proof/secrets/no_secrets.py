@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING
 
-from server.authentication.passwords import apr1
+from server.authentication.basic.passwords import apr1
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.secrets.command_lines import run_commands, start_wrongly
 from tests.proof.secrets.planted import Planted

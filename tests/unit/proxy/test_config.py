@@ -193,12 +193,13 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
             "httpReverseProxy.one.proxyTo": "http://127.0.0.1:9000/base/",
             "httpReverseProxy.2.path": "/two/x",
             "httpReverseProxy.2.proxyTo": "https://two",
+            "httpReverseProxy.2.forwardAuthorization": "true",
         }
     )
     # Then
     assert found.http_reverse_proxies == (
-        ("/one", "http://127.0.0.1:9000/base"),
-        ("/two/x", "https://two"),
+        ("/one", "http://127.0.0.1:9000/base", False),
+        ("/two/x", "https://two", True),
     )
     assert known_keys().refusal("httpReverseProxy.one.path") is None
 

@@ -12,7 +12,14 @@ import structlog
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from server.logs import TRACE_LINES, LogFormat, LogLevel, configure_logs, with_request_fields
+from server.logs import (
+    TRACE_LINES,
+    LogFormat,
+    LogLevel,
+    configure_logs,
+    shown_path,
+    with_request_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,3 +141,29 @@ def test_a_trace_is_bounded_too(log_format: LogFormat) -> None:
     text = stream.getvalue()
     assert "last words" in text
     assert len(text) < 200 * TRACE_LINES
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/admin/v2/brokers/configuration/maxTenants/5", None),
+        ("/admin/v2/brokers/configuration/brokerClientAuthenticationParameters/a/b", "/******"),
+        ("/admin/v2/brokers/configuration;x//brokerClientAuthenticationParameters//a", "//******"),
+        ("/admin/v2/brokers/configuration/anyUrl/http://me:word@host", "anyUrl/******"),
+    ],
+)
+def test_the_value_of_a_secret_key_is_not_told(path: str, shown: str | None) -> None:
+    assert shown_path(path) == path if shown is None else shown_path(path).endswith(shown)
+
+
+async def test_the_line_of_a_request_that_sets_a_secret_key_has_no_secret() -> None:
+    stream = io.StringIO()
+    configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
+    path = "/admin/v2/brokers/%63onfiguration/brokerClientAuthenticationParameters/s3cret"
+
+    async def answered(_: web.Request) -> web.Response:
+        return web.Response()
+
+    await with_request_fields(make_mocked_request("POST", path), answered)
+    assert "brokerClientAuthenticationParameters/******: 200" in stream.getvalue()
+    assert "s3cret" not in stream.getvalue()

@@ -27,7 +27,9 @@ from broker.admin.resources.messages.subjects import (
 )
 from broker.authorization.operations import TopicOperation
 from broker.messages.position import EARLIEST, Position
+from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.seeing.audit import tell_change
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class ReadingAdmin:
         """Return the n-th message that a subscription has left; as upstream, a missing one is made.
 
         Raises:
-            RestError: 404, it has fewer.
+            RestError: 404, it has fewer; 403, it would be made for another site's page.
         """
         check_persistent(request, "Peek messages")
         place = path_number(request, "messagePosition")
@@ -114,7 +116,11 @@ class ReadingAdmin:
             status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, f"messagePosition={place} should be 1 or more")
         subscriptions, name = subscriptions_of(topic), subscription_name(request)
-        subscription = subscriptions.get(name) or created(topic, name)
+        subscription = subscriptions.get(name)
+        if subscription is None:
+            check_change(request)
+            subscription = created(topic, name)
+            tell_change(request)
         position = subscription.cursor.nth_left(place)
         if position is None:
             raise RestError(404, _NONE)

@@ -27,6 +27,7 @@ from broker.policies.documents import AGE_QUOTA, SIZE_QUOTA
 from broker.policies.effective import QuotaAction
 from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.seeing.audit import tell_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,6 +140,7 @@ class QuotaAdmin:
                 if self._context.rules.keeps_shown_quotas:
                     check_change(request)
                     await self._context.message_policies.set(topic.namespace, _KEY, quotas)
+                    tell_change(request)
         return json_response(quotas)
 
     async def set_of_topic(self, request: web.Request) -> web.Response:

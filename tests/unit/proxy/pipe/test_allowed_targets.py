@@ -117,7 +117,11 @@ async def test_a_name_is_resolved_where_addresses_are_listed(
 
 
 async def test_a_redirect_may_lead_to_hosts_that_pipes_may_lead_to() -> None:
-    targets = BrokerTargets(proxy_config({"brokerServiceURL": "pulsar://broker:6650"}))
-    assert await targets.allows_host("broker")
-    assert await targets.allows_host("127.0.0.1")
-    assert not await targets.allows_host("198.51.100.7")
+    keys = {"brokerServiceURL": "pulsar://broker:6650", "brokerWebServiceURL": "http://broker:8080"}
+    targets = BrokerTargets(proxy_config(keys))
+    for port in (8080, 6650, 6651):
+        assert await targets.allows_redirect("broker", port)
+        assert await targets.allows_redirect("127.0.0.1", port)
+        assert not await targets.allows_redirect("198.51.100.7", port)
+    for other in (22, 8081, 443, None):
+        assert not await targets.allows_redirect("broker", other)

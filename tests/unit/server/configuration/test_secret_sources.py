@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.configuration.secret_sources import KeySourceError, is_literal, read_source
+from server.configuration.secret_sources import KeySourceError, is_literal, read_key, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,3 +62,39 @@ def test_a_file_may_be_named_like_a_secret(tmp_path: Path) -> None:
     file.write_bytes(KEY)
     assert not is_literal(str(file))
     assert read_source(str(file)) == KEY
+
+
+TEXTS_THAT_ARE_NO_KEYS = (
+    "/etc/floodgate/secrets/tokens/signing-keys/the-secret.key",
+    "/" + "Qk0+" * 10,
+    "file:///etc/floodgate/the-secret-of-this-broker.key",
+    "env:ANOTHER_VARIABLE_WITH_THE_SECRET_KEY",
+    "a long sentence of words that somebody can remember",
+    "-----BEGIN PUBLIC KEY-----",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS_THAT_ARE_NO_KEYS)
+def test_a_text_in_a_variable_is_no_key(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", text)
+    with pytest.raises(KeySourceError, match="'SOME_KEY' holds a text and no key") as caught:
+        read_key("env:SOME_KEY", may_be_pem=False)
+    assert text not in str(caught.value)
+
+
+def test_the_name_of_a_file_in_a_variable_is_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ("Qk0" * 20)).write_bytes(KEY)
+    monkeypatch.setenv("SOME_KEY", "Qk0" * 20)
+    with pytest.raises(KeySourceError, match="holds a text and no key"):
+        read_key("env:SOME_KEY", may_be_pem=True)
+
+
+def test_a_key_in_a_variable_is_base64_a_data_url_or_pem(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = base64.b64encode(KEY).decode()
+    pem = "-----BEGIN PUBLIC KEY-----\nQk0="
+    for held, key in ((f"{text}\n", KEY), (f"data:;base64,{text}", KEY), (pem, pem.encode())):
+        monkeypatch.setenv("SOME_KEY", held)
+        assert read_key("env:SOME_KEY", may_be_pem=True) == key

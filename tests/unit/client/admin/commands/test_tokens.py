@@ -89,7 +89,7 @@ def test_what_is_wrong_is_one_sentence(
     words: tuple[str, ...], said: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    monkeypatch.setenv("SHORT", "short")
+    monkeypatch.setenv("SHORT", "c2hvcnQ=")
     monkeypatch.setenv("GOOD", SECRET[:40].hex())
     # When
     found = run(*words, text="no.token.here")
@@ -97,3 +97,22 @@ def test_what_is_wrong_is_one_sentence(
     assert (found.exit_code, found.stdout) == (status, "")
     assert said in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/etc/floodgate/secrets/tokens/signing-keys/the-secret.key",
+        "file:///etc/floodgate/the-secret-of-this-broker.key",
+        "a long sentence of words that somebody can remember",
+    ],
+)
+@pytest.mark.parametrize("words", [("create", "-s", "a"), ("validate", "--stdin")])
+def test_a_text_in_a_variable_is_no_key(
+    words: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", text)
+    found = run(*words, "-sk", "env:SOME_KEY", text="x")
+    assert found.exit_code == 1
+    assert "'SOME_KEY' holds a text and no key" in found.stderr
+    assert text not in found.stderr

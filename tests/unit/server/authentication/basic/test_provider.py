@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.authentication.basic import BasicProvider
+from server.authentication.basic.passwords import apr1, is_password
+from server.authentication.basic.provider import BasicProvider
 from server.authentication.errors import AuthenticationError
-from server.authentication.passwords import apr1, is_password
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(
         hashed.append(password)
         return is_password(password, kept)
 
-    monkeypatch.setattr("server.authentication.basic.is_password", counted)
+    monkeypatch.setattr("server.authentication.basic.provider.is_password", counted)
     # When
     for shown in (b"ann:wrong", b"bob:wrong", b"bob:right"):
         with pytest.raises(AuthenticationError):

@@ -7,8 +7,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from server.authentication import passwords
-from server.authentication.passwords import PasswordFileError, apr1, is_password, read_passwords
+from server.authentication.basic import passwords
+from server.authentication.basic.passwords import (
+    PasswordFileError,
+    apr1,
+    is_password,
+    read_passwords,
+)
 
 # As `openssl passwd -apr1` and htpasswd -d wrote them.
 HASHES = [

@@ -10,6 +10,7 @@ import ctypes.util
 import hmac
 from functools import cache
 from hashlib import md5
+from time import sleep
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 APR1 = "$apr1"
 _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _APR1_ROUNDS = 1000
+_ROUNDS_A_TURN = 50
 _APR1_ORDER = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5))
 CRYPT_LENGTH = 13
 _NO_CRYPT = "this system's C library makes no crypt hashes: make them by htpasswd -m"
@@ -81,6 +83,8 @@ def apr1(password: bytes, salt: str) -> str:
         length >>= 1
     digest = md5(start, usedforsecurity=False).digest()
     for turn in range(_APR1_ROUNDS):
+        if not turn % _ROUNDS_A_TURN:
+            sleep(0)  # Lets the event loop have the interpreter, which is not given up otherwise.
         first, last = (password, digest) if turn & 1 else (digest, password)
         middle = (salted if turn % 3 else b"") + (password if turn % 7 else b"")
         digest = md5(first + middle + last, usedforsecurity=False).digest()

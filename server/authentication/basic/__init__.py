@@ -1,0 +1,1 @@
+"""Names and passwords as credentials: files of them, hashes, and who guesses."""

@@ -1,0 +1,97 @@
+"""Who is a superuser or admin no more loses what is open, and nobody locks themselves out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden.connection import GoldenConnection
+from tests.support.golden.exchange import Rest, Send
+from tests.support.golden.rest import ask
+from tests.support.security.binary import ORDERS, connect, question, shown
+from tests.support.security.credentials import Credential, token
+from tests.support.security.servers import secured
+
+if TYPE_CHECKING:
+    from tests.support.golden.rest import RestAnswer
+
+KEY = "/admin/v2/brokers/configuration/superUserRoles"
+TENANT = "/admin/v2/tenants/acme"
+WITH, WITHOUT = "super,gate,relay,extra", "super,gate,relay"
+
+
+def call(web: str, who: str, method: str, path: str, body: object = None) -> RestAnswer:
+    headers = Credential(who, token(who)).headers | {"Content-Type": "application/json"}
+    sent = None if body is None else json.dumps(body)
+    return ask(web, Rest(method, path, sent, 0), headers)
+
+
+def admins(*roles: str) -> object:
+    return {"allowedClusters": ["standalone"], "adminRoles": list(roles)}
+
+
+def _open(connection: GoldenConnection, who: str) -> None:
+    connection.send(Send(connect(Credential(who, token(who)))))
+    assert shown(connection.receive(5)) == "CONNECTED"
+    for kind, answer in (("PRODUCER", "PRODUCER_SUCCESS"), ("SUBSCRIBE", "SUCCESS")):
+        connection.send(Send(question(kind, ORDERS)))
+        assert shown(connection.receive(5)) == answer
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_who_is_a_superuser_no_more_loses_what_is_open(profile: str) -> None:
+    def work(address: str, web: str) -> None:
+        assert call(web, "super", "POST", f"{KEY}/{WITH}").status == 200
+        host, _, port = address.rpartition(":")
+        with (
+            GoldenConnection(host, int(port)) as connection,
+            GoldenConnection(host, int(port)) as other,
+        ):
+            _open(connection, "extra")
+            assert call(web, "super", "POST", f"{KEY}/{WITHOUT}").status == 200
+            came = {shown(connection.receive(5)).split()[0] for _ in range(2)}
+            assert came == {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
+            _open(other, "super")  # Others are as before.
+
+    async with secured(profile) as servers:
+        await asyncio.to_thread(work, servers.address, servers.web)
+
+
+async def test_who_is_an_admin_no_more_loses_what_is_open() -> None:
+    def work(address: str, web: str) -> None:
+        host, _, port = address.rpartition(":")
+        with GoldenConnection(host, int(port)) as connection:
+            _open(connection, "admin")
+            assert call(web, "super", "POST", TENANT, admins("another")).status == 204
+            came = {shown(connection.receive(5)).split()[0] for _ in range(2)}
+            assert came == {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
+
+    async with secured("floodgate") as servers:
+        await asyncio.to_thread(work, servers.address, servers.web)
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_nobody_locks_themselves_out(profile: str) -> None:
+    def work(web: str) -> None:
+        assert call(web, "super", "POST", f"{KEY}/{WITH}").status == 200
+        for who, method, path, body in (
+            ("super", "POST", f"{KEY}/extra", None),
+            ("extra", "POST", f"{KEY}/{WITHOUT}", None),
+            ("extra", "DELETE", KEY, None),
+            ("extra", "POST", "/admin/v2/floodgate/reset", None),
+            ("admin", "POST", TENANT, admins("another")),
+            ("admin", "POST", TENANT, admins()),
+        ):
+            answer = call(web, who, method, path, body)
+            assert answer.status == 412, (who, method, path, answer)
+            assert f"{who!r} would be no" in answer.body
+        for who in ("super", "extra"):
+            assert call(web, who, "GET", "/admin/v2/brokers/configuration/values").status == 200
+        assert call(web, "admin", "POST", TENANT, admins("admin", "another")).status == 204
+        assert call(web, "super", "POST", TENANT, admins("another")).status == 204
+
+    async with secured(profile, broker={"floodgateFaultsEnabled": "true"}) as servers:
+        await asyncio.to_thread(work, servers.web)

@@ -1,0 +1,31 @@
+"""The line of a change says who made it, also through a proxy, and what it was."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from server.authentication.principal import Principal
+from server.authentication.requests import SESSION
+from server.authentication.session import ClientSession
+from server.seeing.audit import audited
+
+ANN = Principal("ann\n", "none")
+
+
+@pytest.mark.parametrize(("original", "who"), [(None, "'proxy'"), (ANN, "'proxy' for 'ann\\n'")])
+async def test_a_change_is_told_with_who_made_it(
+    original: Principal | None, who: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "server.seeing.audit")
+    request = make_mocked_request("DELETE", "/a/b?token=s3cret")
+    request[SESSION] = ClientSession(Principal("proxy", "token"), original)
+
+    async def answered(_: web.Request) -> web.Response:
+        return web.Response(status=204)
+
+    await audited(request, answered)
+    assert caplog.messages == [f"changed by {who}: DELETE /a/b"]
