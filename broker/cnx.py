@@ -160,6 +160,11 @@ class ServerCnx(ServedConnection):
         self.publishes = ConnectionPublishes(self.gate, parts.publish_limits)
         self.when_lost(ServerCnx._end_producers)
 
+    @property
+    def role(self) -> str | None:
+        """The one that its peer was authenticated with; None without authentication."""
+        return None if self.session is None else self.session.principal.role
+
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the receipts and messages of this turn."""
         self.turn_writer.flush()

@@ -46,6 +46,7 @@ class MessagingContext(NamedTuple):
         policies: Those in force for a topic.
         ownership: Knows which topics this broker serves.
         address: Returns host and port of this broker's admin API.
+        instance: A number of this start, which producers' names have.
     """
 
     config: BrokerConfig
@@ -56,6 +57,7 @@ class MessagingContext(NamedTuple):
     policies: PolicyService
     ownership: Ownership
     address: Callable[[], str]
+    instance: int = 0
 
 
 class Messaging(NamedTuple):
@@ -132,7 +134,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
     context.policies.on_change(topics.policies_changed)
     context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
     context.ownership.on_moved(topics.forget)
-    names = ProducerNames(config.cluster_name, clock.wall_ms())
+    names = ProducerNames(config.cluster_name, context.instance)
     limits = publish_limits(config.publishing, clock)
     monitors = TopicMonitors(topics, config.publishing, clock)
     period_seconds = config.publishing.statistics_seconds

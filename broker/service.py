@@ -40,6 +40,7 @@ from broker.schemas.registry import SchemaRegistry
 from broker.schemas.rules import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
+from broker.stores.store_url import MEMORY_SCHEME
 from broker.topics.lookup import LookupHandler
 from broker.topics.lookup_outcomes import LookupOutcomes
 from broker.topics.properties import TopicProperties
@@ -75,6 +76,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_NAMESPACES = ("public/default", "pulsar/system")
 """Namespaces that a standalone Pulsar starts with."""
+_FORGOTTEN_INSTANCES = 100_000
+"""Two starts in one millisecond of 100 s have one number, where the store forgets them."""
 
 
 class BrokerService(ServerService["ServerCnx"]):
@@ -129,8 +132,10 @@ class BrokerService(ServerService["ServerCnx"]):
         self.lister = await self._exits.enter_async_context(opened)
         self._choose_ownership()
         await self._take_dynamic_configuration()
-        self.messaging = self._messaging()
+        self.messaging = self._messaging(await self._instance())
         await self.messaging.open(self._exits)
+        if self._pulsar_compatible:
+            self.lister.in_use = self.messaging.loaded_topics.non_persistent_in_use
         self.messaging.follow(self.dynamic.config)
         self._followers.append(self.messaging.follow)
         admin = self._admin_context()
@@ -290,6 +295,7 @@ class BrokerService(ServerService["ServerCnx"]):
             listings=self._admin_listings,
             ownership=self.ownership,
             lookups=self.lookup_outcomes,
+            lookup_places=self.lookups,
             urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
             tenants_changed=self._tenants_changed,
@@ -378,7 +384,21 @@ class BrokerService(ServerService["ServerCnx"]):
         )
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
-    def _messaging(self) -> Messaging:
+    async def _instance(self) -> int:
+        """Return a short number that this start alone has.
+
+        A store in memory forgets how many there were, but clients keep the names of producers; a
+        real broker begins anew with its metadata, too.
+        """
+        try:
+            number = await self.store.next_instance()
+        except StoreError as error:
+            raise StartError(str(error)) from None
+        remembers = not self.config.metadata_store_url.startswith(MEMORY_SCHEME)
+        forgets = not (remembers or self._pulsar_compatible)
+        return self._clock.wall_ms() % _FORGOTTEN_INSTANCES if forgets else number
+
+    def _messaging(self, instance: int = 0) -> Messaging:
         context = MessagingContext(
             config=self.config,
             clock=self._clock,
@@ -388,6 +408,7 @@ class BrokerService(ServerService["ServerCnx"]):
             policies=self.policies,
             ownership=self.ownership,
             address=lambda: self.urls.web_address,
+            instance=instance,
         )
         return messaging_of(context)
 

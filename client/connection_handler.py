@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from client.exceptions import AlreadyClosed, NotConnected, PulsarException
-from client.patience import attachment_may_pass
+from client.patience import attachment_may_pass, is_refusal
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 
@@ -167,7 +167,7 @@ class ConnectionHandler:
         text = "%s: attaching failed, and is tried again: %s"
         if not isinstance(error, PulsarException):
             logger.error(text, self.topic, error, exc_info=error)
-        elif type(error) is self._told or attachment_may_pass(error):
+        elif type(error) is self._told or (attachment_may_pass(error) and not is_refusal(error)):
             logger.info(text, self.topic, error)
         else:
             logger.warning(text, self.topic, error)

@@ -280,7 +280,10 @@ class ServerResponseError(PulsarException):
     Attributes:
         server_error: Pulsar's error code.
         message: The server's text.
+        at_handshake: Whether it answers the handshake of a connection, not a request.
     """
+
+    at_handshake = False
 
     def __init__(self, server_error: Code, message: str) -> None:
         super().__init__(server_error, message)

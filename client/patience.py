@@ -30,6 +30,9 @@ _SHARE = 10
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
+_WOKEN_AT_ONCE = 100
+"""Attempts that begin in one turn of the loop: there may be thousands."""
+
 
 class Patience:
     """Waits between attempts of one client.
@@ -43,26 +46,31 @@ class Patience:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._opened: asyncio.Future[None] | None = None
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def connection_opened(self) -> None:
         """Wake those who reached no server."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.set_result(None)
+        self._wake(list(self._waiting))
+
+    def _wake(self, waiting: list[asyncio.Future[None]]) -> None:
+        for waiter in waiting[:_WOKEN_AT_ONCE]:
+            if not waiter.done():
+                waiter.set_result(None)
+        if left := waiting[_WOKEN_AT_ONCE:]:
+            asyncio.get_running_loop().call_soon(self._wake, left)
 
     async def delay(self, seconds: float, error: BaseException) -> None:
         """Wait before the next attempt; if no server was reached, only until one is."""
-        loop = asyncio.get_running_loop()
-        if not isinstance(error, _UNREACHED):
-            opened = loop.create_future()
-        else:
-            opened = self._opened = self._opened or loop.create_future()
+        waiter = asyncio.get_running_loop().create_future()
+        if isinstance(error, _UNREACHED):
+            self._waiting[waiter] = None
         try:
             async with deadline(self._clock, seconds):
-                await asyncio.shield(opened)
+                await waiter
         except TimeoutError:
             pass
+        finally:
+            self._waiting.pop(waiter, None)
 
     async def until(
         self,
@@ -83,7 +91,7 @@ class Patience:
             bounds_attempts: Whether an attempt that is under way then is cancelled.
 
         Raises:
-            PulsarException: The error of an attempt that will not pass.
+            PulsarException: The error of an attempt that will not pass, or a refusal that did not.
             Timeout: Time was up; its cause is the last error.
         """
         backoff = Backoff(_FIRST_SECONDS, max(_FIRST_SECONDS, seconds / _SHARE))
@@ -101,22 +109,42 @@ class Patience:
                 break
             left = due - self._clock.now()
             await self.delay(min(backoff.next(), left), last)
+        if last is not None and is_refusal(last):
+            raise last
         raise Timeout(f"{failure} in {seconds:g} s: {last or 'no answer came'}") from last
 
 
 def attachment_may_pass(error: PulsarException) -> bool:
     """Tell whether an error of a first attachment may be gone at the next attempt.
 
+    Who is not known to the server is told so at the handshake, and who may not do something by the
+    answer to that command. AuthenticationError of a command means that credentials have run out
+    since, and AuthorizationError at the handshake is about a proxy's role: both may pass.
+
     Source: upstream PulsarClientException.isRetriableError, which gives up at TooManyRequests, too.
     """
-    if isinstance(error, ServerResponseError | named.TooManyLookupRequestException):
-        return not isinstance(error, _REFUSALS)
+    if isinstance(error, ServerResponseError):
+        if isinstance(error, named.AuthenticationError | named.AuthorizationError):
+            return error.at_handshake is isinstance(error, named.AuthorizationError)
+        return not is_refusal(error)
+    if isinstance(error, named.TooManyLookupRequestException):
+        return True
     return isinstance(error, _UNREACHED) and not isinstance(error, TlsError)
 
 
 def blip(error: PulsarException) -> bool:
     """Tell whether a request failed because its topic is on its way to another connection."""
     return isinstance(error, ConnectError | NotConnected | named.ServiceUnitNotReady)
+
+
+def of_server(error: PulsarException) -> bool:
+    """Tell whether an attached consumer's question was refused, or its topic is on its way."""
+    return isinstance(error, ServerResponseError) or blip(error)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Tell whether an error has a name by which a program may want to catch it."""
+    return isinstance(error, _REFUSALS)
 
 
 _REFUSALS = (

@@ -7,6 +7,8 @@ import math
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from server.http import JSON_TYPE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,6 +22,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 """Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
 JAVA_BLANKS = "".join(map(chr, range(33)))
 """Characters that Java's String.trim takes away."""
+_NOTHING = "The request entity cannot be empty."
 _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
 """Largest number in plain text: some of Python's charsets take minutes to decode a large body."""
@@ -69,6 +72,18 @@ async def json_body(request: web.Request) -> object:
         packed = request.headers.get("Content-Encoding")
         remedy = f": send it without Content-Encoding: {packed[:40]}" if packed else ""
         raise BadBodyError(f"the body is not JSON: {str(error)[:200]}{remedy}") from None
+    return value
+
+
+async def given_body(request: web.Request) -> object:
+    """Return the body's value as ``json_body`` does; null must be written.
+
+    Raises:
+        BadBodyError: There is none, or it cannot be read.
+    """
+    value = await json_body(request)
+    if value is None and not (await request.read()).strip():
+        raise BadBodyError(_NOTHING, JSON_TYPE)
     return value
 
 
@@ -226,7 +241,7 @@ async def partition_count(request: web.Request) -> int:
         BadBodyError: There is none.
     """
     if not (await request.read()).strip():
-        raise BadBodyError("The request entity cannot be empty.", "application/json")
+        raise BadBodyError(_NOTHING, JSON_TYPE)
     if request.content_type == "text/plain":
         return _plain_count(await request.read(), request.charset)
     return whole_number(await json_body(request), _PARTITIONS, 500)
@@ -240,7 +255,7 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     """
     value = await json_body(request)
     if value is None:
-        raise BadBodyError("The request entity cannot be empty.", upstream_status=500)
+        raise BadBodyError(_NOTHING, upstream_status=500)
     if isinstance(value, JsonNumber):
         if not value.lstrip("-").isdigit():
             raise BadBodyError(f"{_PARTITIONS} should be a whole number")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
+    from limiter.flow.lookup_semaphore import LookupSemaphore
     from proto.names import NamespaceName
     from server.configuration.addresses import ServerUrls
 
@@ -49,6 +50,8 @@ class AdminRules:
         accepts_no_property: A request without any property succeeds and changes nothing.
         clears_internal_backlogs: Who clears the backlog of a namespace clears that of compaction,
             too, which loses what it had not come to.
+        acts_before_it_refuses: What is asked about a subscription that some partitions lack is done
+            to the others, and refused then; otherwise refused before.
     """
 
     fails_as_upstream: bool
@@ -61,10 +64,11 @@ class AdminRules:
     keeps_shown_quotas: bool
     accepts_no_property: bool
     clears_internal_backlogs: bool
+    acts_before_it_refuses: bool
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 10)
-FLOODGATE_ADMIN = AdminRules(*[False] * 10)
+PULSAR_ADMIN = AdminRules(*[True] * 11)
+FLOODGATE_ADMIN = AdminRules(*[False] * 11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class AdminContext:
     """The parts of a broker that handlers of admin requests work with.
 
     Attributes:
+        lookup_places: Those of maxConcurrentLookupRequest.
         urls: Returns its addresses; nowhere to connect to before it takes clients.
         rules: The differences between the profiles.
         tenants_changed: Called when a tenant was made, changed or deleted here.
@@ -88,6 +93,7 @@ class AdminContext:
     listings: ListingResponses
     ownership: Ownership
     lookups: LookupOutcomes
+    lookup_places: LookupSemaphore
     urls: Callable[[], ServerUrls]
     rules: AdminRules
     tenants_changed: Callable[[], None]

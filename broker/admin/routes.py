@@ -27,6 +27,8 @@ from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
+from broker.admin.resources.policies.placement.local import LocalPolicyAdmin
+from broker.admin.resources.policies.placement.offload import OffloadAdmin
 from broker.admin.resources.policies.quotas import QuotaAdmin
 from broker.admin.resources.policies.shadow_topics import ShadowTopicAdmin
 from broker.admin.resources.schemas import SchemaAdmin
@@ -90,6 +92,8 @@ def endpoints(context: AdminContext) -> list[Endpoint]:
         *policy_endpoints(context),
         *QuotaAdmin(context).endpoints(),
         *PermissionAdmin(context).endpoints(),
+        *OffloadAdmin(context).endpoints(),
+        *LocalPolicyAdmin(context).endpoints(),
         *OtherPolicyAdmin(context).endpoints(),
         *ShadowTopicAdmin(context).endpoints(),
         *ConstantAdmin(context).endpoints(),

@@ -22,6 +22,7 @@ from broker.configuration.message_store_keys import (
     temporary_store,
 )
 from broker.configuration.metric_keys import MetricKeys, metric_keys
+from broker.configuration.missing_parts import warn_of_missing_parts
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
@@ -244,6 +245,7 @@ class BrokerConfig(ServerConfig):
         properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
         refuse_true(checked, REFUSED_WHEN_TRUE)
+        warn_of_missing_parts(checked)
         _refuse_tls_without_port(checked)
         return build_model(cls, {**_converted(checked), "given": GivenKeys(properties)}, checked)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig, known_keys
@@ -38,6 +39,20 @@ _LIMITER_KEYS = tuple(
 )
 FLOODGATE_DYNAMIC_KEYS = (*_LIMITER_KEYS, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
 """Keys that can be changed at run time here and cannot as shipped."""
+_LOAD_MANAGER, _LOOKUPS = "loadManagerClassName", "maxConcurrentLookupRequest"
+LOAD_MANAGERS = tuple(
+    f"org.apache.pulsar.broker.loadbalance.{name}"
+    for name in (
+        "impl.ModularLoadManagerImpl",
+        "impl.ModularLoadManagerWrapper",
+        "impl.SimpleLoadManagerImpl",
+        "extensions.ExtensibleLoadManagerImpl",
+        "extensions.ExtensibleLoadManagerWrapper",
+        "NoopLoadManager",
+    )
+)
+"""Upstream's, of which none does anything here; a real broker refuses a class that it has not."""
+_JAVA_SIZES = {"int": 32, "long": 64}
 
 
 def _anything(_: BrokerConfig) -> None:
@@ -65,6 +80,7 @@ class DynamicConfiguration:
         self._apply = apply
         self._pulsar_compatible = started_with.profile is Profile.PULSAR
         self._fitting: Mapping[str, str] = {}
+        self._numbers: Mapping[str, str] = {}
         # One change at a time: what is applied last is what was kept last.
         self._changing = asyncio.Lock()
         self._changed_elsewhere = asyncio.Event()
@@ -77,8 +93,11 @@ class DynamicConfiguration:
         return upstream if self._pulsar_compatible else [*upstream, *FLOODGATE_DYNAMIC_KEYS]
 
     def runtime(self) -> dict[str, str]:
-        """Return the value in force of every known key; secrets are masked."""
-        return runtime_values(self.config, self._fitting)
+        """Return the value in force of every known key; secrets are masked.
+
+        Profile pulsar shows whatever number was set, though it may have no effect here.
+        """
+        return runtime_values(self.config, {**self._numbers, **self._fitting})
 
     async def values(self) -> dict[str, str]:
         """Return the values set at run time, also those without effect; secrets are masked.
@@ -117,6 +136,8 @@ class DynamicConfiguration:
             StoreError: The store failed, and nothing was applied.
         """
         self._check_dynamic(key, "update")
+        if key == _LOAD_MANAGER and value not in LOAD_MANAGERS:
+            raise self._no_such_class(value)
         async with self._changing:
             try:
                 config = self._with({**self._fitting, key: _not_blank(key, value)})
@@ -131,6 +152,8 @@ class DynamicConfiguration:
             await self._store.set_configuration(key, value)
             if config is not None:
                 self._put_in_force(config, {**self._fitting, key: value})
+            elif self._is_number(key, value):
+                self._numbers = {**self._numbers, key: value}
 
     async def delete(self, key: str, check: Check = _anything) -> None:
         """Bring the file's value back; a key that was not set changes nothing.
@@ -143,6 +166,7 @@ class DynamicConfiguration:
         self._check_dynamic(key, "delete")
         async with self._changing:
             rest = {name: value for name, value in self._fitting.items() if name != key}
+            self._numbers = {name: text for name, text in self._numbers.items() if name != key}
             try:
                 config = self._with(rest)
             except ConfigError as error:
@@ -162,6 +186,7 @@ class DynamicConfiguration:
             check(self._with({}))
             for key in dict(await self._store.configuration()):
                 await self._store.set_configuration(key, None)
+            self._numbers = {}
             self._put_in_force(self._with({}), {})
 
     # -- what is kept -------------------------------------------------------------------------
@@ -180,6 +205,8 @@ class DynamicConfiguration:
         async with self._changing:
             stored = dict(await self._store.configuration())
             config, fitting = await self._fit(stored)
+            others = ((key, text) for key, text in stored.items() if key not in fitting)
+            self._numbers = {key: text for key, text in others if self._is_number(key, text)}
             self._put_in_force(config, fitting)
 
     async def _fit(self, stored: Mapping[str, str]) -> tuple[BrokerConfig, Mapping[str, str]]:
@@ -219,6 +246,8 @@ class DynamicConfiguration:
         Raises:
             ConfigError: They do not fit.
         """
+        if self._pulsar_compatible and (places := _java_number(values.get(_LOOKUPS, ""), 32)):
+            values = {**values, _LOOKUPS: str(max(0, places))}  # No lookup passes (recorded).
         given = self._started_with.given
         before = BrokerConfig.from_properties(given.with_values({}))
         after = BrokerConfig.from_properties(given.with_values(values))
@@ -236,12 +265,34 @@ class DynamicConfiguration:
         self._fitting = fitting
         self._apply(config)
 
+    def _is_number(self, key: str, value: str) -> bool:
+        """Tell whether a real broker puts a value in force that does not fit here."""
+        known = next((one for one in known_keys() if one.key == key), None)
+        size = _JAVA_SIZES.get(known.type) if known is not None and known.dynamic else None
+        fits = size is not None and _java_number(value, size) is not None
+        return fits and self._pulsar_compatible
+
+    def _no_such_class(self, value: str) -> RefusedError:
+        reason = " Invalid dynamic-config value"
+        if not self._pulsar_compatible:
+            known = ", ".join(LOAD_MANAGERS)
+            reason = f"{_LOAD_MANAGER}={value[:100]!r}: no such class; known are {known}"
+        return RefusedError(Refusal.PRECONDITION_FAILED, reason)
+
     def _check_dynamic(self, key: str, verb: str) -> None:
         if key not in self.names:
             reason = f"Can't {verb} non-dynamic configuration"
             if not self._pulsar_compatible:
                 reason += f": {key[:100]} is not one of those at /admin/v2/brokers/configuration"
             raise RefusedError(Refusal.PRECONDITION_FAILED, reason)
+
+
+def _java_number(value: str, bits: int) -> int | None:
+    """Return the number that Java reads in a text; None for none of so many bits."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,20}", value):
+        return None
+    number = int(value)
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
 def _not_blank(key: str, value: str) -> str:

@@ -6,16 +6,17 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+import proto.PulsarApi_pb2 as pb
 from broker.configuration.plugin_keys import PropertyBounds, as_mapping
 from broker.plugins.calls import ResourceCalls
 from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import TopicSequence
 from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.stores.store import MetadataStore, Mode
     from limiter.clock import Clock
@@ -35,6 +36,11 @@ class TopicLister:
         calls: Asks the plug-in; None for the default one, which ignores properties.
         bounds: Of a client's properties.
 
+    Attributes:
+        in_use: Profile pulsar: returns the full names of the non-persistent topics of a namespace
+            that have producers or subscriptions: a real broker lists no others to clients
+            (recorded). None: all are listed.
+
     Source: upstream NamespaceService.getListOfUserTopicsByProperties. A missing namespace is empty.
     Differs: upstream's key of calls under way joins the properties as text, so that {a: "1|b=2"}
     and {a: "1", b: "2"} share a call.
@@ -49,6 +55,7 @@ class TopicLister:
         self._store = store
         self.calls = calls
         self.bounds = bounds or PropertyBounds()
+        self.in_use: Callable[[NamespaceName], Sequence[bytes]] | None = None
         self._flights = SingleFlight[TopicListing]()
 
     @property
@@ -102,7 +109,13 @@ class TopicLister:
             work = partial(self.calls.list_topics, namespace, mode, properties)
             return await self._flights.join(key, work)
         snapshot = await self._store.snapshot(namespace)
-        return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+        if snapshot is None:
+            return EMPTY_LISTING
+        if self.in_use is None or mode == pb.CommandGetTopicsOfNamespace.PERSISTENT:
+            return snapshot.listing(mode)
+        used = TopicSequence.from_names(self.in_use(namespace))
+        others = snapshot.listing(mode).sequences[1:]
+        return TopicListing(used, *others)
 
 
 @asynccontextmanager

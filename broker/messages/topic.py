@@ -266,6 +266,7 @@ class PersistentTopic(Topic):
         if last is not None:
             self.publish_times.last = self.publish_times.next(last.publish_time)
         await self.deduplication.recover(on=self.policies.deduplication)
+        self.compaction.keep_for_later()
 
     def mark_made_by_use(self) -> None:
         """Keep that it was not imported."""
@@ -464,6 +465,7 @@ class PersistentTopic(Topic):
         """Follow the policies in force."""
         super().policies_changed()
         self.deduplication.switch(on=self.policies.deduplication)
+        self.compaction.keep_for_later()
 
 
 class NonPersistentTopic(Topic):

@@ -66,6 +66,9 @@ class Ownership(Protocol):
     def owns(self, topic: TopicName) -> bool:
         """Tell whether this broker serves a topic, at this moment."""
 
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Tell whether a bundle's topics are served, here or by another broker."""
+
     def notice(self) -> None:
         """Give up everything at once if it is too late to serve it, as after a stop."""
 
@@ -80,6 +83,9 @@ class Ownership(Protocol):
             NotServedError: Nobody can, for now.
             StoreError: The metadata store failed.
         """
+
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether a topic of a namespace was, since this broker started."""
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have a bundle's owner, here or elsewhere, let it go; the next lookup finds a new one.

@@ -148,6 +148,14 @@ class SharedOwnership:
         """Return True if this broker serves a topic, and its lease is not over."""
         return self._session.notice() and self._owned.holds(topic)
 
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True: the store knows the topics of all."""
+        return True
+
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether this broker serves a bundle of a namespace."""
+        return bool(self._owned.within(namespace))
+
     def notice(self) -> None:
         """Give up everything if the lease is over."""
         self._session.notice()

@@ -28,9 +28,15 @@ class SoleOwnership:
 
     def __init__(self, urls: Callable[[], ServerUrls]) -> None:
         self._urls = urls
+        # Bound: the namespaces that exist.
+        self._looked_up: set[NamespaceName] = set()
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
 
     def owns(self, topic: TopicName) -> bool:
+        """Return True."""
+        return True
+
+    def owns_bundle(self, bundle: Bundle) -> bool:
         """Return True."""
         return True
 
@@ -39,14 +45,20 @@ class SoleOwnership:
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return this broker."""
+        self._looked_up.add(topic.namespace)
         return Owner(self._urls(), here=True)
+
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Tell whether a topic of a namespace was, since this broker started."""
+        return namespace in self._looked_up
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Do nothing: their messages are nowhere else."""
+        """Forget them: their messages are nowhere else."""
+        self._looked_up.difference_update(namespaces)
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when the topics of a bundle are to be closed."""
@@ -76,6 +88,10 @@ class LookedUpOwnership(SoleOwnership):
     def owns(self, topic: TopicName) -> bool:
         """Return True if a topic of its bundle was looked up."""
         return self._owned.holds(topic)
+
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True if a topic of it was looked up."""
+        return bundle in self._owned
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Own the bundle of a topic."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SIZE_QUOTA, AGE_QUOTA = "destination_storage", "message_age"
 UNDEFINED = "UNDEFINED"
 """A schema compatibility strategy that leaves the choice to the broker."""
+LOCAL_POLICIES = "local_policies"
+"""The key of what is not shown among a namespace's policies: bookies and anti-affinity."""
 
 
 def in_force(base: EffectivePolicies, document: Mapping[str, Any]) -> EffectivePolicies:

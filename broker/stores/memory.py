@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError, TopicChanges, TopicState
@@ -57,6 +58,7 @@ class MemoryStore:
         self._tenants: dict[str, TenantInfo] = {}
         self._of_tenants: dict[str, dict[NamespaceName, None]] = {}
         self._configuration: dict[str, str] = {}
+        self._instances = count()
         self._documents: dict[str, dict[str, object]] = {}
         self._imported: set[str] = set()
         self.schemas = MemoryTopicSchemas()
@@ -305,6 +307,10 @@ class MemoryStore:
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
         """Do nothing: no other process shares this store."""
+
+    async def next_instance(self) -> int:
+        """Return how often this was asked before."""
+        return next(self._instances)
 
     # -- dynamic configuration ----------------------------------------------------------------
 

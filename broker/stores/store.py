@@ -221,6 +221,9 @@ class MetadataStore(Protocol):
         It is called with the full name they are of, or with "" when they may be any.
         """
 
+    async def next_instance(self) -> int:
+        """Return how often this was asked before: each start of a broker has its own number."""
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

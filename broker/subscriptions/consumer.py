@@ -41,6 +41,10 @@ class ClientConnection(Protocol):
     peer: str
     client_version: str
 
+    @property
+    def role(self) -> str | None:
+        """The one that its peer was authenticated with; None without authentication."""
+
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the messages of this turn."""
 

@@ -142,6 +142,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         start: Position | None = None,
         durable: bool = True,
         properties: Mapping[str, str] | None = None,
+        limited: bool = True,
     ) -> Subscription:
         """Create a subscription.
 
@@ -151,6 +152,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             start: Begin at this entry instead.
             durable: Keep it when its consumers are gone.
             properties: Its own.
+            limited: It needs room; the broker's own may need none.
 
         Raises:
             RequestError: The topic has as many as it may have, or the name is reserved.
@@ -158,7 +160,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         if name in INTERNAL:
             raise reserved_name()
         most = self._topic.policies.max_subscriptions
-        if 0 < most <= len(self._by_name):
+        if limited and 0 < most <= len(self._by_name):
             text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
             raise RequestError(pb.NotAllowedError, text)
         first = start if start is not None else (EARLIEST if earliest else LATEST)

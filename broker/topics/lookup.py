@@ -34,7 +34,8 @@ class LookupHandler:
         topics: Makes a topic that is missing, where that is allowed.
         outcomes: Counts lookups.
         pulsar_compatible: Profile pulsar: of a name that is but ``-partition-0``, lookups are
-            refused with another code, and partition queries are never answered.
+            refused with another code, and partition queries are never answered. To make a
+            partitioned topic too many is refused as if that were worth another try.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class LookupHandler:
         self._outcomes = outcomes
         code = pb.ServiceNotReady if pulsar_compatible else pb.InvalidTopicName
         self._nameless_lookup: _Error = partial(RequestError, code)
+        self._no_room = pb.ServiceNotReady if pulsar_compatible else pb.NotAllowedError
         self._nameless_partitions: _Error = (
             UnansweredRequestError
             if pulsar_compatible
@@ -134,7 +136,9 @@ class LookupHandler:
         except RefusedError as error:
             if error.refusal is Refusal.NOT_FOUND:
                 raise RequestError(pb.TopicNotFound, "") from None
-            raise RequestError(pb.NotAllowedError, error.reason) from None
+            full = error.refusal is Refusal.CONFLICT
+            code = self._no_room if full else pb.NotAllowedError
+            raise RequestError(code, error.reason) from None
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import Refusal, RefusedError
-from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName, is_transaction_topic
+from proto.names import (
+    MAX_NAME_BYTES,
+    PARTITION_SEPARATOR,
+    TopicName,
+    is_system_topic,
+    is_transaction_topic,
+)
 from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from server.configuration.common import Profile
 
@@ -29,7 +35,7 @@ as on a real broker, which makes them one by one.
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5
 """Most attempts at a change that others overtake."""
-_NUMBERED = re.compile(r"(?P<base>.*)-partition-[+-]?[0-9]+", re.DOTALL)
+_JAVA_LONG = re.compile(r"[+-]?\d{1,99}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -43,6 +49,8 @@ class TopicRules:
             (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+        counts_persistent_only: Whether that bounds persistent topics that are made alone, or with
+            their partitions, and neither others nor more partitions: profile pulsar.
         lazy_non_persistent: Whether partitions of a non-persistent topic are there only once
             somebody used them, and to delete a non-persistent topic that is missing succeeds:
             profile pulsar.
@@ -52,16 +60,19 @@ class TopicRules:
     auto_partitions: int = 0
     max_partitions: int = 0
     max_topics: int = 0
+    counts_persistent_only: bool = False
     lazy_non_persistent: bool = False
 
     @staticmethod
     def of(config: BrokerConfig, policies: EffectivePolicies) -> TopicRules:
         """Return the rules of a configuration, with the policies of a namespace."""
+        as_pulsar = config.profile is Profile.PULSAR
         return TopicRules(
             *policies.auto_topic_creation,
             config.max_num_partitions_per_partitioned_topic,
             policies.max_topics,
-            config.profile is Profile.PULSAR,
+            as_pulsar,
+            as_pulsar,
         )
 
     @property
@@ -95,14 +106,22 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
     return [range(one, min(one + size, indices.stop)) for one in starts]
 
 
-def partitioned_of(topic: TopicName) -> TopicName | None:
-    """Return the partitioned topic that a name ending in a number needs; None for other names.
+def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
+    """Return the partitioned topic that a name ending in a number needs, and the number.
 
     Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
-    number, too.
+    number, too, and what stands behind the first ``-partition-`` decides (upstream:
+    PersistentTopicsBase.validateNonPartitionTopicNameAsync).
+
+    Returns:
+        None for other names.
     """
-    numbered = _NUMBERED.fullmatch(topic.local_name)
-    return TopicName(topic.domain, topic.namespace, numbered["base"]) if numbered else None
+    base, separator, behind = topic.local_name.partition(PARTITION_SEPARATOR)
+    if not separator or not _JAVA_LONG.fullmatch(behind):
+        return None
+    number = int(behind)
+    fits = -(2**63) <= number < 2**63
+    return (TopicName(topic.domain, topic.namespace, base), number) if fits else None
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
@@ -138,14 +157,17 @@ def check_name(topic: TopicName) -> None:
         raise RefusedError(Refusal.BAD_REQUEST, "Cannot create topic in system topic format!")
 
 
-def check_new_partitioned(topic: TopicName) -> None:
+def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
     """Refuse to make a partitioned topic whose name is like that of a partition.
 
+    Of non-persistent ones a real broker makes any, and deletes none that is named as a partition.
+
     Raises:
-        RefusedError: It is: it has ``-partition-`` in it, or, of a non-persistent topic, ends so.
+        RefusedError: It is.
     """
-    named = topic.persistent and PARTITION_SEPARATOR in topic.local_name
-    if named or partitioned_of(topic) is not None:
+    if PARTITION_SEPARATOR not in topic.local_name:
+        return
+    if topic.persistent or (topic.partition_index >= 0 and not rules.lazy_non_persistent):
         raise _like_a_partition()
 
 
@@ -163,6 +185,23 @@ def _like_a_partition() -> RefusedError:
     return _precondition(f"Partitioned Topic Name should not contain '{PARTITION_SEPARATOR}'")
 
 
+def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
+    """Refuse to make a topic whose name ends in a number that its partitioned topic has not.
+
+    Raises:
+        RefusedError: There is no such partitioned topic, or it has fewer partitions.
+    """
+    found = numbered(topic)
+    if found is None:
+        return
+    base, number = found
+    count = snapshot.partitioned.get(str(base))
+    if count is None:
+        raise no_such_partition(topic, base)
+    if number >= count:
+        raise _too_high(topic, base)
+
+
 def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
     """Refuse to create a partition that its partitioned topic does not have.
 
@@ -170,15 +209,17 @@ def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapsh
         RefusedError: There is no such partitioned topic, or it has fewer partitions.
     """
     count = snapshot.partitioned.get(str(base))
-    if count is None and partitioned_of(base) is not None:
-        raise no_metadata(topic)
     if count is None:
-        raise no_such_partition(topic, base)
-    if not 0 <= topic.partition_index < count:
-        raise _precondition(
-            f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by a '
-            f"number smaller than number of partition of partitioned topic {base.local_name}"
-        )
+        raise no_metadata(topic)
+    if topic.partition_index >= count:
+        raise _too_high(topic, base)
+
+
+def _too_high(topic: TopicName, base: TopicName) -> RefusedError:
+    return _precondition(
+        f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by a '
+        f"number smaller than number of partition of partitioned topic {base.local_name}"
+    )
 
 
 def check_count(partitions: int, rules: TopicRules) -> None:
@@ -218,15 +259,32 @@ def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRule
         raise RefusedError(Refusal.UNPROCESSABLE, reason)
 
 
-def check_room(snapshot: NamespaceSnapshot, more: int, rules: TopicRules) -> None:
+def check_room(
+    topic: TopicName,
+    snapshot: NamespaceSnapshot,
+    more: int,
+    rules: TopicRules,
+    refusal: Refusal = Refusal.CONFLICT,
+) -> None:
     """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
+
+    Args:
+        topic: The topic that is made, or has partitions made.
+        snapshot: What is there.
+        more: The number of topics, partitions one by one, that are made.
+        rules: The operator's.
+        refusal: How too many are refused.
 
     Raises:
         RefusedError: There would be too many.
     """
+    if is_system_topic(str(topic)):
+        return
     count = len(snapshot.persistent) + len(snapshot.non_persistent)
+    if rules.counts_persistent_only:
+        count = len(snapshot.persistent) if topic.persistent else 0
     if 0 < rules.max_topics < count + more:
-        raise _precondition("Exceed maximum number of topics in namespace.")
+        raise RefusedError(refusal, "Exceed maximum number of topics in namespace.")
 
 
 # -- refusals -------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from broker.topics.rules import (
     check_name,
     check_new_partitioned,
     check_not_a_partition,
+    check_number,
     check_partition,
     check_room,
     in_changes,
@@ -42,9 +43,9 @@ from broker.topics.rules import (
     overtaken,
     partition_name,
     partition_names,
-    partitioned_of,
     partitions_around,
 )
+from proto.names import PARTITION_SEPARATOR
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
@@ -87,8 +88,14 @@ class TopicService:
                 partition that cannot be, or there are too many topics.
             StoreError: The store failed.
         """
-        base = partitioned_of(topic)
-        await self._create(topic, base, properties)
+        check_name(topic)
+        if PARTITION_SEPARATOR in topic.local_name:
+            snapshot = await self._snapshot(topic)
+            check_number(topic, snapshot)
+            if self._lazy(topic) and partitions_around(topic, snapshot) is not None:
+                await self._create(topic, {})  # To look for it is its first use.
+                raise already_exists()
+        await self._create(topic, properties)
         self._tell_made(topic, 0)
 
     def _tell_made(self, topic: TopicName, partitions: int) -> None:
@@ -104,16 +111,24 @@ class TopicService:
             RefusedError: As ``create``.
             StoreError: The store failed.
         """
-        base = topic.partitioned_name if topic.partition_index >= 0 else None
-        await self._create(topic, base, {})
-
-    async def _create(
-        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
-    ) -> None:
         check_name(topic)
-        await self._check_room(topic, 1)
+        await self._create(topic, {})
+
+    async def _create(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        base = topic.partitioned_name if topic.partition_index >= 0 else None
         if base is not None:
             check_partition(topic, base, await self._snapshot(topic))
+        rules = self._rules(topic.namespace)
+        if rules.max_topics > 0 and (topic.persistent or not rules.counts_persistent_only):
+            snapshot = await self._snapshot(topic)
+            if snapshot.contains(topic):
+                raise already_exists()
+            check_room(topic, snapshot, 1, rules)
+        await self._make(topic, base, properties)
+
+    async def _make(
+        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
+    ) -> None:
         name = str(topic)
         changes = TopicChanges(
             [name.encode()],
@@ -171,11 +186,21 @@ class TopicService:
             StoreError: The store failed.
         """
         check_name(topic)
-        check_new_partitioned(topic)
+        check_new_partitioned(topic, self._rules(topic.namespace))
+        refusal = Refusal.PRECONDITION_FAILED
+        await self._create_partitioned(topic, partitions, properties, refusal)
+
+    async def _create_partitioned(
+        self,
+        topic: TopicName,
+        partitions: int,
+        properties: Mapping[str, str],
+        too_many: Refusal,
+    ) -> None:
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules(topic.namespace))
-        await self._check_room(topic, partitions)
+        await self._check_room(topic, partitions, too_many)
         made = 0 if self._lazy(topic) else partitions
         first, *rest = in_changes(range(made), len(properties))
         name, names = str(topic), partition_names(topic, first)
@@ -203,7 +228,9 @@ class TopicService:
             check_growth(topic, seen.partitions, partitions, self._rules(topic.namespace))
             if partitions == seen.partitions:
                 return
-            await self._check_room(topic, partitions - seen.partitions)
+            if not self._rules(topic.namespace).counts_persistent_only:
+                more = partitions - seen.partitions
+                await self._check_room(topic, more, Refusal.PRECONDITION_FAILED)
             try:
                 await self._grow(topic, seen, partitions)
             except TopicChangedError as error:
@@ -246,10 +273,16 @@ class TopicService:
             name = partition_name(topic, index)
             if not snapshot.holds(name.encode()):
                 try:
-                    await self.create(type(topic).parse(name), {})
+                    await self._make_missing(type(topic).parse(name), topic)
                 except RefusedError as error:
                     if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
                         raise
+
+    async def _make_missing(self, partition: TopicName, topic: TopicName) -> None:
+        if not self._rules(topic.namespace).counts_persistent_only:
+            await self._check_room(partition, 1, Refusal.PRECONDITION_FAILED)
+        await self._make(partition, topic, {})
+        self._tell_made(partition, 0)
 
     def _lazy(self, topic: TopicName) -> bool:
         """Tell whether partitions come with their first use only."""
@@ -356,13 +389,14 @@ class TopicService:
     async def _auto_create(self, topic: TopicName, partitions: int) -> int:
         if not partitions or topic.partition_index >= 0:
             return 0
+        check_name(topic)
         try:
-            await self.create_partitioned(topic, partitions, {})
-        except RefusedError as error:
-            if error.refusal is not Refusal.CONFLICT:
+            await self._create_partitioned(topic, partitions, {}, Refusal.CONFLICT)
+        except RefusedError:
+            snapshot = await self._snapshot(topic)
+            if not snapshot.contains(topic):
                 raise
             # Another client was faster: what it made is what there is.
-            snapshot = await self._snapshot(topic)
             return snapshot.partitioned.get(str(topic), 0)
         return partitions
 
@@ -374,10 +408,10 @@ class TopicService:
             raise no_namespace()
         return snapshot
 
-    async def _check_room(self, topic: TopicName, more: int) -> None:
+    async def _check_room(self, topic: TopicName, more: int, refusal: Refusal) -> None:
         rules = self._rules(topic.namespace)
         if rules.max_topics > 0:
-            check_room(await self._snapshot(topic), more, rules)
+            check_room(topic, await self._snapshot(topic), more, rules, refusal)
 
     async def _apply(self, topic: TopicName, changes: TopicChanges) -> None:
         try:

@@ -398,10 +398,10 @@ class ClientCnx(Connection):
 
     def _error_received(self, error: pb.CommandError) -> None:
         if self.state is not ClientCnxState.READY:
-            refusal: PulsarException = server_response_error(error.error, error.message)
-            if error.error not in _CREDENTIALS_REFUSED:
-                refusal = ConnectError(str(refusal))
-            self._fail(refusal)
+            failed = server_response_error(error.error, error.message)
+            failed.at_handshake = True
+            of_credentials = error.error in _CREDENTIALS_REFUSED
+            self._fail(failed if of_credentials else ConnectError(str(failed)))
             self.abort()
             return
         refusal = server_response_error(error.error, error.message)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import NotConnected, PulsarException, server_response_error
 from client.messages.message_id import MessageId
-from client.patience import blip
+from client.patience import blip, of_server
 from proto.frames import encode_command
 
 if TYPE_CHECKING:
@@ -76,8 +76,16 @@ class BrokerLink:
         if self.ended is not None:
             raise self.ended
 
-    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def patiently(
+        self,
+        ask: Callable[[], Awaitable[T]],
+        may_pass: Callable[[PulsarException], bool] = blip,
+    ) -> T:
         """Return what ``ask`` returns; call it when attached, and again if that is lost meanwhile.
+
+        Args:
+            ask: Asks.
+            may_pass: Errors after which it is called again.
 
         Raises:
             Timeout: It was not attached, or not long enough, for the operation timeout.
@@ -94,7 +102,7 @@ class BrokerLink:
             attempt,
             f"the broker of {self.topic} did not answer",
             self._context.operation_timeout_seconds,
-            blip,
+            may_pass,
         )
 
     # -- what is told -------------------------------------------------------------------------
@@ -192,7 +200,11 @@ class BrokerLink:
         Of an empty topic it is (-1, -1).
         """
         kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
-        answer = await self._ask(kind, getLastMessageId=question)
+        # A topic that stores nothing has no last message, however often it is asked.
+        answer = await self.patiently(
+            lambda: self._ask_once(self.cnx, kind, getLastMessageId=question),
+            of_server if self.persistent else blip,
+        )
         found = answer.getLastMessageIdResponse
         last = MessageId.from_proto(found.last_message_id, self.topic)
         if not found.HasField("consumer_mark_delete_position"):

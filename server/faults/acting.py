@@ -96,7 +96,10 @@ class Acting:
 
 
 def _error(acting: Acting, _: SetFault, action: AnswerError, frame: Frame) -> Frame | None:
-    acting.client.send(refusal(frame.command(), action.error, action.message))
+    command = frame.command()
+    acting.client.send(refusal(command, action.error, action.message))
+    if command.type == _Type.CONNECT:  # No broker lets one stay that it refused.
+        acting.end_politely()
     return None
 
 

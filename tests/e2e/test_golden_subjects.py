@@ -1,8 +1,12 @@
 """Recordings of a real Pulsar 4.2.4 about one subject each, made again in their order.
 
 New partitions and the subscriptions they get (``growing``), partitions that are gone while their
-topic stays (``gone``), the last message of a compacted topic (``views``). They are made by
-``python -m tests.recording.messages``.
+topic stays (``gone``), the last message of a compacted topic (``views``), a namespace that may have
+three topics (``room``), non-persistent topics that nobody uses and the statistics of partitions
+(``unused``), names that end like those of partitions (``numbered``), cursors of the broker's own
+(``internal``), policies that are kept and shown and act on nothing (``kept``), names by their
+places, and bodies that are missing (``enums``), statistics of consumers (``consumers``). They are
+made by ``python -m tests.recording.messages``.
 """
 
 from __future__ import annotations
@@ -23,7 +27,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.processes
 
 RECORDED = Path(__file__).parents[1] / "golden" / "messages"
-NAMESPACES = {"growing": "public/growing", "gone": "public/gone", "views": "public/last"}
+NAMESPACES = {
+    "growing": "public/growing",
+    "gone": "public/gone",
+    "views": "public/last",
+    "room": "public/room",
+    "unused": "public/unused",
+    "numbered": "public/numbered",
+    "internal": "public/internal",
+    "kept": "public/kept",
+    "enums": "public/enums",
+    "consumers": "public/consumers",
+}
 ROWS = {subject: load_rows(RECORDED / f"{subject}.jsonl") for subject in NAMESPACES}
 CASES = [(subject, row_name(row)) for subject, rows in ROWS.items() for row in rows]
 DEVIATIONS = load_deviations(RECORDED / "deviations.toml")

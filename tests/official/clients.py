@@ -85,7 +85,7 @@ def go_client() -> OfficialClient:
     needs("Go", "go")
     with _made(folder, *(HERE / "go").rglob("*")) as already:
         if not already:
-            for program in ("", "loading", "faulted"):
+            for program in ("", "loading", "faulted", "patient"):
                 built = str(folder / (program or "driver"))
                 run("Go", "go", "build", "-o", built, f"./{program}", cwd=HERE / "go")
     own = {"deduplicated": {"known": -1}}  # it forgets what the broker said until it sends

@@ -49,6 +49,9 @@ def proof(
     profiles: Annotated[
         list[str] | None, typer.Option("--profile", help="Profiles of growth; both without.")
     ] = None,
+    client: Annotated[
+        str, typer.Option(help="A client's program, for client_patience; see docs/faults.md.")
+    ] = "",
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
@@ -78,6 +81,7 @@ def proof(
                     names_of_growth or (),
                     stores or (),
                     profiles or (),
+                    client,
                 )
                 documents[name] = _carry_out(name, options)
     if as_json:

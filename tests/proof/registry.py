@@ -202,6 +202,14 @@ PROOFS = {
         "Tokens and TLS of the client are what a real broker wants",
         "tests.proof.client.credentials",
     ),
+    "client_patience": Proof(
+        "At each step of attaching this client is as patient as the official ones",
+        "tests.proof.patience.prove",
+    ),
+    "client_herd": Proof(
+        "Consumers come back through a single place for lookups, as often as they are sent away",
+        "tests.proof.consumers.herd",
+    ),
     "regex_consumers": Proof(
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",

@@ -26,6 +26,7 @@ class ProofOptions:
         names: Numbers of names of ``growth``; empty for its own.
         stores: Its metadata stores; empty for all.
         profiles: Its profiles; empty for both.
+        client: A command of a client's program, for ``client_patience``; empty for none.
     """
 
     out: Path
@@ -35,6 +36,7 @@ class ProofOptions:
     names: Sequence[int] = ()
     stores: Sequence[str] = ()
     profiles: Sequence[str] = ()
+    client: str = ""
 
 
 @dataclass(frozen=True)

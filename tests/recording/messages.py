@@ -29,6 +29,8 @@ QUIET_SECONDS = 1.0
 _PATIENCE_SECONDS = 20.0
 _WAITS_FOR = {"/compaction": "RUNNING"}
 """A GET is made again while its answer has this word."""
+_TAKES_EFFECT_SECONDS = 0.7
+"""Policies of topics travel through a system topic; a change has its effect later."""
 
 
 def main() -> None:
@@ -60,6 +62,8 @@ def _called(request: str, web: str) -> dict[str, Any]:
     waits = [word for end, word in _WAITS_FOR.items() if call.path.endswith(end)]
     end = time.monotonic() + _PATIENCE_SECONDS
     answer = ask(web, call)
+    if call.method != "GET" and "/persistent/" in call.path:
+        time.sleep(_TAKES_EFFECT_SECONDS)
     while any(word in answer.body for word in waits) and time.monotonic() < end:
         time.sleep(0.2)
         answer = ask(web, call)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.resources.policies.placement.local import read_bookies
+from broker.admin.resources.policies.placement.offload_values import BODY as OFFLOAD
 from broker.admin.resources.policies.rate_rows import read_rate
-from broker.admin.resources.policies.values import schema_of
+from broker.admin.resources.policies.values import long_number, schema_of
 from broker.bundles import MAX_BUNDLES
 
 if TYPE_CHECKING:
@@ -62,7 +64,11 @@ BODIES: dict[str, Schema] = {
     "CursorAdmin.expire_to_id": _MESSAGE_ID,
     "CursorAdmin.reset_to_id": _MESSAGE_ID,
     "LifecycleAdmin.offload": _MESSAGE_ID,
+    "LocalPolicyAdmin.set_bookies": schema_of(read_bookies),
+    "LocalPolicyAdmin.set_group": {"type": "string"},
     "NamespaceAdmin.create": _POLICIES,
+    "OffloadAdmin.set": OFFLOAD,
+    "OffloadAdmin.set_of_topic": OFFLOAD,
     "OtherPolicyAdmin.add_properties": _PROPERTIES,
     "OtherPolicyAdmin.set_clusters": _TEXTS,
     "OtherPolicyAdmin.set_rate": schema_of(read_rate),
@@ -88,6 +94,7 @@ BODIES: dict[str, Schema] = {
         "partitions", partitions=NUMBER_OF_PARTITIONS, properties=_PROPERTIES
     ),
     "TopicAdmin.update_properties": _PROPERTIES,
+    "_Number.set": schema_of(long_number),
 }
 """The bodies that handlers read; policies in the table say it themselves."""
 

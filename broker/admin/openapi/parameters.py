@@ -79,12 +79,13 @@ IN_QUERIES = {
 """Parameters of queries by name."""
 
 READ_BY: dict[str, tuple[str, ...]] = {
-    "ConstantAdmin.anti_affinity": ("tenant",),
     "DeletionAdmin.delete": ("force",),
     "DeletionAdmin.delete_partitioned": ("force",),
     "LookupAdmin.lookup": ("listenerName", "authoritative"),
+    "LocalPolicyAdmin.members": ("tenant",),
     "NamespaceAdmin.delete": ("force",),
     "NamespaceAdmin.list_topics": ("mode", "includeSystemTopic"),
+    "OffloadAdmin.get_of_topic": ("applied",),
     "OtherPolicyAdmin.get_rate": ("applied",),
     "OtherPolicyAdmin.get_topic_clusters": ("applied",),
     "QuotaAdmin.get_of_topic": ("applied",),

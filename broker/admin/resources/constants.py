@@ -121,20 +121,9 @@ CONSTANTS = (
         """,
     ),
     Constant(
-        f"{_OF_NAMESPACE}/allowedTopicPropertyKeysForMetrics",
-        needs=PolicyName.ALLOW_CUSTOM_METRIC_LABELS,
-        elsewhere=(404, NO_NAMESPACE),
-    ),
-    Constant(
         f"{_OF_NAMESPACE}/resourcegroup",
         needs=PolicyName.RESOURCEGROUP,
         elsewhere=(404, NO_NAMESPACE),
-    ),
-    Constant(
-        f"{_OF_NAMESPACE}/persistence/bookieAffinity",
-        "Namespace local-policies does not exist",
-        404,
-        elsewhere=(404, "Namespace not found"),
     ),
     Constant(
         f"{_OF_CLUSTER}/peers",
@@ -209,10 +198,6 @@ class ConstantAdmin:
         bundle = "/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}"
         yield Endpoint("GET", bundle, self.quota, superuser)
         yield Endpoint("GET", "/admin/v2/broker-stats/topics", self.statistics, superuser)
-        group = "/admin/v2/namespaces/{cluster}/antiAffinity/{group}"
-        yield Endpoint("GET", group, self.anti_affinity, superuser)
-        own = f"/admin/{_OF_NAMESPACE}/antiAffinity"
-        yield Endpoint("GET", own, self.no_group, PolicyName.ANTI_AFFINITY)
 
     async def package(self, request: web.Request) -> web.Response:
         """Refuse a call about packages: their management is switched off."""
@@ -235,17 +220,6 @@ class ConstantAdmin:
         if len(self._context.messaging.loaded_topics):
             raise RestError(501, "statistics of all topics: not built here, ask for each topic's")
         return json_response({})
-
-    async def anti_affinity(self, request: web.Request) -> web.Response:
-        """Return the namespaces of an anti-affinity group: none."""
-        if not request.query.get("tenant"):
-            raise RestError(400, "Tenant should not be null")
-        return json_response([])
-
-    async def no_group(self, request: web.Request) -> web.Response:
-        """Return the anti-affinity group of a namespace, also of one that does not exist: none."""
-        namespace_name(request)
-        return done(200)
 
 
 class _Answer:

@@ -45,6 +45,13 @@ class LookupAdmin:
     async def lookup(self, request: web.Request) -> web.Response:
         """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
+        permit = self._context.lookup_places.try_acquire(object())  # Nobody's: it ends here.
+        if permit is None:
+            raise RestError(503, "too many lookups are under way (maxConcurrentLookupRequest)")
+        with permit:
+            return await self._lookup(request, topic)
+
+    async def _lookup(self, request: web.Request, topic: TopicName) -> web.Response:
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         if await self._context.store.policies(topic.namespace) is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.admin.resources.topics import TopicAdmin
 
 _PATHS = "not_implemented.txt"
-_OF_SUPERUSERS = ("bookieAffinity", "migration", "split")
+_OF_SUPERUSERS = ("migration", "split")
 """Last parts of the listed paths that not even a tenant's admins may call."""
 _CHANGES = ("PUT", "POST", "DELETE")
 _METHODS = ("GET", *_CHANGES)

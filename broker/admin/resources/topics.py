@@ -8,10 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.admin.bodies import partition_count, partitions_and_properties, string_map
+from broker.admin.bodies import (
+    BadBodyError,
+    partition_count,
+    partitions_and_properties,
+    string_map,
+)
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import (
     NAMESPACE_REASON,
+    FailsUpstreamError,
     done,
     flag,
     namespace_name,
@@ -22,12 +28,19 @@ from broker.admin.requests import (
 from broker.admin.resources.growth import grow
 from broker.admin.resources.messages.subjects import MessageTopics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
-from broker.bundles import bundle_named
+from broker.bundles import BundleRange, bundle_named
+from broker.ownership.ownership import Bundle
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
 from broker.topics.properties import check_properties
-from broker.topics.rules import no_namespace, no_partition, not_found
-from proto.names import PERSISTENT, TopicName
+from broker.topics.rules import (
+    no_namespace,
+    no_partition,
+    no_such_partition,
+    not_found,
+    numbered,
+)
+from proto.names import PERSISTENT, TopicName, is_blank
 from server.cross_site import check_change
 from server.http import RestError, json_response
 from server.seeing.audit import tell_change
@@ -175,6 +188,9 @@ class TopicAdmin:
         bundle = bundle_named(text, policies.bundles)
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        owned = self._context.ownership.owns_bundle(Bundle(namespace, bundle))
+        if not owned and not await _has_any(bundle, snapshot.non_persistent):
+            return done()  # as recorded
         sequences = (snapshot.non_persistent,)
         return await self._context.listings.respond(request, sequences, bundle.kept)
 
@@ -200,7 +216,13 @@ class TopicAdmin:
         properties = await string_map(request, drops_null=drops_null)
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
+        found = numbered(topic)
+        if found is not None and is_blank(found[0].local_name):
+            raise FailsUpstreamError(412, no_such_partition(topic, found[0]).reason)
         await self._context.topics.create(topic, properties)
+        if self._context.ownership.alone:
+            # Upstream creates it where it is served, and so serves its bundle from then on.
+            await self._context.ownership.acquire(topic)
         return done()
 
     async def list_subscriptions(self, request: web.Request) -> web.Response:
@@ -227,7 +249,7 @@ class TopicAdmin:
         if topic.persistent or topic.partition_index >= count:
             raise no_partition(topic, count)
         check_change(request)
-        await self._context.topics.create(topic, {})
+        await self._context.topics.create_for_client(topic)
         tell_change(request)
 
     async def check_exists(self, topic: TopicName) -> None:
@@ -296,10 +318,16 @@ class TopicAdmin:
 
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
-        if not topic_name(request).persistent:
+        topic = topic_name(request)
+        try:
+            properties = await string_map(request)
+        except BadBodyError as error:
+            if topic.persistent or error.upstream_status == 400:
+                raise
+            properties = {}
+        if not topic.persistent:
             raise RestError(406, "Need to provide a persistent topic name")
-        properties, topic = await string_map(request), topic_name(request)
-        if properties or not (self._context.rules.accepts_no_property and topic.persistent):
+        if properties or not self._context.rules.accepts_no_property:
             await self._context.properties.update(topic, properties)
         return done()
 
@@ -319,6 +347,13 @@ class TopicAdmin:
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
         return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned
+
+
+async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
+    async for name in in_turns(topics.names()):
+        if bundle.holds(name):
+            return True
+    return False
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:

@@ -133,6 +133,16 @@ class TopicCompaction:
         self.status, self.last_error = CompactionStatus.RUNNING, ""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
+    def keep_for_later(self) -> None:
+        """Have a subscription hold what is to be compacted, where there is a threshold (recorded).
+
+        Else messages that nobody needs are dropped before the first compaction comes to them.
+        """
+        if self._topic.policies.compaction_threshold_bytes > 0:
+            subscriptions = self._topic.subscriptions
+            if subscriptions.get(SUBSCRIPTION) is None:
+                subscriptions.create(SUBSCRIPTION, earliest=True, limited=False)
+
     def start_if_due(self) -> bool:
         """Start one if more is uncompacted than the policies of the topic allow."""
         threshold = self._topic.policies.compaction_threshold_bytes

@@ -139,6 +139,14 @@ class LoadedTopics:
         """Yield the loaded topics of a namespace."""
         return iter(self._topics.within(namespace))
 
+    def non_persistent_in_use(self, namespace: NamespaceName) -> list[bytes]:
+        """Return the full names of those of a namespace with producers or subscriptions."""
+        return [
+            topic.full_name.encode()
+            for topic in self._topics.within(namespace)
+            if not topic.name.persistent and not topic.closing and topic.in_use
+        ]
+
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the policies in force for a topic, loaded or not."""
         return self._parts.policies_of(name)

@@ -8,7 +8,8 @@ from itertools import count
 class ProducerNames:
     """Makes names that no producer of the cluster has.
 
-    Clients keep a name over a restart of the broker: so the instance is another after each.
+    Clients keep a name over a restart of the broker: so the instance is another after each. Each
+    message that is stored has its producer's name: so it is short.
 
     Args:
         cluster: The cluster's name.

@@ -156,6 +156,15 @@ async def remember_import(connection: Connection, fingerprint: str) -> None:
     await connection.execute(query, f"import {fingerprint}")
 
 
+async def next_instance(connection: Connection) -> int:
+    """Count up, and return the number before."""
+    query = (
+        "INSERT INTO floodgate.marks AS mark VALUES ('instances', 1)"
+        " ON CONFLICT (name) DO UPDATE SET value = mark.value + 1 RETURNING value"
+    )
+    return int(await connection.fetchval(query)) - 1
+
+
 def changed_some(status: str) -> bool:
     """Tell whether a command changed a row; its status ends with their number."""
     return not status.endswith(" 0")

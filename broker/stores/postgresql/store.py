@@ -246,6 +246,11 @@ class PostgresqlStore(CachedStore):
             for callback in self._policy_callbacks:
                 callback(name)
 
+    async def next_instance(self) -> int:
+        """Return how often this was asked before, by any broker."""
+        async with self.use() as connection:
+            return await rows.next_instance(connection)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

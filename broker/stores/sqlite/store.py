@@ -241,6 +241,10 @@ class SqliteStore(CachedStore):
     def on_policies(self, callback: Callable[[str], None]) -> None:
         """Do nothing: no other process shares this file."""
 
+    async def next_instance(self) -> int:
+        """Return how often this was asked before."""
+        return await self._run(SqliteFile.next_instance)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

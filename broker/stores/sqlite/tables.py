@@ -119,6 +119,14 @@ class SqliteTables:
         """Remember an import."""
         self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
 
+    def next_instance(self) -> int:
+        """Count up, and return the number before."""
+        with self._transaction():
+            self._changed_rows("INSERT OR IGNORE INTO marks VALUES ('instances', 0)")
+            before = int(self._rows("SELECT value FROM marks WHERE name='instances'")[0][0])
+            self._changed_rows("UPDATE marks SET value=? WHERE name='instances'", before + 1)
+        return before
+
 
 def inside(tenant: str) -> tuple[str, str]:
     """Return the bounds of the names of a tenant's namespaces: 0 comes behind the slash."""

@@ -45,6 +45,11 @@ class KeySharedDispatcher(SharedDispatcher):
         self.draining: DrainingHashes[Consumer] = DrainingHashes()
         super().__init__(context)
 
+    @property
+    def drains(self) -> bool:
+        """Whether messages of a key that changed hands wait for those before them."""
+        return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
+
     # -- delivering ---------------------------------------------------------------------------
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:

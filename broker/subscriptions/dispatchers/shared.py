@@ -45,7 +45,7 @@ class SharedDispatcher(HoldingDispatcher):
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
         self._due_ms = 0
-        # The timer fired: messages may be due, which the next run takes.
+        # The timer fired: messages may be due, which the next run that finds room takes.
         self._is_time = False
         self._next_in: dict[int, int] = {}
         super().__init__(context)
@@ -58,9 +58,6 @@ class SharedDispatcher(HoldingDispatcher):
     # -- delivering ---------------------------------------------------------------------------
 
     def _deliver(self, most: int) -> int:
-        if self._is_time:
-            self._is_time = False
-            self._take_due()
         # First all that was given back, so that it comes before what is new, and in order.
         handled = self._let_leave()
         if self._leaving:
@@ -72,6 +69,9 @@ class SharedDispatcher(HoldingDispatcher):
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
+            if self._is_time:  # Until somebody has room they stay among the delayed (recorded).
+                self._is_time = False
+                self._take_due(allowed)
             entries = self._waiting_entries(allowed) if self.replay else None
             if entries is None:
                 entries = self._new_entries(allowed)
@@ -239,6 +239,7 @@ class SharedDispatcher(HoldingDispatcher):
     def add(self, consumer: Consumer) -> None:
         """Take a consumer."""
         if not self.consumers:
+            self._forget_delayed()  # They are shown until now (recorded), and read again.
             self._cursor.rewind()
         self._joins(consumer)
         self.consumers.append(consumer)
@@ -276,7 +277,6 @@ class SharedDispatcher(HoldingDispatcher):
         super()._forget_all()
         self._next_in.clear()
         self._waiting_for = 0
-        self._forget_delayed()
         self._disarm()
         self._forget_fetched()
         self._is_time = False
@@ -316,9 +316,9 @@ class SharedDispatcher(HoldingDispatcher):
             self._is_time = True
             self.wake()
 
-    def _take_due(self) -> None:
+    def _take_due(self, most: int) -> None:
         now_ms = self._context.topic.clock.wall_ms()
-        self.replay.add_all(self.delayed.take_due(now_ms))
+        self.replay.add_all(self.delayed.take_due(now_ms, most))
         self._arm(now_ms)
 
     def _disarm(self) -> None:
@@ -330,3 +330,4 @@ class SharedDispatcher(HoldingDispatcher):
         """End its timers."""
         super().close()
         self._disarm()
+        self._forget_delayed()

@@ -268,8 +268,7 @@ class SendQueue:
         if entry.chunks is None or entry.chunks.part_answered():
             for message in entry.messages:
                 message.release()
-            number = entry.messages[-1].sequence_id
-            self.last_sequence_id = max(self.last_sequence_id, number)
+            self.last_sequence_id = entry.messages[-1].sequence_id
             self._counts.sent += len(entry.messages)
             self._counts.bytes += entry.size_bytes
         elif (reservation := entry.messages[0].reservation) is not None:

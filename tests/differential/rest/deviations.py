@@ -52,16 +52,6 @@ def _control_character(call: RestCall, _: RestAnswer, ours: RestAnswer) -> bool:
     return ours.status == 412 and _CONTROL.search(call.path) is not None
 
 
-def _cannot_be_deleted(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
-    made = real.status == 204 and ours.status == 412
-    return made and "non-persistent" in call.path and bool(_PARTITION_LIKE.search(call.path))
-
-
-def _zero_before_a_number(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
-    made = (call.method, real.status, ours.status) == ("PUT", 204, 409)
-    return made and _ZERO_BEFORE.search(call.path) is not None
-
-
 DEVIATIONS = (
     RestDeviation(
         "failure of the server",
@@ -80,18 +70,6 @@ DEVIATIONS = (
         "control character",
         "A name with a control character would break listings into lines: it is refused.",
         _control_character,
-    ),
-    RestDeviation(
-        "cannot be deleted",
-        "A real broker makes a non-persistent partitioned topic whose name ends as that of a "
-        "partition, and can never delete it: it is refused, as a persistent one is.",
-        _cannot_be_deleted,
-    ),
-    RestDeviation(
-        "zero before a number",
-        "A real broker reads the number behind the first -partition- of a name only, and so makes "
-        "x-partition-0-partition-01. Here a name that ends in a number is that of a partition.",
-        _zero_before_a_number,
     ),
 )
 

@@ -159,3 +159,16 @@ async def test_plain_text_that_is_a_number_is_taken_as_shipped(body: str) -> Non
         # Then
         assert answer.status == 204
         assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [('{"a": "b"}', 406), ('{"a": null}', 406), ("NaN", 400), ('{"a": {}}', 400), ("[", 400)],
+)
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_a_body_is_read_before_a_non_persistent_topic_is_refused_properties(
+    profile: str, body: str, status: int
+) -> None:
+    async with broker(profile) as rest:
+        path = f"{TOPICS.replace('persistent', 'non-persistent')}/t/properties"
+        assert (await rest.ask("PUT", path, body)).status == status

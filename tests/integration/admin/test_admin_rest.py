@@ -481,7 +481,7 @@ def _fail(parts: Cluster) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", f"{NAMESPACES}/public/default/antiAffinity"),
+        ("POST", f"{NAMESPACES}/public/default/migration"),
         ("PUT", "/admin/v2/clusters/other"),
         ("GET", "/admin/v2/bookies/all"),
         ("GET", "/admin/v2/broker-stats/metrics"),
@@ -515,6 +515,16 @@ async def test_what_does_not_exist_is_404_first(path: str, reason: str) -> None:
         answer = await rest.ask("GET", path)
         # Then
         assert (answer.status, answer.reason) == (404, reason)
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_lookups_by_rest_need_a_place_of_those_of_all_lookups(profile: str) -> None:
+    keys, path = {"maxConcurrentLookupRequest": "1"}, "/lookup/v2/topic/persistent/public/default/t"
+    async with cluster(profile=profile, broker=keys) as parts, rest_client(parts.broker) as rest:
+        with parts.broker.lookups.try_acquire("another"):  # type: ignore[union-attr]
+            assert (await rest.ask("GET", path)).status == 503
+        assert [(await rest.ask("GET", path)).status for _ in range(2)] == [200, 200]
+        assert parts.broker.lookups.pending_requests == 0
 
 
 # -- configuration at run time --------------------------------------------------------------------

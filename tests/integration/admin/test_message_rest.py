@@ -407,6 +407,31 @@ async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: 
         assert cursor.backlog == 0
 
 
+@pytest.mark.parametrize(
+    ("profile", "left", "deleted"), [("floodgate", 1, (204, "")), ("pulsar", 0, (404, "not found"))]
+)
+async def test_a_request_about_a_subscription_of_some_partitions_is_refused_before_it_changes_any(
+    profile: str, left: int, deleted: tuple[int, str]
+) -> None:
+    async with broker(profile) as (parts, rest):
+        # Given
+        await rest.done("PUT", f"{TOPICS}/p/partitions", b"2")
+        await rest.ask("GET", "/lookup/v2/topic/persistent/public/default/p-partition-1")
+        await rest.done("PUT", f"{TOPICS}/p-partition-1/subscription/s", b'"earliest"')
+        topic = await loaded(parts, "p-partition-1")
+        store(topic)
+        subscription = topic.subscriptions.get("s")
+        # When
+        refused = await rest.ask("POST", f"{TOPICS}/p/subscription/s/skip_all")
+        kept = subscription.cursor.backlog  # type: ignore[attr-defined]
+        gone = await rest.ask("DELETE", f"{TOPICS}/p/subscription/s")
+        # Then
+        text = "Subscription s not found for topic persistent://public/default/p"
+        assert (refused.status, refused.reason, kept) == (404, text, left)
+        assert (gone.status, deleted[1] in gone.text) == (deleted[0], True)
+        assert topic.subscriptions.get("s") is None
+
+
 async def test_no_request_makes_a_subscription_of_the_broker_s_own_name() -> None:
     async with broker() as (parts, rest):
         await loaded(parts)

@@ -29,7 +29,6 @@ RECORDED, FAILURES = lines_of("rest_answers.jsonl"), lines_of("rest_failures.jso
 MADE = [(created, shown) for created, shown in pairwise(RECORDED) if created["method"] == "PUT"]
 """Namespaces that were created with policies, and those policies as they were shown."""
 STRICTER = {
-    "allowed_topic_property_keys_for_metrics": 501,
     "clusterDispatchRate": 501,
     "latency_stats_sample_rate": 501,
     "migrated": 501,

@@ -14,7 +14,7 @@ from client.discovery.families import FAMILIES
 from client.discovery.pattern_consumer import PatternConsumer
 from client.discovery.polite import PoliteSchedule
 from client.exceptions import InvalidConfiguration
-from client.messages.enums import ConsumerType
+from client.messages.enums import ConsumerType, InitialPosition
 from limiter.clock import LoopClock
 from limiter.memory.dual_limiter import LimitType
 from tests.integration.client.server import ROLES, lose_connections, only_here, served
@@ -58,6 +58,28 @@ async def test_topics_that_come_are_found_and_those_that_go_are_left(role, famil
         producer = await client.create_producer(server.topic("t-c"))
         await producer.send(b"found")
         assert (await consumer.receive(20_000)).data() == b"found"
+
+
+@pytest.mark.parametrize("family", ["polite", "java-poll"])
+async def test_a_topic_that_is_deleted_and_made_again_between_two_looks_is_read_again(
+    family: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served("broker") as server, Client(server.service_url) as client:
+        await server.create("t-a")
+        consumer = await subscribed(
+            client,
+            server.topic(PATTERN),
+            discovery_schedule=family,
+            pattern_auto_discovery_period=600,
+            initial_position=InitialPosition.Earliest,
+        )
+        receiving = asyncio.create_task(consumer.receive(20_000))
+        await server.delete("t-a")
+        await until(lambda: "TopicNotFound" in caplog.text)
+        await server.create("t-a")
+        producer = await client.create_producer(server.topic("t-a"))
+        await producer.send(b"again")
+        assert (await receiving).data() == b"again"
 
 
 @only_here("the broker must be told to filter no lists")

@@ -19,6 +19,7 @@ from loadgen.errors import UsageError
 from loadgen.spark.session import SparkSettings, spark_session
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 from tests.support.runs.recorded_run import record_run, request
+from tests.support.runs.short_spark import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,6 @@ pytestmark = pytest.mark.spark
 
 NOTEBOOK = Path(__file__).resolve().parents[3] / "examples" / "spark_notebook.ipynb"
 NAMES = {"load/ns": topic_names("load/ns", 100, 100)}
-SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from loadgen.places.options import RunOptions
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
+from tests.support.runs.short_spark import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,6 @@ STORM = Document.model_validate(
 )
 # A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
 # that works beside it: both took half of its time.
-SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
 
 
 def environment() -> dict[str, str]:

@@ -15,6 +15,7 @@ from loadgen.topics.data_source import register
 from loadgen.topics.executors import in_spark, in_this_process
 from loadgen.topics.listed import write_listed_corpus
 from loadgen.topics.plan import TopicPlan, TopicShape
+from tests.support.runs.short_spark import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 # A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
 # that works beside it.
-SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
 HERE = in_this_process(lambda done: None)
 
 

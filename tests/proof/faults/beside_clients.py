@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import urllib.request
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.processes import ROOT
 from tests.official.clients import ClientMissingError, go_client, java_client
 from tests.proof.faults.actions import CASES, LANGUAGES, Case
+from tests.proof.faults.asking import ON, rest
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, check_logs, running_cluster
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from loadgen.places.server_process import ServerProcess
 
-ON = {"floodgateFaultsEnabled": "true"}
+CLIENT = "tests.proof.faults.client"
 Clients = dict[str, subprocess.Popen[str]]
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -37,7 +36,7 @@ def prove(options: ProofOptions) -> ProofResult:
     options.out.mkdir(parents=True, exist_ok=True)
     with running_cluster(ClusterSettings(options.out, ON, {})) as (broker, proxy):
         for language in LANGUAGES:  # a namespace each: what moves, moves with its bundle
-            _rest(broker, "PUT", {}, f"namespaces/public/{language}")
+            rest(broker, "PUT", {}, f"namespaces/public/{language}")
         for server in (broker,) if options.quick else (broker, proxy):
             with _running_clients(options.out, server) as clients:
                 for name, case in CASES.items():
@@ -71,42 +70,33 @@ def _seen(clients: Clients, server: ServerProcess, name: str, case: Case) -> dic
     for language in clients:
         topic = f"persistent://public/{language}/{name.replace(' ', '-')}-{server.module}"
         document = {**case.document, "where": {"topic": topic}}
-        ids[language] = _rest(server, "POST", document)["id"]
+        ids[language] = rest(server, "POST", document)["id"]
         _say(clients[language], topic)
     seen = {language: _line(language, process) for language, process in clients.items()}
-    fired = {one["id"]: one["fired"] for one in _rest(server, "GET")}
+    fired = {one["id"]: one["fired"] for one in rest(server, "GET")}
     for language, one in seen.items():
         one["fired"] = fired[ids[language]]
-    _rest(server, "DELETE")
+    rest(server, "DELETE")
     return seen
-
-
-def _rest(
-    server: ServerProcess, method: str, document: object = None, path: str = "floodgate/faults"
-) -> Any:
-    body = None if document is None else json.dumps(document).encode()
-    request = urllib.request.Request(
-        f"{server.web_url}/admin/v2/{path}",
-        body,
-        {"Content-Type": "application/json"},
-        method=method,
-    )
-    with _OPENER.open(request, timeout=10) as response:
-        return json.loads(response.read() or b"null")
 
 
 # -- the clients ----------------------------------------------------------------------------------
 
 
-def _command(language: str) -> Sequence[str]:
+def official_command(language: str, python: str, java: str, go: str) -> Sequence[str]:
+    """Return the command of an official client's program: a module, a class, a folder's name.
+
+    Raises:
+        ProofError: This machine does not have it.
+    """
     try:
         if language == "java":
-            return (*java_client().command[:-1], "Faulted")
+            return (*java_client().command[:-1], java)
         if language == "go":
-            return (str(Path(go_client().command[0]).with_name("faulted")),)
+            return (str(Path(go_client().command[0]).with_name(go)),)
     except ClientMissingError as error:
         raise ProofError(str(error)) from None
-    return (sys.executable, "-m", "tests.proof.faults.client")
+    return (sys.executable, "-m", python)
 
 
 @contextmanager
@@ -116,9 +106,10 @@ def _running_clients(out: Path, server: ServerProcess) -> Iterator[Clients]:
     with ExitStack() as stack:
         clients: Clients = {}
         for language in LANGUAGES:
+            command = official_command(language, CLIENT, "Faulted", "faulted")
             log = stack.enter_context((logs / f"{language}.err").open("wb"))
             clients[language] = subprocess.Popen(
-                [*_command(language), str(logs.resolve()), server.service_url],
+                [*command, str(logs.resolve()), server.service_url],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

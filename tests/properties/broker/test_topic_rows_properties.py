@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,14 @@ from broker.errors import RefusedError
 from broker.imports.rows import TopicRows, valid_rows
 from broker.stores.property_rows import PROPERTIES_TYPE
 from broker.topics.properties import MAX_PROPERTIES, check_properties
-from broker.topics.rules import MAX_PARTITIONS, check_name, partitioned_of
+from broker.topics.rules import MAX_PARTITIONS, check_name
 from proto.invalid_rows import InvalidRows
 from proto.names import InvalidNameError, TopicName, is_blank
 
 CHARACTERS = st.sampled_from([*"ab-_=:.%@ /\\\t\n\x00\x1f\x7f\x85\u00a0\u2028\u3000é🚀Ⅷ٣"])
 PARTS = st.just("t") | st.just("é") | st.text(CHARACTERS, max_size=6)
 NUMBERS = st.sampled_from([0, MAX_PARTITIONS - 1, MAX_PARTITIONS, 2**31 - 1, 2**31, 10**20])
+NUMBERED = re.compile(r"(.*)-partition-[+-]?[0-9]+", re.DOTALL)
 SUFFIXES = st.just("") | NUMBERS.map("-partition-{}".format) | st.just("-partition-0100000")
 LOCALS = st.one_of(
     st.tuples(PARTS, SUFFIXES).map("".join),
@@ -48,8 +50,8 @@ def allowed(name: str) -> bool:
         check_name(topic)
     except (InvalidNameError, RefusedError):
         return False
-    base = partitioned_of(topic)
-    if base is not None and is_blank(base.local_name):
+    numbered = NUMBERED.fullmatch(topic.local_name)
+    if numbered is not None and is_blank(numbered[1]):
         return False
     return str(topic) == name and topic.partition_index < MAX_PARTITIONS
 

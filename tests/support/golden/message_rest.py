@@ -57,7 +57,17 @@ _POSITIONS = frozenset(
         "lastMessageId",
     }
 )
-_OF_THE_MOMENT = frozenset({"address", "connectedSince", "ownerBroker", "clientVersion"})
+_OF_THE_MOMENT = frozenset(
+    {
+        "address",
+        "connectedSince",
+        "ownerBroker",
+        "clientVersion",
+        "brokerUrl",
+        "httpUrl",
+        "nativeUrl",
+    }
+)
 _FIRST_EPOCH = 1_000_000_000_000
 CONSUMER, PRODUCER, LATER = "consumer", "producer", "later"
 _CONNECTION_OF = {

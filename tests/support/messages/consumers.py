@@ -32,6 +32,7 @@ class KeptConnection:
     """A connection whose peer keeps every command that it is sent, in order."""
 
     client_version = "test"
+    role: str | None = None
 
     def __init__(self) -> None:
         self.peer = "127.0.0.1:1"

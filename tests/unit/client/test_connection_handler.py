@@ -147,6 +147,20 @@ async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw() -> N
     assert cluster.handler.cnx is cluster.cnx
 
 
+async def test_credentials_that_run_out_are_told_loudly_and_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    expired = server_response_error(pb.AuthenticationError, "expired")
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.errors = [NOT_READY, expired, expired]
+    cluster.handler.lost()
+    for _ in range(4):
+        await cluster.after(4.0)
+    (warning,) = (one for one in caplog.records if one.levelname == "WARNING")
+    assert "AuthenticationError: expired" in warning.getMessage()
+
+
 @pytest.mark.parametrize(("url", "seconds"), [(None, 0.1), ("pulsar://b:1", 0.0)])
 async def test_what_the_broker_closed_goes_where_it_says(url: str | None, seconds: float) -> None:
     # Given

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.errors import TooManyPendingRequestsError
 from client.exceptions import (
+    AuthorizationError,
     ConnectError,
     NotConnected,
     PulsarException,
@@ -54,6 +56,52 @@ async def test_a_connection_that_opens_wakes_all_who_reached_no_server() -> None
     world.patience.connection_opened()
     await settle()
     assert [one.result() for one in both] == ["done", "done"]
+
+
+async def test_thousands_who_wait_begin_a_hundred_in_a_turn() -> None:
+    world = World(*[ConnectError("away")] * 250)
+    waiting = [
+        asyncio.ensure_future(world.patience.delay(9.0, world.errors[0])) for _ in range(250)
+    ]
+    await settle()
+    world.patience.connection_opened()
+    done = []
+    for _ in range(4):
+        await asyncio.sleep(0)
+        done.append(sum(one.done() for one in waiting))
+    await settle()
+    assert max(later - before for before, later in pairwise(done)) <= 100
+    assert all(one.done() for one in waiting)
+
+
+@pytest.mark.parametrize(
+    ("code", "at_handshake", "passes"),
+    [
+        (pb.AuthenticationError, True, False),
+        (pb.AuthenticationError, False, True),
+        (pb.AuthorizationError, True, True),
+        (pb.AuthorizationError, False, False),
+    ],
+)
+def test_who_is_not_known_is_told_at_the_handshake_and_who_may_not_by_the_command(
+    code: pb.ServerError.ValueType, at_handshake: bool, passes: bool
+) -> None:
+    error = server_response_error(code, "no")
+    error.at_handshake = at_handshake
+    assert attachment_may_pass(error) is passes
+
+
+async def test_a_refusal_that_was_tried_again_is_raised_itself_when_time_is_up() -> None:
+    refusal = server_response_error(pb.AuthorizationError, "no")
+    world = World(*[refusal] * 100)
+    trying = await started(
+        world.patience.until(world.attempt, "it was not done", 5.0, lambda _: True)
+    )
+    for _ in range(5):
+        await world.after(1.0)
+    with pytest.raises(AuthorizationError, match="no"):
+        await trying
+    assert len(world.attempts) > 3
 
 
 async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal() -> None:

@@ -20,10 +20,18 @@ if TYPE_CHECKING:
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
 
 
+NOTHING_DRAINS = {
+    "drainingHashesCount": 0,
+    "drainingHashesClearedTotal": 0,
+    "drainingHashesUnackedMessages": 0,
+}
+
+
 def moment(milliseconds: int) -> str:
     """Return a time as Java writes it."""
     seconds, rest = divmod(milliseconds, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+    fraction = f".{rest:03d}" if rest else ""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
 def producer_stats(producer: Producer) -> dict[str, object]:
@@ -52,8 +60,9 @@ def consumer_stats(
 ) -> Generator[None, None, dict[str, object]]:
     """Return the statistics of a consumer; those of a Key_Shared one need its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
-    rates, sent = consumer.rates.current, consumer.entries_out
-    body: dict[str, object] = {
+    rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
+    return {
+        **({} if role is None else {"appId": role}),
         "msgRateOut": float(rates.messages_out),
         "msgThroughputOut": float(rates.bytes_out),
         "bytesOutCounter": consumer.bytes_out,
@@ -76,24 +85,20 @@ def consumer_stats(
         "lastConsumedFlowTimestamp": consumer.last_flow_at,
         "firstConsumedFlowTimestamp": consumer.first_flow_at,
         "metadata": dict(consumer.options.metadata),
+        "lastAckedTime": moment(consumer.last_acked_at),
+        "lastConsumedTime": moment(consumer.last_consumed_at),
     }
-    for name, at in (
-        ("lastAckedTime", consumer.last_acked_at),
-        ("lastConsumedTime", consumer.last_consumed_at),
-    ):
-        body |= {name: moment(at)} if at else {}
-    return body
 
 
 def _draining(
     consumer: Consumer, dispatcher: Dispatcher | None
 ) -> Generator[None, None, dict[str, object]]:
     if not isinstance(dispatcher, KeySharedDispatcher):
-        return {
-            "drainingHashesCount": 0,
-            "drainingHashesClearedTotal": 0,
-            "drainingHashesUnackedMessages": 0,
-        }
+        return dict(NOTHING_DRAINS)
+    ranges = {"keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)]}
+    if not dispatcher.drains:
+        yield
+        return {**NOTHING_DRAINS, **ranges}
     hashes = yield from dispatcher.draining.of(consumer)
     shown: list[dict[str, int]] = []
     for some in in_parts(hashes):
@@ -103,10 +108,9 @@ def _draining(
         ]
         yield
     return {
-        "keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)],
-        "keyHashRanges": [],
         "drainingHashesCount": len(hashes),
         "drainingHashesClearedTotal": dispatcher.draining.cleared_total(consumer),
         "drainingHashesUnackedMessages": sum(one.unacked for one in hashes),
-        **({"drainingHashes": shown} if shown else {}),
+        "drainingHashes": shown,
+        **ranges,
     }

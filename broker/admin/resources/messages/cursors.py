@@ -16,7 +16,6 @@ from broker.admin.resources.messages.subjects import (
     TOPIC_PATH,
     MessageTopics,
     check_subscribed,
-    no_subscription,
     stored_of,
     subscription_name,
     subscription_of,
@@ -80,14 +79,8 @@ class CursorAdmin:
     async def skip_all(self, request: web.Request) -> web.Response:
         """Skip everything that is stored, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        skipped = 0
-        async for topic in self._topics.each(topics):
-            subscription = subscriptions_of(topic).get(name)
-            if subscription is not None:
-                subscription.skip_through(topic.ledger.last_confirmed)
-                skipped += 1
-        if not skipped:
-            raise no_subscription(name, topic_name(request))
+        async for topic in self._topics.subscribed(request, topics):
+            subscription_of(topic, name).skip_through(topic.ledger.last_confirmed)
         return done()
 
     # -- expiry -------------------------------------------------------------------------------
@@ -96,7 +89,7 @@ class CursorAdmin:
         """Expire what is older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
-        await check_subscribed(topics, name)
+        await check_subscribed(topics, name, topic_name(request))
         async for topic in self._topics.each(topics):
             await _expire(subscription_of(topic, name), seconds)
         return done()

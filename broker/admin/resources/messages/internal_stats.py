@@ -12,12 +12,14 @@ from urllib.parse import quote
 from broker.admin.resources.messages.consumer_stats import moment
 from broker.admin.resources.messages.subjects import last_id, subscriptions_of
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.deduplication import CURSOR
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
-    from broker.messages.managed_ledger import LedgerInfo
+    from broker.messages.managed_ledger import CursorState, LedgerInfo
+    from broker.messages.position import Position
     from broker.messages.topic import Topic
     from broker.subscriptions.subscription import Subscription
     from proto.names import TopicName
@@ -39,6 +41,9 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
     for subscription in subscriptions_of(topic):
         cursors[subscription.name] = _cursor(subscription, topic)
         yield
+    deduplicated = topic.ledger.cursors.get(CURSOR)
+    if deduplicated is not None:
+        cursors[CURSOR] = _deduplication_cursor(deduplicated, topic)
     ledger = topic.ledger
     ledgers, (added, _) = ledger.ledgers, ledger.added
     current = ledgers[-1]
@@ -138,11 +143,9 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
         "waitingReadOp": waits,
         "pendingReadOps": 0,
         "messagesConsumedCounter": ledger.added[0] - cursor.backlog,
-        "cursorLedger": cursor.mark_delete.ledger_id,
-        "cursorLedgerLastEntry": 1,
+        **_stored_in(cursor.mark_delete, stored=_is_stored(subscription)),
         "individuallyDeletedMessages": f"[{holes}]",
         "lastLedgerSwitchTimestamp": moment(topic.created_at),
-        "state": "Open",
         "active": bool(subscription.consumers),
         "numberOfEntriesSinceFirstNotAckedMessage": read + 1,
         "totalNonContiguousDeletedMessagesRange": len(ranges),
@@ -150,6 +153,40 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
         "subscriptionHavePendingReplayRead": False,
         "properties": _cursor_properties(subscription, topic),
     }
+
+
+def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[str, object]:
+    """Return what is shown of the cursor in which sequence ids are kept."""
+    ledger, mark = topic.ledger, state.mark_delete
+    return {
+        "markDeletePosition": str(mark),
+        "readPosition": str(ledger.following(mark)),
+        "waitingReadOp": False,
+        "pendingReadOps": 0,
+        "messagesConsumedCounter": ledger.added[0] - ledger.count(mark, ledger.last_confirmed),
+        **_stored_in(mark, stored=bool(state.properties)),
+        "individuallyDeletedMessages": "[]",
+        "lastLedgerSwitchTimestamp": moment(topic.created_at),
+        "active": False,
+        "numberOfEntriesSinceFirstNotAckedMessage": 1,
+        "totalNonContiguousDeletedMessagesRange": 0,
+        "subscriptionHavePendingRead": False,
+        "subscriptionHavePendingReplayRead": False,
+        "properties": {name: int(highest) for name, highest in state.properties.items()},
+    }
+
+
+def _stored_in(mark: Position, *, stored: bool) -> dict[str, object]:
+    """Return where a cursor is kept: those of the broker itself nowhere before they moved."""
+    return {
+        "cursorLedger": mark.ledger_id if stored else -1,
+        "cursorLedgerLastEntry": 1 if stored else -1,
+        "state": "Open" if stored else "NoLedger",
+    }
+
+
+def _is_stored(subscription: Subscription) -> bool:
+    return not subscription.internal or subscription.cursor.mark_delete.entry_id >= 0
 
 
 def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> dict[str, int]:
@@ -171,20 +208,25 @@ def internal_info(topic: PersistentTopic) -> dict[str, object]:
             _stored_ledger(one.ledger_id, one.closed_at, topic) for one in topic.ledger.ledgers
         ],
         "cursors": {
-            one.name: {
-                "version": 1,
+            name: {
+                "version": int(stored),
                 "creationDate": created,
                 "modificationDate": created,
-                "cursorsLedgerId": one.cursor.mark_delete.ledger_id,
-                "markDelete": {
-                    "ledgerId": one.cursor.mark_delete.ledger_id,
-                    "entryId": one.cursor.mark_delete.entry_id,
-                },
+                "cursorsLedgerId": mark.ledger_id if stored else -1,
+                "markDelete": {"ledgerId": mark.ledger_id, "entryId": mark.entry_id},
             }
-            for one in subscriptions_of(topic)
-            if one.durable
+            for name, mark, stored in _stored_cursors(topic)
         },
     }
+
+
+def _stored_cursors(topic: PersistentTopic) -> Iterator[tuple[str, Position, bool]]:
+    for one in subscriptions_of(topic):
+        if one.durable:
+            yield one.name, one.cursor.mark_delete, _is_stored(one)
+    deduplicated = topic.ledger.cursors.get(CURSOR)
+    if deduplicated is not None:
+        yield CURSOR, deduplicated.mark_delete, bool(deduplicated.properties)
 
 
 def _stored_ledger(ledger_id: int, closed_at: int, topic: PersistentTopic) -> dict[str, object]:

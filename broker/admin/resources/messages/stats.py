@@ -16,6 +16,7 @@ from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, 
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
 from broker.authorization.operations import TopicOperation
+from broker.topics.rules import check_not_a_partition, no_namespace
 from server.http import RestError, json_response
 from server.tasks.cooperative import Steps
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _LEVELS = 5
 """A topic, its subscriptions, a subscription, its consumers and each of them have steps of their
 own, and partitions two more: their list, and each."""
+_NO_PARTITIONS = "Partitioned Topic {} not found"
+_NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"
 
 
 class StatsAdmin:
@@ -72,7 +75,10 @@ class StatsAdmin:
 
     async def partitioned_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
-        (count, topics), wanted = await self._partitions(request), _wanted(request)
+        topic, wanted = topic_name(request), _wanted(request)
+        check_not_a_partition(topic)
+        missing = _NO_PARTITIONS if topic.persistent else _NO_DIRECT_PARTITIONS
+        count, topics = await self._partitions(request, missing)
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
 
         def work() -> Generator[None, None, dict[str, Any]]:
@@ -93,7 +99,7 @@ class StatsAdmin:
 
     async def partitioned_insides(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of each partition."""
-        count, topics = await self._partitions(request)
+        count, topics = await self._partitions(request, _NO_PARTITIONS)
 
         def work() -> Generator[None, None, dict[str, Any]]:
             shown = {}
@@ -151,11 +157,15 @@ class StatsAdmin:
 
         return await json_answer(request, await self._steps.take(work()))
 
-    async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
+    async def _partitions(self, request: web.Request, missing: str) -> tuple[int, list[Topic]]:
         topic = topic_name(request)
-        count = await self._topics.partitions(topic)
+        snapshot = await self._context.store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        count = snapshot.partitioned.get(str(topic))
         if count is None:
-            raise RestError(404, f"Partitioned Topic {topic} not found")
+            raise RestError(404, missing.format(topic))
+        await self._topics.use_partitions(request, topic, count)
         return count, await self._topics.all(request)
 
 

@@ -14,11 +14,12 @@ from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import no_namespace, not_found, partition_name
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
+from server.cross_site import check_change
 from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from aiohttp import web
 
@@ -133,6 +134,37 @@ class MessageTopics:
         """Return the persistent topic in the path, or its partitions."""
         return [persistent(topic) for topic in await self.all(request)]
 
+    async def use_partitions(self, request: web.Request, topic: TopicName, count: int) -> None:
+        """Create the partitions of a non-persistent topic, where what uses them does (recorded).
+
+        Raises:
+            RestError: They would be made for another site's page.
+        """
+        if topic.persistent or not self._context.rules.creates_used_partitions:
+            return
+        snapshot = await self._context.snapshot(topic.namespace)
+        async for index in in_turns(range(count)):
+            name = partition_name(topic, index)
+            if not snapshot.holds(name.encode()):
+                check_change(request)
+                await self.load(TopicName.parse(name), create=True)
+
+    async def subscribed(
+        self, request: web.Request, topics: Sequence[Topic]
+    ) -> AsyncIterator[PersistentTopic]:
+        """Yield those topics that store messages and have the subscription in the path, in turns.
+
+        Raises:
+            RestError: 404, one has not. In profile pulsar only after all that have it.
+        """
+        name, asked = subscription_name(request), topic_name(request)
+        if not self._context.rules.acts_before_it_refuses:
+            await check_subscribed(topics, name, asked)
+        async for topic in self.each(stored_of(topics)):
+            if topic.subscriptions.get(name) is not None:
+                yield topic
+        await check_subscribed(topics, name, asked)
+
     async def each(self, topics: Iterable[T]) -> AsyncIterator[T]:
         """Yield topics in turns, to change them: one that was unloaded meanwhile is loaded again.
 
@@ -204,15 +236,22 @@ def no_subscription(name: str, topic: object) -> RestError:
     return RestError(404, f"Subscription {name} not found for topic {topic}")
 
 
-async def check_subscribed(topics: Iterable[Topic], name: str) -> None:
+async def check_subscribed(
+    topics: Iterable[Topic], name: str, asked: TopicName | None = None
+) -> None:
     """Refuse a request about a subscription that one of some topics of any kind has not.
+
+    Args:
+        topics: A topic, or partitions.
+        name: The subscription.
+        asked: The topic that the refusal names; None for the one that has it not.
 
     Raises:
         RestError: 404, there is none.
     """
     async for topic in in_turns(topics):
         if topic.subscriptions.get(name) is None:
-            raise no_subscription(name, topic.name)
+            raise no_subscription(name, asked or topic.name)
 
 
 def stored_of(topics: Iterable[Topic]) -> list[PersistentTopic]:
@@ -242,12 +281,13 @@ def created(
     """Create a subscription of a topic, whose next entry is ``start``.
 
     Raises:
-        RestError: 412, it may not be: its topic has as many as it may, or the name is reserved.
+        RestError: It may not be: its topic has as many as it may (409), or the name is reserved.
     """
     try:
         return subscriptions_of(topic).create(name, start=start, properties=properties)
     except RequestError as error:
-        raise RestError(412, error.message) from None
+        full = error.server_error == pb.NotAllowedError
+        raise RestError(409 if full else 412, error.message) from None
 
 
 def subscriptions_of(topic: PersistentTopic) -> Subscriptions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.admin.resources.messages.consumer_stats import consumer_stats
+from broker.admin.resources.messages.consumer_stats import NOTHING_DRAINS, consumer_stats
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.dispatchers.single_active import SingleActiveDispatcher
@@ -96,9 +96,8 @@ def direct_subscription_stats(
     consumers = subscription.consumers
     return {
         **_traffic(subscription, consumers),
-        "msgBacklog": 0,
-        "backlogSize": 0,
         "type": _type_name(subscription.type),
+        **_NOTHING_KEPT,
         "msgDropRate": 0.0,
         "consumers": shown,
         "isDurable": False,
@@ -140,19 +139,20 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
     body: dict[str, object] = {
         "allowOutOfOrderDelivery": False,
         "consumersAfterMarkDeletePosition": {},
-        "drainingHashesCount": 0,
-        "drainingHashesClearedTotal": 0,
-        "drainingHashesUnackedMessages": 0,
+        **NOTHING_DRAINS,
     }
     if isinstance(dispatcher, KeySharedDispatcher):
+        body |= {
+            "keySharedMode": pb.KeySharedMode.Name(dispatcher.mode),
+            "allowOutOfOrderDelivery": dispatcher.allows_disorder,
+        }
+    if isinstance(dispatcher, KeySharedDispatcher) and dispatcher.drains:
         draining = dispatcher.draining
         hashes = []
         for consumer in list(dispatcher.consumers):
             hashes += yield from draining.of(consumer)
             yield
         body |= {
-            "keySharedMode": pb.KeySharedMode.Name(dispatcher.mode),
-            "allowOutOfOrderDelivery": dispatcher.allows_disorder,
             "drainingHashesCount": len(hashes),
             "drainingHashesClearedTotal": sum(map(draining.cleared_total, dispatcher.consumers)),
             "drainingHashesUnackedMessages": sum(one.unacked for one in hashes),
@@ -198,3 +198,35 @@ _NOTHING_FILTERED = {
         for limit in ("Subscription", "Topic", "Broker")
     },
 }
+_NOTHING_KEPT = {
+    **dict.fromkeys(
+        (
+            "msgBacklog",
+            "backlogSize",
+            "earliestMsgPublishTimeInBacklog",
+            "msgBacklogNoDelayed",
+            "msgDelayed",
+            "msgInReplay",
+            "unackedMessages",
+            "msgExpired",
+            "totalMsgExpired",
+            "lastExpireTimestamp",
+            "lastConsumedFlowTimestamp",
+            "lastConsumedTimestamp",
+            "lastAckedTimestamp",
+            "lastMarkDeleteAdvancedTimestamp",
+            "nonContiguousDeletedMessagesRanges",
+            "nonContiguousDeletedMessagesRangesSerializedSize",
+            "delayedMessageIndexSizeInBytes",
+        ),
+        0,
+    ),
+    "msgRateExpired": 0.0,
+    "blockedSubscriptionOnUnackedMsgs": False,
+    "allowOutOfOrderDelivery": False,
+    "consumersAfterMarkDeletePosition": {},
+    "subscriptionProperties": {},
+    **NOTHING_DRAINS,
+    **_NOTHING_FILTERED,
+}
+"""What is shown of a subscription of messages that are not stored."""

@@ -41,6 +41,7 @@ class SubscriptionAdmin:
 
     def __init__(self, context: AdminContext) -> None:
         self._topics = MessageTopics(context)
+        self._rules = context.rules
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -112,6 +113,8 @@ class SubscriptionAdmin:
             subscription = topic.subscriptions.get(name)
             if subscription is not None:
                 subscription.delete()
+        if self._rules.acts_before_it_refuses and len(found) < len(topics):
+            raise RestError(404, "Subscription not found")
         return done()
 
     async def get_properties(self, request: web.Request) -> web.Response:
@@ -122,20 +125,16 @@ class SubscriptionAdmin:
         name, topic = subscription_name(request), topic_name(request)
         found: dict[str, str] = {}
         topics = await self._topics.all(request)
-        if not any(one.subscriptions.get(name) for one in topics):
-            raise no_subscription(name, topic)
+        await check_subscribed(topics, name, topic)
         async for one in in_turns(stored_of(topics)):
-            subscription = subscriptions_of(one).get(name)
-            if subscription is not None:
-                found |= subscription.cursor.properties
+            found |= subscription_of(one, name).cursor.properties
         return json_response(found)
 
     async def set_properties(self, request: web.Request) -> web.Response:
         """Replace the properties of a subscription; nothing is kept of non-persistent topics."""
         properties = await string_map(request)
         topics, name = await self._topics.all(request), subscription_name(request)
-        await check_subscribed(topics, name)
-        async for topic in self._topics.each(stored_of(topics)):
+        async for topic in self._topics.subscribed(request, topics):
             subscription = subscription_of(topic, name)
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True

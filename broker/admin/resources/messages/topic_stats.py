@@ -1,10 +1,12 @@
 """Statistics of topics, as Pulsar's admin shows them.
 
-Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl.
+Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl; what their
+``add`` leaves out is zero of all partitions together.
 """
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from broker.admin.resources.messages.consumer_stats import producer_stats
@@ -17,7 +19,7 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from broker.admin.resources.messages.subscription_stats import Wanted
     from broker.messages.subscribed import Sent
@@ -67,7 +69,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
         "topicCreationTimeStamp": 0,
         "lastPublishTimeStamp": 0,
         "msgDropRate": 0.0,
-        "publishers": publishers,
+        "publishers": [{**one, "msgDropRate": 0.0} for one in publishers],
         "subscriptions": shown,
         "replication": {},
     }
@@ -167,19 +169,72 @@ _NOT_HERE = dict.fromkeys(
 
 # -- partitions together ---------------------------------------------------------------------------
 
-_ONE_BY_ONE = frozenset(("ownerBroker", "deduplicationStatus"))
-_MOST = ("Timestamp", "TimeStamp")
+_ONE_BY_ONE = frozenset(
+    ("ownerBroker", "deduplicationStatus", "activeConsumerName", "keySharedMode")
+)
+"""Fields that partitions have, and all together have not."""
 _NOT_TOGETHER = frozenset(
     (
+        "msgChunkPublished",
+        "systemTopicBytesInCounter",
+        "bytesOutInternalCounter",
+        "lastOffloadLedgerId",
+        "oldestBacklogMessageAgeSeconds",
+        "blockedSubscriptionOnUnackedMsgs",
+        "lastCompactionRemovedEventCount",
+        "lastCompactionSucceedTimestamp",
+        "lastCompactionFailedTimestamp",
+        "lastCompactionDurationTimeInMills",
         "lastExpireTimestamp",
         "lastConsumedFlowTimestamp",
         "lastConsumedTimestamp",
         "lastAckedTimestamp",
         "lastMarkDeleteAdvancedTimestamp",
+        "avgMessagesPerEntry",
+        "producerId",
     )
 )
-"""Figures of subscriptions that upstream leaves out of those of partitioned topics."""
-_LIMITS = frozenset(("backlogQuotaLimitSize", "backlogQuotaLimitTime"))
+"""Fields that are 0 or false of all together."""
+
+
+def _least(values: list[Any]) -> object:
+    return min(filter(None, values), default=0)
+
+
+def _last(values: list[Any]) -> object:
+    return values[-1]
+
+
+_OTHERS: Mapping[str, Callable[[list[Any]], object]] = {
+    "averageMsgSize": fmean,
+    "backlogQuotaLimitSize": _last,
+    "backlogQuotaLimitTime": _last,
+    "topicCreationTimeStamp": _least,
+    "earliestMsgPublishTimeInBacklogs": _least,
+    "earliestMsgPublishTimeInBacklog": _least,
+    "lastPublishTimeStamp": max,
+}
+"""How figures are put together that are not added up."""
+_OF_CLIENTS: Mapping[str, Callable[[list[Any]], object]] = {
+    **_OTHERS,
+    **dict.fromkeys(
+        (
+            "blockedConsumerOnUnackedMsgs",
+            "drainingHashesCount",
+            "drainingHashesUnackedMessages",
+            "firstMessagesSentTimestamp",
+            "firstConsumedFlowTimestamp",
+        ),
+        _last,
+    ),
+    "chunkedMessageRate": lambda _: 0.0,
+}
+_CLIENTS = ("consumers", "publishers")
+_OWN = frozenset(
+    ("accessMode", "producerName", "address", "connectedSince", "clientVersion", "metadata")
+)
+"""Fields of one client at one partition."""
+_NEVER = "1970-01-01T00:00:00Z"
 
 
 def partitioned_stats(
@@ -190,8 +245,6 @@ def partitioned_stats(
     A key of them, or of objects in them, in a step; and before, the keys of each.
     """
     together = yield from _together([*partitions.values()])
-    if "oldestBacklogMessageAgeSeconds" in together:
-        together["oldestBacklogMessageAgeSeconds"] = 0
     return {
         **together,
         "metadata": {"partitions": count, "deleted": False},
@@ -208,24 +261,64 @@ def _keys(bodies: Iterable[dict[str, Any]]) -> Generator[None, None, list[str]]:
 
 
 def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
-    """Add figures up, collect lists, and join objects by key."""
+    """Add figures up, join clients by their place, and objects by key."""
     together: dict[str, Any] = {}
     for key in (yield from _keys(bodies)):
         values = [body[key] for body in bodies if key in body]
-        first = values[0]
-        if isinstance(first, dict):
+        if key in _CLIENTS:
+            together[key] = yield from _clients(key, values)
+        elif isinstance(values[0], dict):
             together[key] = yield from _together(values)
-        elif isinstance(first, list):
-            together[key] = [one for each in values for one in each]
         else:
-            together[key] = first if isinstance(first, str) else _figure(key, values)
+            together[key] = _joined(key, values, _OTHERS)
         yield
     return together
 
 
-def _figure(key: str, values: list[Any]) -> object:
-    if isinstance(values[0], bool):
-        return any(values)
+def _joined(
+    key: str, values: list[Any], others: Mapping[str, Callable[[list[Any]], object]]
+) -> object:
+    first = values[0]
     if key in _NOT_TOGETHER:
-        return 0
-    return max(values) if key in _LIMITS or key.endswith(_MOST) else sum(values)
+        return type(first)()
+    if key in others:
+        return others[key](values)
+    if isinstance(first, str | list):
+        return values[-1]
+    return any(values) if isinstance(first, bool) else sum(values)
+
+
+def _clients(
+    kind: str, partitions: list[list[dict[str, Any]]]
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """Join the producers, or the consumers, of all partitions by their place in each.
+
+    Consumers of a partition that has another number of them than there are so far stand by
+    themselves: clients whose topic has as many partitions have one consumer at each.
+    """
+    places: list[list[dict[str, Any]]] = []
+    for clients in partitions:
+        first = 0
+        if kind == "consumers" and len(clients) != len(places):
+            first = len(places)
+        for at, client in enumerate(clients, first):
+            if at == len(places):
+                places.append([])
+            places[at].append(client)
+            yield
+    found = []
+    for clients in places:
+        found.append(_client(kind, clients))
+        yield
+    return found
+
+
+def _client(kind: str, clients: list[dict[str, Any]]) -> dict[str, Any]:
+    joined = {
+        key: _joined(key, [one[key] for one in clients if key in one], _OF_CLIENTS)
+        for key in clients[-1]
+        if key not in _OWN
+    }
+    if kind == "consumers":
+        joined |= {"lastAckedTime": _NEVER, "lastConsumedTime": _NEVER}
+    return joined

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.admin.bodies import BadBodyError
+from broker.admin.resources.policies.values import one_of
 from broker.policies.documents import UNDEFINED
 from broker.policies.effective import ALL_TYPES
 from server.http import RestError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1024 * 1024
 _MOST_BOOKIES = 5
+_TYPE = one_of(("Exclusive", "Shared", "Failover", "Key_Shared"))
 
 
 class Asked(NamedTuple):
@@ -60,12 +62,13 @@ def undefined_removes(value: str, _asked: Asked) -> str | None:
     return None if value == UNDEFINED else value
 
 
-def subscription_types(value: list[str] | None, _asked: Asked) -> list[str]:
+def subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
     """Refuse types that there are not."""
-    if value is None or not ALL_TYPES.issuperset(value):
+    types = [_TYPE(one) for one in value or ()]
+    if value is None or None in types:
         expected = ", ".join(sorted(ALL_TYPES))
         raise BadBodyError(f"the body should be an array of: {expected}", upstream_status=500)
-    return value
+    return list(dict.fromkeys(types))
 
 
 def auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
@@ -145,10 +148,3 @@ def entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
         text = "entryFilterNames can't be empty. To remove entry filters use the remove method."
         raise RestError(400, text)
     raise RestError(400, f"Entry filter '{names[0][:100]}' not found")
-
-
-def offload(value: Mapping[str, str] | None, _asked: Asked) -> None:
-    """Refuse all offload policies: there is nothing to offload to."""
-    if value is None:
-        raise RestError(412, "The offloadPolicies must be specified for namespace offload.")
-    raise RestError(412, "The driver is not supported, support value: none, nothing is offloaded")

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from broker.admin.bodies import json_body
+from broker.admin.bodies import given_body, json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
@@ -19,7 +19,7 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
-from broker.admin.resources.policies.values import schema_of
+from broker.admin.resources.policies.values import PRIMITIVES, schema_of
 from broker.authorization.operations import Level
 from server.http import RestError, json_response
 
@@ -114,7 +114,8 @@ class _Calls(ABC):
 
     async def _body(self, request: web.Request) -> object:
         if not self._place.parameter:
-            return await json_body(request)
+            primitive = self._place.null is Null.VALUE and self._row.read in PRIMITIVES
+            return await (given_body if primitive else json_body)(request)
         text = request.query.get(self._place.parameter)
         if text is not None and not _WHOLE_NUMBER.fullmatch(text):
             raise RestError(404, f"{self._place.parameter}={text[:40]!r} should be a whole number")

@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.bodies import BadBodyError, strings, whole_number, without_null
 from broker.admin.resources.policies.checks import Asked
 from broker.admin.resources.policies.permissions import no_permissions, permissions_of
+from broker.admin.resources.policies.placement.offload_values import (
+    OLD,
+    POLICIES,
+    checked,
+    of_namespace,
+    shown,
+)
 from broker.admin.resources.policies.quotas import quotas_of
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.values import (
     boolean,
+    long_number,
     object_by_name,
     set_of_texts,
     texts_by_name,
 )
 from broker.bundles import MAX_BUNDLES, boundaries
+from broker.policies.documents import LOCAL_POLICIES
 from broker.stores.store import NamespacePolicies
 from server.http import RestError
 
@@ -43,6 +52,7 @@ def policies_body(
         document: The policies about messages that were set.
         cluster: The broker's.
     """
+    offload = of_namespace(document)
     return {
         "auth_policies": no_permissions(),
         "replication_clusters": [cluster],
@@ -51,7 +61,9 @@ def policies_body(
         **{
             key: {cluster: value} if key in _BY_CLUSTER else value
             for key, value in document.items()
+            if key != LOCAL_POLICIES
         },
+        **({} if offload is None else {POLICIES: shown(offload)}),
     }
 
 
@@ -128,13 +140,21 @@ def _bundles(value: object, default: int) -> int:
 # -- what is read at creation ----------------------------------------------------------------------
 
 _NOT_KEPT = (
-    "allowed_topic_property_keys_for_metrics",
     "clusterDispatchRate",
     "deleted",
     "latency_stats_sample_rate",
     "migrated",
     "resource_group_name",
 )
+_READERS: Mapping[str, Reader] = {
+    "auth_policies": permissions_of,
+    "allowed_clusters": set_of_texts,
+    "properties": lambda value: texts_by_name(without_null(object_by_name(value))),
+    POLICIES: checked,
+    **dict.fromkeys(OLD, long_number),
+}
+"""What is kept and is in no row of the table."""
+_OF_NAMESPACES = [(row, row.namespace) for row in ROWS if row.namespace is not None]
 _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 
 
@@ -161,15 +181,12 @@ def document_of(
         if value is not None and (value is True or value != _DEFAULTS.get(key)):
             found[key] = value
 
-    keep("auth_policies", permissions_of)
-    keep("allowed_clusters", set_of_texts)
-    keep("properties", lambda value: texts_by_name(without_null(object_by_name(value))))
+    for key, read in _READERS.items():
+        keep(key, read)
     # Before retention, which is checked against them.
     keep("backlog_quota_map", lambda value: quotas_of(value, namespace))
-    for row in ROWS:
-        if row.namespace is not None:
-            asked = Asked(row.namespace.refusal, config, found)
-            keep(row.key, partial(_checked, row=row, asked=asked))
+    for row, place in _OF_NAMESPACES:
+        keep(row.key, partial(_checked, row=row, asked=Asked(place.refusal, config, found)))
     return found
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from broker.authorization.operations import Needs
 
 NEEDS: Mapping[str, Needs] = {
+    "allowed_topic_property_keys_for_metrics": PolicyName.ALLOW_CUSTOM_METRIC_LABELS,
     "autoSubscriptionCreationOverride": PolicyName.AUTO_SUBSCRIPTION_CREATION,
     "autoTopicCreationOverride": PolicyName.AUTO_TOPIC_CREATION,
     "clusterSubscribeRate": PolicyName.RATE,
@@ -36,10 +37,6 @@ NEEDS: Mapping[str, Needs] = {
     "max_unacked_messages_per_consumer": PolicyName.MAX_UNACKED,
     "max_unacked_messages_per_subscription": PolicyName.MAX_UNACKED,
     "message_ttl_in_seconds": PolicyName.TTL,
-    "offload_deletion_lag_ms": PolicyName.OFFLOAD,
-    "offload_policies": PolicyName.OFFLOAD,
-    "offload_threshold": PolicyName.OFFLOAD,
-    "offload_threshold_in_seconds": PolicyName.OFFLOAD,
     "persistence": PolicyName.PERSISTENCE,
     "publishMaxMessageRate": PolicyName.RATE,
     "replicatorDispatchRate": PolicyName.REPLICATION_RATE,

@@ -98,13 +98,6 @@ class OtherPolicyAdmin:
             Endpoint("GET", rate, self.get_rate, PolicyName.RATE),
             Endpoint("POST", rate, self.set_rate, PolicyName.RATE, Takes.JSON),
             Endpoint("DELETE", rate, self.remove_rate, PolicyName.RATE),
-            Endpoint(
-                "DELETE",
-                f"{NAMESPACE_PATH}/removeOffloadPolicies",
-                self.remove_offload,
-                PolicyName.OFFLOAD,
-                json,
-            ),
             Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all, PolicyName.MAX_PRODUCERS),
         ]
 
@@ -243,11 +236,6 @@ class OtherPolicyAdmin:
         await self._context.message_policies.set(topic, _RATES, kept or None)
 
     # -- removals -----------------------------------------------------------------------------
-
-    async def remove_offload(self, request: web.Request) -> web.Response:
-        """Do nothing: no namespace has offload policies."""
-        await existing_namespace(self._context, request)
-        return done()
 
     async def remove_all(self, request: web.Request) -> web.Response:
         """Remove all policies of a topic."""

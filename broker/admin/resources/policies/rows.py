@@ -137,32 +137,8 @@ ROWS = (
         Place("dispatcherPauseOnAckStatePersistent", null=Null.VALUE, unset=False),
     ),
     PolicyRow(
-        "offload_policies",
-        given(object_of(Field("managedLedgerOffloadDriver", text))),
-        Place("offloadPolicies", null=Null.VALUE, removable=False),
-        Place("offloadPolicies", null=Null.VALUE),
-        checks.offload,
-    ),
-    PolicyRow(
-        "offload_threshold",
-        long_number,
-        Place("offloadThreshold", verb="PUT", null=Null.VALUE, unset=-1, removable=False),
-    ),
-    PolicyRow(
-        "offload_threshold_in_seconds",
-        long_number,
-        Place(
-            "offloadThresholdInSeconds",
-            verb="PUT",
-            null=Null.VALUE,
-            unset=-1,
-            removable=False,
-            done=200,
-        ),
-    ),
-    PolicyRow(
-        "offload_deletion_lag_ms",
-        long_number,
-        Place("offloadDeletionLagMs", verb="PUT", null=Null.VALUE),
+        "allowed_topic_property_keys_for_metrics",
+        set_of_texts,
+        Place("allowedTopicPropertyKeysForMetrics"),
     ),
 )

@@ -44,7 +44,7 @@ SCHEMAS = (
     ),
     PolicyRow(
         "schema_compatibility_strategy",
-        one_of((*STRATEGIES, UNDEFINED), UNDEFINED),
+        one_of((UNDEFINED, *STRATEGIES), UNDEFINED),
         Place(
             "schemaCompatibilityStrategy",
             verb="PUT",

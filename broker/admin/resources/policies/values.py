@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.admin.bodies import BadBodyError, string_map_of, strings
+from broker.admin.bodies import BadBodyError, JsonNumber, string_map_of, strings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     Reader: TypeAlias = Callable[[object], object]
 
+_LONG = 63
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_PLACE = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -39,7 +43,7 @@ def number(value: object) -> int:
 
 def long_number(value: object) -> int:
     """Return a whole number of 64 bits, also from a text; none is 0."""
-    return _whole(value, 63)
+    return _whole(value, _LONG)
 
 
 def _whole(value: object, bits: int) -> int:
@@ -47,7 +51,10 @@ def _whole(value: object, bits: int) -> int:
         return 0
     found = _decimal(value)
     if not -(1 << bits) <= found < 1 << bits:
-        raise BadBodyError("the body should be a smaller number")
+        fails = bits == _LONG and isinstance(value, JsonNumber)
+        raise BadBodyError(
+            "the body should be a smaller number", upstream_status=500 if fails else 400
+        )
     return math.trunc(found)
 
 
@@ -79,6 +86,10 @@ def boolean(value: object) -> bool:
     return found
 
 
+PRIMITIVES: tuple[Reader, ...] = (number, long_number, boolean)
+"""Readers of what upstream does not take without a body."""
+
+
 def text(value: object) -> str | None:
     """Return a text; none stays none."""
     if value is None:
@@ -93,11 +104,24 @@ class _OneOf:
     other: str | None
 
     def __call__(self, value: object) -> str | None:
-        return value if isinstance(value, str) and value in self.names else self.other
+        if value is None:
+            return self.other
+        broken = isinstance(value, JsonNumber) and not _WHOLE.fullmatch(value)
+        if broken or not isinstance(value, str):
+            raise BadBodyError(f"the body should have a name, one of: {', '.join(self.names)}")
+        if value in self.names:
+            return value
+        place = int(value) if _PLACE.fullmatch(value) else len(self.names)
+        return self.names[place] if place < len(self.names) else self.other
 
 
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
-    """Return a reader of one name of several; ``other`` for every other, as upstream reads it."""
+    """Return a reader of one name of several, or its place among them, as upstream reads it.
+
+    Args:
+        names: In upstream's order.
+        other: What every other value is read as.
+    """
     return _OneOf(names, other)
 
 
@@ -135,14 +159,21 @@ def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
 @dataclass(frozen=True, slots=True)
 class _Given:
     read: Reader
+    blank_is_none: bool = False
 
     def __call__(self, value: object) -> object:
-        return None if value is None else self.read(value)
+        blank = self.blank_is_none and isinstance(value, str) and not value.strip()
+        return None if value is None or blank else self.read(value)
 
 
 def given(read: Reader) -> Reader:
     """Return a reader that leaves none as it is."""
     return _Given(read)
+
+
+def boxed(read: Reader) -> Reader:
+    """Return a reader of a number that may be none, as a blank text is."""
+    return _Given(read, blank_is_none=True)
 
 
 def object_by_name(value: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, DynamicConfiguration
+from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, LOAD_MANAGERS, DynamicConfiguration
 from broker.configuration.runtime_values import MASK
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
@@ -212,6 +212,52 @@ async def test_as_shipped_a_bad_value_is_kept_without_effect(
     assert await one.dynamic.values() == {LOOKUPS: "abc"}
     assert one.config.max_concurrent_lookup_requests == 7
     assert "'abc'" in caplog.text
+
+
+async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pass(
+    make: Callable[..., Dynamic],
+) -> None:
+    # Given
+    one = await make(floodgateProfile="pulsar")
+    values = {LOOKUPS: "-1", "brokerShutdownTimeoutMs": "-5", "maxConcurrentTopicLoadRequest": "0"}
+    # When
+    for key, value in values.items():
+        await one.dynamic.set(key, value)
+    shown = one.dynamic.runtime()
+    again = await make(one.store.kept, floodgateProfile="pulsar")
+    # Then
+    assert {key: shown[key] for key in values} == values
+    assert {key: again.dynamic.runtime()[key] for key in values} == values
+    assert [one.config.max_concurrent_lookup_requests for one in (one, again)] == [0, 0]
+    await again.dynamic.delete("brokerShutdownTimeoutMs")
+    assert again.dynamic.runtime()["brokerShutdownTimeoutMs"] == "60000"
+
+
+@pytest.mark.parametrize("value", ["x", "99999999999", "1.5", "-"])
+async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(
+    make: Callable[..., Dynamic], value: str
+) -> None:
+    one = await make(floodgateProfile="pulsar")
+    await one.dynamic.set(LOOKUPS, value)
+    assert one.dynamic.runtime()[LOOKUPS] == "50000"
+
+
+@pytest.mark.parametrize(
+    ("profile", "sentence"),
+    [("pulsar", " Invalid dynamic-config value"), ("floodgate", "'no.such.Class': no such class")],
+)
+async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
+    make: Callable[..., Dynamic], profile: str, sentence: str
+) -> None:
+    # Given
+    one = await make(floodgateProfile=profile)
+    key = "loadManagerClassName"
+    # When
+    reason = await refused(one.dynamic.set(key, "no.such.Class"))
+    await one.dynamic.set(key, LOAD_MANAGERS[0])
+    # Then
+    assert sentence in reason
+    assert one.store.kept == {key: LOAD_MANAGERS[0]}
 
 
 async def test_what_was_kept_wins_over_the_file_at_the_next_start(

@@ -64,6 +64,25 @@ async def test_without_properties_the_plug_in_is_not_asked() -> None:
     assert setup.plug_in.asked == []
 
 
+async def test_of_non_persistent_topics_only_those_in_use_are_listed_where_only_they_are() -> None:
+    # Given
+    setup = await Setup().filled()
+    unused, used = b"non-persistent://tenant/ns/a", b"non-persistent://tenant/ns/b"
+    await setup.store.apply(NAMESPACE, TopicChanges([unused, used]))
+    setup.lister.in_use = lambda _: [used]
+    # When
+    listed = {
+        mode: [name.encode() for name in (await setup.lister.list_topics(NAMESPACE, mode)).names()]
+        for mode in (MODE.PERSISTENT, MODE.NON_PERSISTENT, MODE.ALL)
+    }
+    # Then
+    assert listed == {
+        MODE.PERSISTENT: [A, B],
+        MODE.NON_PERSISTENT: [used],
+        MODE.ALL: [used, A, B],
+    }
+
+
 async def test_with_properties_the_plug_in_says_what_there_is() -> None:
     # Given
     setup = await Setup().filled()

@@ -149,6 +149,11 @@ async def test_the_version_is_known_without_the_names(open_store: OpenStore) -> 
         assert await store.version(A) == 2
 
 
+async def test_each_start_of_a_broker_has_a_number_of_its_own(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        assert [await store.next_instance() for _ in range(3)] == [0, 1, 2]
+
+
 async def test_configuration_is_kept_replaced_and_removed(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert await store.configuration() == {}

@@ -31,10 +31,11 @@ async def handler(
     partitions: int = 0,
     as_shipped: bool = False,
     alone: bool = True,
+    max_topics: int = 0,
 ) -> LookupHandler:
     store = MemoryStore()
     await store.apply(NAMESPACE, TOPICS)
-    rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
+    rules = TopicRules(auto_creation=allowed, auto_partitions=partitions, max_topics=max_topics)
     topics = TopicService(store, lambda _: rules)
     ownership = SoleOwnership(lambda: ServerUrls(url, "http://10.0.0.1:8080"))
     ownership.alone = alone
@@ -259,3 +260,21 @@ async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
         pb.MetadataError,
         "the disk is full",
     )
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "code"), [(True, pb.ServiceNotReady), (False, pb.NotAllowedError)]
+)
+async def test_one_topic_too_many_is_refused_as_if_there_might_be_room_later_by_pulsar_only(
+    as_shipped: bool, code: int
+) -> None:
+    # Given
+    found = await handler(partitions=2, as_shipped=as_shipped, max_topics=5)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await found.partitions(
+            partitions_of("persistent://tenant/ns/new", metadata_auto_creation_enabled=True)
+        )
+    # Then
+    assert caught.value.server_error == code
+    assert caught.value.message == "Exceed maximum number of topics in namespace."

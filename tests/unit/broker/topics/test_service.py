@@ -123,6 +123,40 @@ async def test_a_partition_of_nothing_is_not_created(local: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "local", ["p-partition-00", "p-partition--1", "t-partition-99999999999999999999"]
+)
+async def test_a_number_that_is_no_partition_s_makes_a_topic_by_itself(local: str) -> None:
+    # Given
+    made = await topics()
+    await made.service.create_partitioned(topic("p"), 1, {})
+    # When
+    await made.service.create(topic(local), {})
+    # Then
+    assert local in await made.names()
+    assert (await made.snapshot()).partitioned == {str(topic("p")): 1}
+
+
+@pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
+async def test_a_client_s_partitioned_topic_may_be_named_like_a_partition(domain: str) -> None:
+    made = await topics(auto_partitions=2)
+    assert await made.service.partitions(topic("c-partition--1", domain), create=True) == 2
+
+
+@pytest.mark.parametrize(("lazy", "refused"), [(False, True), (True, False)])
+async def test_a_partitioned_topic_that_could_not_be_deleted_is_made_by_pulsar_only(
+    lazy: bool, refused: bool
+) -> None:
+    # Given
+    made = await topics(lazy_non_persistent=lazy)
+    await made.service.create_partitioned(topic("n-partition-01", "non-persistent"), 1, {})
+    # When
+    work = made.service.create_partitioned(topic("n-partition-1", "non-persistent"), 1, {})
+    (result,) = await asyncio.gather(work, return_exceptions=True)
+    # Then
+    assert isinstance(result, RefusedError) is refused
+
+
 async def test_a_missing_partition_of_a_partitioned_topic_is_created_again() -> None:
     # Given
     made = await topics()
@@ -436,16 +470,36 @@ async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
     # Given
     made = await topics(max_topics=4)
     await made.service.create_partitioned(topic("p"), 3, {})
-    await made.service.create(topic("t"), {})
+    await made.service.create(topic("t", "non-persistent"), {})
+    await made.service.delete(topic("p-partition-2"))
+    await made.service.create(topic("u"), {})
     # When
     refused = [
-        await refusal(made.service.create(topic("u"), {})),
+        await refusal(made.service.create(topic("v"), {})),
+        await refusal(made.service.create(topic("v", "non-persistent"), {})),
         await refusal(made.service.create_partitioned(topic("q"), 1, {})),
         await refusal(made.service.grow(topic("p"), 4)),
+        await refusal(made.service.create_missing(topic("p"))),
     ]
     # Then
     reason = "Exceed maximum number of topics in namespace."
-    assert refused == [(Refusal.PRECONDITION_FAILED, reason)] * 3
+    kinds = [Refusal.CONFLICT] * 2 + [Refusal.PRECONDITION_FAILED] * 3
+    assert refused == [(kind, reason) for kind in kinds]
+
+
+async def test_a_topic_that_exists_is_not_one_too_many() -> None:
+    made = await topics(max_topics=1)
+    await made.service.create(topic("t"), {})
+    assert (await refusal(made.service.create(topic("t"), {})))[1] == "This topic already exists"
+
+
+async def test_a_partitioned_topic_too_many_is_not_made_for_a_client() -> None:
+    # Given
+    made = await topics(max_topics=1, auto_partitions=2)
+    # When
+    kind, reason = await refusal(made.service.partitions(topic("p"), create=True))
+    # Then
+    assert (kind, reason) == (Refusal.CONFLICT, "Exceed maximum number of topics in namespace.")
 
 
 async def test_system_topics_do_not_count() -> None:
@@ -454,6 +508,7 @@ async def test_system_topics_do_not_count() -> None:
     await made.service.create(topic("__change_events"), {})
     # When
     await made.service.create(topic("t"), {})
+    await made.service.create(topic("__transaction_buffer_snapshot"), {})
     # Then
     assert await made.names() == ["t"]
 

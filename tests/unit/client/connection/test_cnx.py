@@ -448,6 +448,7 @@ async def test_credentials_that_are_refused_are_an_error_of_their_own(
     with pytest.raises(ServerResponseError, match="no") as caught:
         await waiting
     assert caught.value.server_error == code
+    assert caught.value.at_handshake
 
 
 async def test_a_producer_that_waits_for_its_turn_is_answered_twice() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import AlreadyClosed, Timeout, server_response_error
+from client.exceptions import AlreadyClosed, ServerResponseError, Timeout, server_response_error
 from client.messages.enums import ConsumerType
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import LEDGER, ModelBroker
@@ -103,6 +103,29 @@ async def test_what_is_asked_is_waited_for_no_longer_than_the_operation_timeout(
     await after(broker, 30)
     with pytest.raises(Timeout, match="did not answer in 30 s"):
         await asking
+
+
+@pytest.mark.parametrize("code", [pb.TooManyRequests, pb.AuthorizationError])
+async def test_where_the_topic_ends_is_asked_again_after_any_refusal(
+    code: pb.ServerError.ValueType,
+) -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.publish()
+    broker.refusals = [server_response_error(code, "not now")] * 2
+    asking = await started(consumer.get_last_message_id())
+    await after(broker, 1)
+    await after(broker, 1)
+    assert (await asking).entry_id() == 0
+
+
+async def test_where_a_topic_ends_that_stores_nothing_is_asked_once() -> None:
+    broker = ModelBroker()
+    link = topic_of(await opened(broker)).link
+    link.persistent = False
+    broker.refusals = [server_response_error(pb.MetadataError, "it has no end")]
+    with pytest.raises(ServerResponseError, match="it has no end"):
+        await link.last_message_id()
 
 
 async def test_a_closed_consumer_asks_nothing() -> None:

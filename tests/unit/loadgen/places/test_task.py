@@ -204,7 +204,7 @@ ANSWERS = st.lists(
     proxied=st.booleans(),
     restart=st.sampled_from((0, 3)),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_every_request_ends_once_whatever_the_broker_does(
     library: str, steps: list[tuple[str, float]], script: Any, proxied: bool, restart: int
 ) -> None:

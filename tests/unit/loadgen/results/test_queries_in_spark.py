@@ -11,6 +11,7 @@ from loadgen.results.results import Results
 from loadgen.spark.session import SparkSettings, spark_session
 from tests.support.runs.in_spark import register_in_spark, spark_rows
 from tests.support.runs.recorded_run import event, record_run, request, sample
+from tests.support.runs.short_spark import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,10 +74,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def session(run: Path) -> Iterator[SparkSession]:
-    conf = (
-        ("spark.sql.shuffle.partitions", "1"),
-        ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
-    )
+    conf = (("spark.sql.shuffle.partitions", "1"), *SHORT_LIVED)
     with spark_session(SparkSettings("queries", cores=1, conf=conf)) as session:
         register_in_spark(session, [run])
         yield session

@@ -18,7 +18,7 @@ from broker.messages.compaction.topic_compaction import (
 )
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import parse_metadata
-from broker.messages.position import Position
+from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import StoreBounds
 from broker.policies.effective import DEFAULTS
@@ -276,6 +276,28 @@ async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
     assert subscription is not None
     assert subscription.cursor.mark_delete == topic.ledger.last_confirmed
     assert subscription.cursor.backlog == 0
+
+
+async def test_a_threshold_alone_has_what_is_to_be_compacted_kept() -> None:
+    # Given
+    topic = await stored(entries_per_ledger=2)
+    topic.subscriptions.create("full")
+    # When
+    topic.policies = replace(DEFAULTS, compaction_threshold_bytes=1_000_000, max_subscriptions=1)
+    topic.compaction.keep_for_later()
+    topic.compaction.keep_for_later()
+    topic.subscriptions.moved()
+    # Then
+    subscription = topic.subscriptions.get(SUBSCRIPTION)
+    assert subscription is not None
+    assert subscription.cursor.backlog == 5
+    assert topic.subscriptions.slowest == topic.ledger.following(EARLIEST)
+
+
+async def test_without_a_threshold_nothing_is_kept_for_a_compaction() -> None:
+    topic = await stored()
+    topic.compaction.keep_for_later()
+    assert SUBSCRIPTION not in topic.subscriptions
 
 
 async def test_an_empty_topic_can_be_compacted() -> None:

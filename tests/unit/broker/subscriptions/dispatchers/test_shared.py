@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
@@ -18,6 +19,9 @@ from broker.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDi
 from broker.subscriptions.places.held import HASH_BITS
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
+
+if TYPE_CHECKING:
+    from broker.subscriptions.subscription import Subscription
 
 SHARED = pb.CommandSubscribe.Shared
 
@@ -298,6 +302,59 @@ async def test_a_policy_without_a_tick_delivers_each_message_at_its_time(tick_ms
     topic.clock.advance(0.11)
     await settle()
     assert cnx.entries == [1, 0]
+
+
+def counts(subscription: Subscription) -> tuple[int, int]:
+    """Messages that are shown as delayed, and as waiting to be delivered again."""
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    return len(dispatcher.delayed), len(dispatcher.replay)
+
+
+async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    for _ in range(3):
+        topic.publish(1, deliver_at=topic.clock.wall_ms() + 3_000)
+    consumer, cnx = consume(subscription, SHARED, 1)
+    await settle()
+    topic.publish(1)
+    subscription.entries_added()
+    await settle()
+    # When
+    topic.clock.advance(4.0)
+    await settle()
+    without_permits = counts(subscription)
+    subscription.flow(consumer, 1)
+    await settle()
+    with_one = counts(subscription)
+    subscription.flow(consumer, 5)
+    topic.clock.advance(0.0)
+    await settle()
+    # Then
+    assert (without_permits, with_one, counts(subscription)) == ((3, 0), (2, 0), (0, 0))
+    assert cnx.entries == [3, 0, 1, 2]
+
+
+async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_again() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=topic.clock.wall_ms() + 60_000)
+    consumer, _ = consume(subscription, SHARED, 1)
+    await settle()
+    # When
+    subscription.remove_consumer(consumer)
+    await settle()
+    nobody = counts(subscription)
+    consume(subscription, SHARED, 0)
+    await settle()
+    # Then
+    assert (nobody, counts(subscription)) == ((1, 0), (0, 0))
+    topic.clock.advance(120.0)  # No timer of the first reading is left.
+    await settle()
+    assert counts(subscription) == (0, 0)
 
 
 @pytest.mark.parametrize("set_by", [3_600, -3_600, -100, 100])

@@ -179,14 +179,6 @@ async def test_a_batch_ends_where_numbers_pass_the_highest_that_was_sent() -> No
     assert batches(broker) == [[b"0", b"1"], [b"0", b"1"], [b"2"]]
 
 
-async def test_the_last_number_does_not_fall_when_a_message_is_sent_again() -> None:
-    broker = ScriptedBroker(last_sequence_id=7)
-    producer = await broker.producer(batching_enabled=False)
-    producer.send_nowait(b"again", sequence_id=3)
-    broker.answers()
-    assert producer.last_sequence_id() == 7
-
-
 @pytest.mark.parametrize("content", [b"", b"x"])
 async def test_a_batch_counts_what_its_frame_holds(content: bytes) -> None:
     broker = ScriptedBroker()

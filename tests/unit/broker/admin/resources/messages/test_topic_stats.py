@@ -8,6 +8,17 @@ from broker.admin.resources.messages.topic_stats import partitioned_stats
 from tests.support.messages.consumers import consume, kept_topic
 
 
+async def test_each_consumer_is_a_step() -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    for number in range(20):
+        consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
+    # When
+    steps = list(subscription_stats(subscription, Wanted()))
+    # Then: once for itself, once for its hashes that drain
+    assert len(steps) == 40
+
+
 def together(
     partitions: dict[str, dict[str, object]], count: int, *, one_by_one: bool
 ) -> dict[str, Any]:
@@ -22,7 +33,7 @@ def together(
 
 
 def partition(messages: int, **more: object) -> dict[str, object]:
-    consumer = {"consumerName": f"c{messages}"}
+    consumer = {"consumerName": f"c{messages}", "availablePermits": messages, "address": "here"}
     subscription = {
         "msgBacklog": messages,
         "type": "Shared",
@@ -34,12 +45,24 @@ def partition(messages: int, **more: object) -> dict[str, object]:
         "msgInCounter": messages,
         "msgRateIn": float(messages),
         "backlogQuotaLimitSize": -1,
+        "averageMsgSize": float(messages),
         "msgChunkPublished": messages > 1,
+        "topicCreationTimeStamp": messages,
         "lastPublishTimeStamp": messages,
         "ownerBroker": "here",
         "oldestBacklogMessageAgeSeconds": -1,
         "subscriptions": {"s": subscription},
         **more,
+    }
+
+
+def joined(name: str, permits: int) -> dict[str, object]:
+    never = "1970-01-01T00:00:00Z"
+    return {
+        "consumerName": name,
+        "availablePermits": permits,
+        "lastAckedTime": never,
+        "lastConsumedTime": never,
     }
 
 
@@ -51,7 +74,9 @@ def test_partitions_are_added_up() -> None:
         "msgInCounter": 3,
         "msgRateIn": 3.0,
         "backlogQuotaLimitSize": -1,
-        "msgChunkPublished": True,
+        "averageMsgSize": 1.5,
+        "msgChunkPublished": False,
+        "topicCreationTimeStamp": 1,
         "lastPublishTimeStamp": 2,
         "oldestBacklogMessageAgeSeconds": 0,
         "subscriptions": {
@@ -60,7 +85,7 @@ def test_partitions_are_added_up() -> None:
                 "type": "Shared",
                 "durable": True,
                 "lastAckedTimestamp": 0,
-                "consumers": [{"consumerName": "c1"}, {"consumerName": "c2"}],
+                "consumers": [joined("c2", 3)],
             }
         },
         "metadata": {"partitions": 2, "deleted": False},
@@ -77,6 +102,30 @@ def test_a_subscription_of_some_partitions_is_there() -> None:
     assert list(found["partitions"]) == ["p-0", "p-1"]
 
 
+def test_consumers_of_a_partition_that_has_another_number_stand_by_themselves() -> None:
+    # Given
+    one, other = partition(1), partition(2)
+    subscription: Any = other["subscriptions"]
+    subscription["s"]["consumers"] *= 2
+    # When
+    found = together({"p-0": one, "p-1": other}, 2, one_by_one=False)
+    # Then
+    expected = [joined("c1", 1), joined("c2", 2), joined("c2", 2)]
+    assert found["subscriptions"]["s"]["consumers"] == expected
+
+
+def test_producers_are_joined_by_their_place() -> None:
+    # Given
+    first, second = {"producerId": 4, "msgRateIn": 1.0}, {"producerId": 5, "msgRateIn": 2.0}
+    partitions = {"p-0": partition(1, publishers=[first]), "p-1": partition(2, publishers=[])}
+    partitions["p-2"] = partition(3, publishers=[second, first])
+    # When
+    found = together(partitions, 3, one_by_one=False)
+    # Then
+    expected = [{"producerId": 0, "msgRateIn": 3.0}, {"producerId": 0, "msgRateIn": 1.0}]
+    assert found["publishers"] == expected
+
+
 def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
     assert together({}, 2, one_by_one=True) == {
         "metadata": {"partitions": 2, "deleted": False},
@@ -84,21 +133,11 @@ def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
     }
 
 
-async def test_each_consumer_is_a_step() -> None:
-    # Given
-    subscription = (await kept_topic()).subscriptions().create("s")
-    for number in range(20):
-        consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
-    # When
-    steps = list(subscription_stats(subscription, Wanted()))
-    # Then: once for itself, once for its hashes that drain
-    assert len(steps) == 40
-
-
 def test_partitions_are_put_together_a_key_of_their_subscriptions_at_a_time() -> None:
     partitions = {str(number): partition(number) for number in range(3)}
     keys = len(partition(0)) - len(("ownerBroker",))
     inside = len(("s",)) + len(partition(0)["subscriptions"]["s"])  # type: ignore[index]
+    clients = len(partitions) + len(("c",))
     looks = len(partitions) * len(("partition", "subscriptions", "s"))
     steps = list(partitioned_stats(partitions, 3, one_by_one=True))
-    assert len(steps) == keys + inside + looks
+    assert len(steps) == keys + inside + clients + looks

@@ -47,7 +47,16 @@ def test_booleans_may_be_texts(given: object, read: bool) -> None:
 
 def test_an_unknown_name_is_another() -> None:
     read = one_of(("A", "B"), "other")
-    assert [read(one) for one in ("A", "C", None, JsonNumber("1"))] == ["A", *["other"] * 3]
+    assert [read(one) for one in ("A", "C", None)] == ["A", "other", "other"]
+
+
+def test_a_name_may_be_its_place() -> None:
+    read = one_of(("A", "B"), "other")
+    places = JsonNumber("1"), "0", "01", JsonNumber("2"), JsonNumber("-1")
+    assert [read(one) for one in places] == ["B", "A", *["other"] * 3]
+    for neither in (JsonNumber("1.0"), True, []):
+        with pytest.raises(BadBodyError, match="one of: A, B"):
+            read(neither)
 
 
 def test_texts_of_a_set_stay_in_order() -> None:

@@ -1,0 +1,1 @@
+"""Policies by which a real broker places messages, bookies and topics: kept and shown here."""

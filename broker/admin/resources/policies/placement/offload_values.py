@@ -1,0 +1,179 @@
+"""Offload policies as values: read from bodies, shown with their defaults, and merged.
+
+Nothing is offloaded here: they are kept and shown for whoever administers a broker by them.
+
+Source: upstream OffloadPoliciesImpl; recorded answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.admin.bodies import without_null
+from broker.admin.resources.policies.values import (
+    Field,
+    boxed,
+    given,
+    long_number,
+    number,
+    object_by_name,
+    object_of,
+    one_of,
+    schema_of,
+    text,
+    texts_by_name,
+)
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+POLICIES = "offload_policies"
+THRESHOLD, SECONDS, LAG = (
+    "managedLedgerOffloadThresholdInBytes",
+    "managedLedgerOffloadThresholdInSeconds",
+    "managedLedgerOffloadDeletionLagInMillis",
+)
+OLD = {
+    "offload_threshold": THRESHOLD,
+    "offload_threshold_in_seconds": SECONDS,
+    "offload_deletion_lag_ms": LAG,
+}
+"""Numbers that a namespace may be created with, beside its offload policies: by their names there,
+the names within. They move there with the next change."""
+
+_DRIVER, _BUCKET = "managedLedgerOffloadDriver", "managedLedgerOffloadBucket"
+_EXTRA = "managedLedgerExtraConfigurations"
+_MEGABYTE = 1024 * 1024
+_GCS, _FILES = "google-cloud-storage", "filesystem"
+_DRIVERS = ("S3", "aws-s3", _GCS, _FILES, "azureblob", "aliyun-oss")
+_S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
+
+
+def _texts(value: object) -> dict[str, str]:
+    return texts_by_name(without_null(object_by_name(value)))
+
+
+_number, _long = boxed(number), boxed(long_number)
+_FIELDS = (
+    Field("offloadersDirectory", text, "./offloaders"),
+    Field(_DRIVER, text),
+    Field("managedLedgerOffloadMaxThreads", _number, 2),
+    Field("managedLedgerOffloadReadThreads", _number, 2),
+    Field("managedLedgerOffloadPrefetchRounds", _number, 1),
+    Field(SECONDS, _long),
+    Field(THRESHOLD, _long),
+    Field(LAG, _long),
+    Field(
+        "managedLedgerOffloadedReadPriority", one_of(("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST"))
+    ),
+    Field(_EXTRA, given(_texts), {}),
+    Field("s3ManagedLedgerOffloadRegion", text),
+    Field("s3ManagedLedgerOffloadBucket", text),
+    Field("s3ManagedLedgerOffloadServiceEndpoint", text),
+    Field("s3ManagedLedgerOffloadMaxBlockSizeInBytes", _number, 64 * _MEGABYTE),
+    Field("s3ManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
+    Field("s3ManagedLedgerOffloadCredentialId", text),
+    Field("s3ManagedLedgerOffloadCredentialSecret", text),
+    Field("s3ManagedLedgerOffloadRole", text),
+    Field("s3ManagedLedgerOffloadRoleSessionName", text, "pulsar-s3-offload"),
+    Field("gcsManagedLedgerOffloadRegion", text),
+    Field("gcsManagedLedgerOffloadBucket", text),
+    Field("gcsManagedLedgerOffloadMaxBlockSizeInBytes", _number, 128 * _MEGABYTE),
+    Field("gcsManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
+    Field("gcsManagedLedgerOffloadServiceAccountKeyFile", text),
+    Field("fileSystemProfilePath", text),
+    Field("fileSystemURI", text),
+    Field(_BUCKET, text),
+    Field("managedLedgerOffloadRegion", text),
+    Field("managedLedgerOffloadServiceEndpoint", text),
+    Field("managedLedgerOffloadMaxBlockSizeInBytes", _number),
+    Field("managedLedgerOffloadReadBufferSizeInBytes", _number),
+)
+_DEFAULTS = {field.name: field.default for field in _FIELDS if field.default is not None}
+BODY = schema_of(object_of(*_FIELDS))
+"""The JSON schema of what is read."""
+
+
+def offload_of(value: object) -> dict[str, Any] | None:
+    """Return offload policies as they are kept.
+
+    What the body leaves out has its default; what is null there is left out.
+    """
+    if value is None:
+        return None
+    members = object_by_name(value)
+    read = {
+        name: read_one(members[name]) if name in members else default
+        for name, read_one, default in _FIELDS
+    }
+    return {name: one for name, one in read.items() if one is not None}
+
+
+def checked(value: object) -> dict[str, Any]:
+    """Return offload policies that a real broker takes.
+
+    Raises:
+        RestError: There are none, or their driver or bucket is missing.
+        BadBodyError: They are of another form.
+    """
+    policies = offload_of(value)
+    if policies is None:
+        raise RestError(412, "The offloadPolicies must be specified for namespace offload.")
+    driver = policies.get(_DRIVER, "").lower()
+    if driver not in map(str.lower, _DRIVERS):
+        names = ",".join(_DRIVERS)
+        raise RestError(412, f"The driver is not supported, support value: {names}")
+    if not any(policies.get(bucket) for bucket in _buckets(driver)) and driver != _FILES:
+        raise RestError(412, "The bucket must be specified for namespace offload.")
+    return policies
+
+
+def _buckets(driver: str) -> tuple[str, ...]:
+    if driver in _S3_DRIVERS:
+        return _BUCKET, "s3ManagedLedgerOffloadBucket"
+    return (_BUCKET, "gcsManagedLedgerOffloadBucket") if driver == _GCS else (_BUCKET,)
+
+
+def shown(policies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return offload policies as they are shown: in order, with the kind of their driver."""
+    driver = policies.get(_DRIVER, "").lower()
+    return {field.name: policies[field.name] for field in _FIELDS if field.name in policies} | {
+        "s3Driver": driver in _S3_DRIVERS,
+        "gcsDriver": driver == _GCS,
+        "fileSystemDriver": driver == _FILES,
+    }
+
+
+def of_namespace(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a namespace's offload policies: its own null have the defaults."""
+    kept = document.get(POLICIES)
+    return None if kept is None else {**_DEFAULTS, **kept}
+
+
+def with_old(policies: Mapping[str, Any] | None, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a namespace's offload policies with the numbers that stand beside them.
+
+    Args:
+        policies: The offload policies; None for none.
+        document: What is set for the namespace.
+    """
+    numbers = {name: document[key] for key, name in OLD.items() if document.get(key) is not None}
+    return {**_DEFAULTS, **numbers, **(policies or {})}
+
+
+def merged(
+    of_topic: Mapping[str, Any] | None, document: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the offload policies in force for a topic; None where nothing is set.
+
+    Args:
+        of_topic: Its own.
+        document: What is set for its namespace.
+    """
+    own = of_namespace(document)
+    if of_topic is None and own is None and not any(key in document for key in OLD):
+        return None
+    base = with_old(own, document)
+    extra = base[_EXTRA] | (of_topic or {}).get(_EXTRA, {})
+    return {**base, **(of_topic or {}), _EXTRA: extra}

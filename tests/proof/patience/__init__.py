@@ -1,0 +1,1 @@
+"""Errors at each step of attaching, and what clients make of them."""

@@ -1,0 +1,104 @@
+"""Statistics of producers and consumers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.resources.messages.consumer_stats import (
+    consumer_stats,
+    moment,
+)
+from broker.admin.resources.messages.topic_stats import _clients
+from tests.support.messages.consumers import consume, kept_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+T = TypeVar("T")
+
+
+def found(steps: Generator[None, None, T]) -> T:
+    """Take all steps; return what comes of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (1_700_000_000_000, "2023-11-14T22:13:20Z"),
+        (1_700_000_000_020, "2023-11-14T22:13:20.020Z"),
+    ],
+)
+def test_a_moment_is_written_as_java_does(milliseconds: int, text: str) -> None:
+    assert moment(milliseconds) == text
+
+
+@pytest.mark.parametrize("role", [None, "shop"])
+async def test_a_consumer_has_the_role_of_its_connection_as_its_application(
+    role: str | None,
+) -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
+    cnx.role = role
+    # When
+    stats = found(consumer_stats(consumer, subscription.dispatcher))
+    # Then
+    assert stats.get("appId") == role
+    assert stats["lastAckedTime"] == "1970-01-01T00:00:00Z"
+    assert "drainingHashes" not in stats
+
+
+@pytest.mark.parametrize(("disorder", "shown"), [(False, True), (True, False)])
+async def test_hashes_that_drain_are_shown_where_any_can(disorder: bool, shown: bool) -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    meta = pb.KeySharedMeta(
+        keySharedMode=pb.KeySharedMode.AUTO_SPLIT, allowOutOfOrderDelivery=disorder
+    )
+    consumer, _ = consume(subscription, pb.CommandSubscribe.Key_Shared, key_shared=meta)
+    # When
+    stats = found(consumer_stats(consumer, subscription.dispatcher))
+    # Then
+    assert ("drainingHashes" in stats) is shown
+    assert stats["keyHashRangeArrays"] == [[1, 65535]]
+
+
+def consumers(*names: str) -> list[dict[str, Any]]:
+    """Return consumers with these names, each with a permit."""
+    added = (
+        "msgRateOut messageAckRate msgThroughputOut bytesOutCounter msgOutCounter msgRateRedeliver "
+        "availablePermits unackedMessages drainingHashesClearedTotal"
+    )
+    return [{**dict.fromkeys(added.split(), 1), "consumerName": name} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        (["a", "a"], [("a", 2)]),
+        (["ab", "a"], [("a", 1), ("b", 1), ("a", 1)]),
+        (["", "ab", "cd"], [("c", 2), ("d", 2)]),
+    ],
+)
+def test_consumers_of_partitions_with_as_many_are_put_together_by_place(
+    partitions: list[str], expected: list[tuple[str, int]]
+) -> None:
+    shown = found(_clients("consumers", [consumers(*names) for names in partitions]))
+    assert [(one["consumerName"], one["availablePermits"]) for one in shown] == expected
+
+
+def test_producers_of_partitions_are_put_together_by_place() -> None:
+    one = {"msgRateIn": 4.0, "msgThroughputIn": 4.0, "averageMsgSize": 4.0, "producerName": "p"}
+    shown = found(_clients("publishers", [[one], [one, one], []]))
+    assert [(each["msgRateIn"], each["averageMsgSize"]) for each in shown] == [(8.0, 4.0), (4, 4)]
+    assert all("producerName" not in each for each in shown)
