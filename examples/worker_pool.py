@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from client import Client, ConsumerType, InitialPosition
+from limiter.clock import LoopClock, clock_sleep
 
 if TYPE_CHECKING:
     from client import Consumer, Message
 
+CLOCK = LoopClock()
 TOPICS = ["jobs", "batches"]
 WORKERS = 8
 REFUSED_EACH = 10
@@ -50,7 +52,7 @@ async def work(consumer: Consumer, journal: Path) -> None:
         if refuses(message):
             await consumer.negative_acknowledge(message)
             continue
-        await asyncio.sleep(random.uniform(0, 0.01))
+        await clock_sleep(CLOCK, random.uniform(0, 0.01))
         with journal.open("ab") as file:
             file.write(message.data()[:12].strip() + b"\n")
         await consumer.acknowledge(message)
