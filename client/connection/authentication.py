@@ -7,9 +7,12 @@ import inspect
 from typing import TYPE_CHECKING, Protocol
 
 from client.exceptions import ErrorGettingAuthenticationData, PulsarException
+from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from limiter.clock import Clock
 
 
 class Credentials(Protocol):
@@ -23,29 +26,37 @@ class Credentials(Protocol):
         """Return the credentials of this moment, or what they can be awaited from."""
 
 
-async def current_auth_data(credentials: Credentials) -> bytes:
+async def current_auth_data(credentials: Credentials, clock: Clock, seconds: float) -> bytes:
     """Return the credentials of this moment.
 
     Those that are not awaited are asked for on a thread: they may read files, or ask a server.
 
+    Args:
+        credentials: A program's, so that they may do anything.
+        clock: Where time comes from.
+        seconds: How long they may take.
+
     Raises:
         ErrorGettingAuthenticationData: They cannot be had.
     """
+    who = f"the credentials of {type(credentials).__name__}"
     ask = credentials.auth_data
     try:
-        given: object = ask() if inspect.iscoroutinefunction(ask) else await asyncio.to_thread(ask)
-        if inspect.isawaitable(given):
-            given = await given
+        async with deadline(clock, seconds):
+            awaited = inspect.iscoroutinefunction(ask)
+            given: object = ask() if awaited else await asyncio.to_thread(ask)
+            if inspect.isawaitable(given):
+                given = await given
+            named: object = credentials.method_name
     except PulsarException:
         raise
+    except TimeoutError as error:
+        raise ErrorGettingAuthenticationData(f"{who} did not come in {seconds:g} s") from error
     except Exception as error:
+        raise ErrorGettingAuthenticationData(f"{who} failed: {error!r:.200}") from error
+    if not isinstance(given, bytes) or not isinstance(named, str):
         raise ErrorGettingAuthenticationData(
-            f"the credentials of method {credentials.method_name} failed: {error!r:.200}"
-        ) from error
-    if not isinstance(given, bytes):
-        raise ErrorGettingAuthenticationData(
-            f"the credentials of method {credentials.method_name} are bytes, not "
-            f"{type(given).__name__}"
+            f"{who} are bytes and a method's name, not {type(given).__name__} and {named!r:.40}"
         )
     return given
 

@@ -379,7 +379,8 @@ class ClientCnx(Connection):
 
     async def _show(self, credentials: Credentials) -> None:
         try:
-            self._answer_challenge(await current_auth_data(credentials))
+            seconds = self._options.operation_timeout_seconds
+            self._answer_challenge(await current_auth_data(credentials, self._clock, seconds))
         except PulsarException as error:
             logger.warning("closing %s, which asks for new credentials: %s", self.peer, error)
             self.abort()

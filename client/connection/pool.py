@@ -66,7 +66,9 @@ async def open_connection(
 
     auth_data = b""
     if options.credentials is not None:
-        auth_data = await current_auth_data(options.credentials)
+        auth_data = await current_auth_data(
+            options.credentials, clock, options.operation_timeout_seconds
+        )
     layer = options.tls(host) if tls and options.tls is not None else None
     transport = await _connected(host, port, options.connect_timeout_seconds, clock)
     # A ClientCnx is large, and thousands may try again and again while a server is away.
@@ -96,7 +98,11 @@ async def _connected(host: str, port: int, seconds: float, clock: Clock) -> asyn
                 chosen = await aiohappyeyeballs.start_connection(
                     found, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS, interleave=1
                 )
-                transport, _ = await loop.create_connection(asyncio.Protocol, sock=chosen)
+                try:
+                    transport, _ = await loop.create_connection(asyncio.Protocol, sock=chosen)
+                except BaseException:
+                    chosen.close()
+                    raise
     except TimeoutError:
         text = f"{host}:{port} does not accept connections ({seconds:g} s waited)"
         raise ConnectError(text) from None

@@ -189,7 +189,9 @@ class DirectProxyHandler:
             connect.feature_flags.CopyFrom(given.feature_flags)
         if self._credentials is not None:
             connect.auth_method_name = self._credentials.method_name
-            connect.auth_data = await current_auth_data(self._credentials)
+            connect.auth_data = await current_auth_data(
+                self._credentials, self._clock, self._timeout_seconds
+            )
         if original is not None:
             connect.original_principal = original.role
             if original.credentials is not None:

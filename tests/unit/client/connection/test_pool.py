@@ -19,6 +19,7 @@ from client.connection.errors import ClientClosedError
 from client.connection.pool import ConnectionPool, open_connection
 from client.connection.service_url import server_address
 from client.exceptions import ConnectError, ErrorGettingAuthenticationData
+from limiter.clock import LoopClock
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
@@ -265,7 +266,9 @@ class Failing:
 
 async def test_credentials_that_fail_are_an_error_of_the_client_and_open_no_connection() -> None:
     options = ConnectOptions(credentials=Failing())
-    with pytest.raises(ErrorGettingAuthenticationData, match=r"token failed: KeyError\('vault'\)"):
+    with pytest.raises(
+        ErrorGettingAuthenticationData, match=r"of Failing failed: KeyError\('vault'\)"
+    ):
         await open_connection(("127.0.0.1", 1), options)
 
 
@@ -284,9 +287,39 @@ class Blocking:
 
 async def test_credentials_that_block_do_not_hold_the_loop() -> None:
     blocking = Blocking()
-    asking = await started(current_auth_data(blocking))
+    asking = await started(current_auth_data(blocking, LoopClock(), 10.0))
     blocking.go.set()  # Never, if this turn had to wait for it.
     assert await asking == b"late"
+
+
+async def test_credentials_that_never_come_are_given_up() -> None:
+    clock = ManualClock()
+
+    async def never() -> str:
+        return await asyncio.Future()
+
+    asking = await started(current_auth_data(AuthenticationToken(never), clock, 30.0))
+    await settle()
+    clock.advance(30.0)
+    with pytest.raises(ErrorGettingAuthenticationData, match="did not come in 30 s"):
+        await asking
+
+
+class Nameless(Failing):
+    """Credentials that do not say their method."""
+
+    @property
+    def method_name(self) -> str:
+        raise NotImplementedError
+
+    def auth_data(self) -> bytes:
+        return b""
+
+
+async def test_credentials_without_a_method_are_an_error_of_the_client() -> None:
+    options = ConnectOptions(credentials=Nameless())
+    with pytest.raises(ErrorGettingAuthenticationData, match="of Nameless failed"):
+        await open_connection(("127.0.0.1", 1), options)
 
 
 async def test_credentials_may_be_awaited() -> None:
@@ -294,4 +327,4 @@ async def test_credentials_may_be_awaited() -> None:
         await asyncio.sleep(0)
         return "fresh"
 
-    assert await current_auth_data(AuthenticationToken(token)) == b"fresh"
+    assert await current_auth_data(AuthenticationToken(token), LoopClock(), 10.0) == b"fresh"
