@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from client.pulsar_client import PulsarClient
 
 PATIENCE_SECONDS = 30.0
-"""How long a version is asked for: what comes behind the message waits so long."""
+"""A version is asked for so long, while what comes behind the message waits; if the broker does not
+tell it, its messages fail for as long without being asked for."""
 
 MAX_VERSIONS = 100
 """Versions of one topic that are remembered; behind that, the one unused for longest goes."""
@@ -41,7 +42,7 @@ class TopicVersions:
     """The versions of a topic's schema, each asked for when its first message comes.
 
     A value whose version the broker does not tell, or that the schema cannot read, is not guessed:
-    ``Message.value`` raises, and the next message of that version asks again.
+    ``Message.value`` raises.
 
     Args:
         schema: Reads the values.
@@ -54,6 +55,7 @@ class TopicVersions:
         self._cluster = cluster
         self._topic = topic
         self._versions: OrderedDict[bytes, Decoding] = OrderedDict()
+        self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # Until when each is.
 
     def known(self, entry: EntryHead) -> bool:
         """Have an entry read by its version; false if that is not known yet."""
@@ -71,7 +73,11 @@ class TopicVersions:
         """Ask for an entry's version, if that is not known, and have the entry read by it."""
         if self.known(entry):
             return
-        version = entry.metadata.schema_version
+        version, clock = entry.metadata.schema_version, self._cluster.clock
+        unknown = self._unknown.get(version)
+        if unknown is not None and clock.now() < unknown[0]:
+            entry.schema = unknown[1]
+            return
         try:
             info = await self._cluster.patience.until(
                 lambda: get_schema(self._cluster, self._topic, version),
@@ -81,9 +87,11 @@ class TopicVersions:
             )
             self._versions[version] = self._schema.decoding_of(info)
         except Exception as error:  # noqa: BLE001 - a schema may raise anything
-            entry.schema = _Unknown(
-                f"{self._topic}: version {version.hex()} of the schema: {error}"
-            )
+            subject = f"{self._topic}: version {version.hex()} of the schema"
+            entry.schema = reason = _Unknown(f"{subject}: {error}")
+            if len(self._unknown) >= MAX_VERSIONS:
+                self._unknown.clear()
+            self._unknown[version] = clock.now() + PATIENCE_SECONDS, reason
             return
         if len(self._versions) > MAX_VERSIONS:
             self._versions.popitem(last=False)

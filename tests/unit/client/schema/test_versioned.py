@@ -10,7 +10,13 @@ from client.exceptions import InvalidMessage, NotConnected, TopicNotFound
 from client.messages.message import EntryHead, Message
 from client.patience import Patience
 from client.schema.schema import StringSchema
-from client.schema.versioned import MAX_VERSIONS, TopicVersions, VersionedSchema, get_schema
+from client.schema.versioned import (
+    MAX_VERSIONS,
+    PATIENCE_SECONDS,
+    TopicVersions,
+    VersionedSchema,
+    get_schema,
+)
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
 
@@ -132,9 +138,21 @@ async def test_a_value_whose_version_is_not_told_is_not_guessed_and_the_version_
     with pytest.raises(InvalidMessage, match="version 0000000000000000 of the schema: "):
         value(head)
     broker.answer = pb.CommandGetSchemaResponse(request_id=0)
-    again = entry(schema, V0)
-    await versions.learn(again)
-    assert value(again) == (V0, b"x")
+    soon, later = entry(schema, V0), entry(schema, V0)
+    await versions.learn(soon)
+    assert len(broker.asked) == 1
+    broker.clock.advance(PATIENCE_SECONDS)
+    await versions.learn(later)
+    assert value(later) == (V0, b"x")
+
+
+async def test_the_versions_that_are_not_known_have_a_bound(
+    versions: TopicVersions, schema: Tagged, broker: Broker
+) -> None:
+    broker.answer.error_code = pb.TopicNotFound
+    for number in range(3 * MAX_VERSIONS):
+        await versions.learn(entry(schema, number.to_bytes(8, "big")))
+    assert len(versions._unknown) <= MAX_VERSIONS
 
 
 async def test_a_version_is_asked_for_again_when_its_broker_is_away(
