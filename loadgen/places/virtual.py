@@ -248,7 +248,7 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 def _escaped(text: str) -> str:
     """Return the value of a label as a page of metrics has it."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy

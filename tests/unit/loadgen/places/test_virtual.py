@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from limiter.clock import clock_sleep
 from loadgen.behaviours.list import List
@@ -17,7 +18,7 @@ from loadgen.documents.model import Document
 from loadgen.engine.client import LoadClient
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places import virtual
-from loadgen.places.sampling import SAMPLE_SECONDS
+from loadgen.places.sampling import SAMPLE_SECONDS, kept_samples
 from loadgen.places.virtual import require_virtual, run_in_virtual_time
 from loadgen.virtual.loop import CutError, VirtualClock, VirtualLoop
 from loadgen.virtual.servers import undisturbed
@@ -248,3 +249,13 @@ def test_answers_are_verified() -> None:
     rows = run_in_virtual_time(DOCUMENT).rows.requests
     assert {row.topics for row in rows} == {10}
     assert all(row.topics_hash and row.answer is None for row in rows)
+
+
+@pytest.mark.parametrize("reason", ['too "slow"', "a\\n", "two\nlines"])
+def test_a_series_is_named_as_on_a_page_of_metrics(reason: str) -> None:
+    registry = CollectorRegistry()
+    Counter("floodgate_refusals", "x", ["reason"], registry=registry).labels(reason).inc(2)
+    scraped = dict(kept_samples(generate_latest(registry).decode()))
+    scraped = {name: value for name, value in scraped.items() if "_created" not in name}
+    assert dict(virtual._told(registry)) == scraped
+    assert [*scraped.values()] == [2.0]
