@@ -8,9 +8,9 @@ that fit, those with more literal text come first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from server.http import RestError
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+F = TypeVar("F", bound="Callable[..., Any]")
 DOMAIN = "{domain}"
 REST = "{rest}"
 """A last segment that stands for one segment or more."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
+_DECLARED = "endpoints"
+"""The attribute of a function that has its endpoints."""
 _LOOKUP = "/lookup/"
 _ROOTS = ("/admin/v2/", "/admin/v3/", _LOOKUP)
 """The roots of upstream's web applications: their names have no parameters."""
@@ -50,27 +53,51 @@ class Takes(Enum):
     """A number of partitions with properties, by a media type of its own."""
 
 
+async def _unserved(request: web.Request) -> web.StreamResponse:
+    raise NotImplementedError(request.path)
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path.
+    """One method of one path, declared above the method that answers its requests.
 
     Attributes:
         method: The HTTP method.
         path: With variables in braces; ``{domain}`` stands for both domains' names.
-        handler: Answers a request.
-        needs: What somebody must be allowed who makes it, where requests are authorized.
+        needs: The permission that a request needs where requests are authorized.
         takes: The kind of body it takes.
-        query: Names of the parameters it reads, and ``body`` the JSON schema of its body, where
-            the tables of broker.admin.openapi cannot know them: its handler serves several paths.
+        query: Names of the parameters that it reads.
+        body: The JSON schema of its body.
+        body_required: Whether a request without a body is refused.
+        done: Statuses of success; without any 200 for GET and 204 for changes.
+        refused: Statuses of refusals that few endpoints have.
+        built: Whether it does anything but refuse.
+        handler: Answers a request.
     """
 
     method: str
     path: str
-    handler: Handler
     needs: Needs
     takes: Takes = Takes.NOTHING
     query: tuple[str, ...] = ()
     body: Mapping[str, Any] | None = None
+    body_required: bool = True
+    done: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
+    built: bool = True
+    handler: Handler = _unserved
+
+    def __call__(self, handler: F) -> F:
+        """Note that a method answers requests of this endpoint."""
+        handler.__dict__.setdefault(_DECLARED, []).insert(0, self)
+        return handler
+
+
+def endpoints_of(admin: object) -> Iterator[Endpoint]:
+    """Yield the endpoints that are declared above an object's methods."""
+    for name, function in vars(type(admin)).items():
+        for declared in getattr(function, _DECLARED, ()):
+            yield replace(declared, handler=getattr(admin, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from broker.admin.negotiation import accepted_type, allowed, taking
 from broker.admin.owners import ServedElsewhereError, redirect_to
-from broker.admin.paths import PathTable
+from broker.admin.paths import PathTable, endpoints_of
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.constants import ConstantAdmin
@@ -73,31 +73,39 @@ def admin_routes(
 def endpoints(context: AdminContext) -> list[Endpoint]:
     """Return every endpoint below the roots of upstream's web server."""
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
+    offload, constants = OffloadAdmin(context), ConstantAdmin(context)
+    not_implemented = NotImplementedAdmin(context, topics)
+    admins = (
+        BrokerAdmin(context),
+        OwnershipAdmin(context),
+        TenantAdmin(context, namespaces),
+        namespaces,
+        topics,
+        SchemaAdmin(context),
+        LookupAdmin(context),
+        SubscriptionAdmin(context),
+        CursorAdmin(context),
+        ReadingAdmin(context),
+        LifecycleAdmin(context),
+        StatsAdmin(context),
+        CompactionAdmin(context),
+        DeletionAdmin(context),
+        NamespaceMessageAdmin(context),
+        QuotaAdmin(context),
+        PermissionAdmin(context),
+        offload,
+        LocalPolicyAdmin(context),
+        OtherPolicyAdmin(context),
+        ShadowTopicAdmin(context),
+        constants,
+        not_implemented,
+    )
     return [
-        *BrokerAdmin(context).endpoints(),
-        *OwnershipAdmin(context).endpoints(),
-        *TenantAdmin(context, namespaces).endpoints(),
-        *namespaces.endpoints(),
-        *topics.endpoints(),
-        *SchemaAdmin(context).endpoints(),
-        *LookupAdmin(context).endpoints(),
-        *SubscriptionAdmin(context).endpoints(),
-        *CursorAdmin(context).endpoints(),
-        *ReadingAdmin(context).endpoints(),
-        *LifecycleAdmin(context).endpoints(),
-        *StatsAdmin(context).endpoints(),
-        *CompactionAdmin(context).endpoints(),
-        *DeletionAdmin(context).endpoints(),
-        *NamespaceMessageAdmin(context).endpoints(),
         *policy_endpoints(context),
-        *QuotaAdmin(context).endpoints(),
-        *PermissionAdmin(context).endpoints(),
-        *OffloadAdmin(context).endpoints(),
-        *LocalPolicyAdmin(context).endpoints(),
-        *OtherPolicyAdmin(context).endpoints(),
-        *ShadowTopicAdmin(context).endpoints(),
-        *ConstantAdmin(context).endpoints(),
-        *NotImplementedAdmin(context, topics).endpoints(),
+        *(one for admin in admins for one in endpoints_of(admin)),
+        *offload.numbers(),
+        *constants.listed(),
+        *not_implemented.listed(),
     ]
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.admin.negotiation import METADATA_TYPE
-from broker.admin.openapi.answers import done, refused
-from broker.admin.openapi.bodies import BODIES, NUMBER_OF_PARTITIONS, REQUIRED
-from broker.admin.openapi.parameters import IN_PATHS, IN_QUERIES, READ_BY
+from broker.admin.openapi.parameters import IN_PATHS, IN_QUERIES
+from broker.admin.openapi.schemas import NUMBER_OF_PARTITIONS
 from broker.admin.paths import PathTable, Takes
 from server.http import JSON_TYPE
 from server.seeing.openapi import Operation
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from broker.admin.paths import Endpoint, Handler
     from server.seeing.openapi import Schema
 
-_NOT_BUILT = "NotImplementedAdmin"
 _BODILESS = ("GET", "DELETE")
 
 
@@ -31,20 +29,11 @@ def admin_operations(endpoints: Iterable[Endpoint]) -> Iterator[Operation]:
             yield _operation(method, path, served)
 
 
-def handler_name(handler: Handler) -> str:
-    """Return the name by which the tables of parameters and bodies know a handler."""
-    return getattr(handler, "__qualname__", "")
-
-
 def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
     first = served[0]
-    names = [handler_name(one.handler) for one in served]
     bodies = {kind: schema for one in served for kind, schema in _bodies(method, one)}
-    read = dict.fromkeys(
-        name
-        for one, known_as in zip(served, names, strict=True)
-        for name in (*one.query, *READ_BY.get(known_as, ()))
-    )
+    read = dict.fromkeys(name for one in served for name in one.query)
+    by_default = (200,) if method == "GET" else (204,)
     one = Operation(
         method=method,
         path=path,
@@ -53,27 +42,46 @@ def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
         path_parameters=IN_PATHS,
         query=tuple(IN_QUERIES[name] for name in read),
         bodies=bodies,
-        body_required=bool(bodies) and any(name in REQUIRED for name in names),
-        built=not names[0].startswith(f"{_NOT_BUILT}."),
-        done=tuple(dict.fromkeys(status for name in names for status in done(method, name))),
+        body_required=any(one.body_required and _schema(one) is not None for one in served),
+        built=first.built,
+        done=tuple(dict.fromkeys(status for one in served for status in one.done or by_default)),
     )
-    statuses = refused(method, names[0], one.variables, has_body=bool(bodies))
-    return replace(one, refused=tuple(statuses))
+    statuses = (*_refusals(method, one.variables, has_body=bool(bodies)), *first.refused)
+    return replace(one, refused=statuses)
+
+
+def _schema(endpoint: Endpoint) -> Schema | None:
+    return NUMBER_OF_PARTITIONS if endpoint.takes is Takes.NUMBER else endpoint.body
 
 
 def _bodies(method: str, endpoint: Endpoint) -> Iterator[tuple[str, Schema]]:
-    known = endpoint.body
-    if known is None:
-        known = BODIES.get(handler_name(endpoint.handler))
-    if endpoint.takes is Takes.METADATA:
+    known, takes = _schema(endpoint), endpoint.takes
+    if takes is Takes.METADATA:
         yield METADATA_TYPE, known or {}
-    elif endpoint.takes is Takes.NUMBER:
-        yield JSON_TYPE, NUMBER_OF_PARTITIONS
-        yield "text/plain", NUMBER_OF_PARTITIONS
     elif known is not None:
         yield JSON_TYPE, known
-    elif endpoint.takes is not Takes.NOTHING and method not in _BODILESS:
+        if takes is Takes.NUMBER:
+            yield "text/plain", known
+    elif takes is not Takes.NOTHING and method not in _BODILESS:
         yield JSON_TYPE, {}
+
+
+def _refusals(method: str, variables: Sequence[str], *, has_body: bool) -> Iterator[int]:
+    """Yield the statuses of refusals, by what an operation is about."""
+    if "namespace" in variables:
+        yield 307
+    if variables or has_body:
+        yield 400
+    if variables:
+        yield 404
+    if "topic" in variables:
+        yield 405
+    if method != "GET":
+        yield 409
+    if variables or has_body:
+        yield 412
+    if has_body:
+        yield 415
 
 
 def _sentence(handler: Handler) -> str:

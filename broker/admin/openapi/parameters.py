@@ -1,7 +1,4 @@
-"""Parameters of paths and queries: what each says, and which handlers read it.
-
-A test holds that every parameter that the code reads is here.
-"""
+"""Parameters of paths and queries: what each says."""
 
 from __future__ import annotations
 
@@ -77,34 +74,3 @@ IN_QUERIES = {
     )
 }
 """Parameters of queries by name."""
-
-READ_BY: dict[str, tuple[str, ...]] = {
-    "DeletionAdmin.delete": ("force",),
-    "DeletionAdmin.delete_partitioned": ("force",),
-    "LookupAdmin.lookup": ("listenerName", "authoritative"),
-    "LocalPolicyAdmin.members": ("tenant",),
-    "NamespaceAdmin.delete": ("force",),
-    "NamespaceAdmin.list_topics": ("mode", "includeSystemTopic"),
-    "OffloadAdmin.get_of_topic": ("applied",),
-    "OtherPolicyAdmin.get_rate": ("applied",),
-    "OtherPolicyAdmin.get_topic_clusters": ("applied",),
-    "QuotaAdmin.get_of_topic": ("applied",),
-    "QuotaAdmin.remove_of_namespace": ("backlogQuotaType",),
-    "QuotaAdmin.remove_of_topic": ("backlogQuotaType",),
-    "QuotaAdmin.set_of_namespace": ("backlogQuotaType",),
-    "QuotaAdmin.set_of_topic": ("backlogQuotaType",),
-    "ReadingAdmin.examine": ("messagePosition", "initialPosition"),
-    "SchemaAdmin.delete": ("force",),
-    "StatsAdmin.internal_stats": ("metadata",),
-    "StatsAdmin.partitioned_stats": ("perPartition",),
-    "StatsAdmin.stats": (),
-    "SubscriptionAdmin.delete": ("force",),
-    "TenantAdmin.delete": ("force",),
-    "TopicAdmin.get_partitions": ("checkAllowAutoCreation",),
-    "TopicAdmin.list_partitioned": ("includeSystemTopic",),
-    "TopicAdmin.list_topics": ("bundle", "properties", "includeSystemTopic"),
-    "TopicAdmin.remove_property": ("key",),
-}
-"""The parameters that each handler reads; policies in the table say it themselves."""
-for _name in ("StatsAdmin.stats", "StatsAdmin.partitioned_stats"):
-    READ_BY[_name] += ("excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog")

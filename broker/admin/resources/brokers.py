@@ -40,75 +40,26 @@ class BrokerAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint(
-                "GET", f"{_PATH}/leaderBroker", self.leader, BrokerOperation.GET_LEADER_BROKER
-            ),
-            Endpoint("GET", f"{_PATH}/version", self.version, Level.AUTHENTICATED),
-            Endpoint("GET", f"{_PATH}/health", self.health, BrokerOperation.HEALTH_CHECK),
-            Endpoint(
-                "GET",
-                f"{_PATH}/internal-configuration",
-                self.internals,
-                BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA,
-            ),
-            Endpoint("GET", f"{_PATH}/ready", self.ready, Level.AUTHENTICATED),
-            Endpoint(
-                "GET",
-                f"{_PATH}/backlog-quota-check",
-                self.enforce_quotas,
-                BrokerOperation.CHECK_BACKLOG_QUOTA,
-            ),
-            Endpoint(
-                "GET",
-                _CONFIGURATION,
-                self.dynamic_names,
-                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
-            ),
-            Endpoint(
-                "GET",
-                f"{_CONFIGURATION}/values",
-                self.dynamic_values,
-                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
-            ),
-            Endpoint(
-                "GET",
-                f"{_CONFIGURATION}/runtime",
-                self.runtime_values,
-                BrokerOperation.LIST_RUNTIME_CONFIGURATIONS,
-            ),
-            Endpoint(
-                "POST",
-                f"{_CONFIGURATION}/{{key}}/{{value}}",
-                self.set_value,
-                BrokerOperation.UPDATE_DYNAMIC_CONFIGURATION,
-            ),
-            Endpoint(
-                "DELETE",
-                f"{_CONFIGURATION}/{{key}}",
-                self.delete_value,
-                BrokerOperation.DELETE_DYNAMIC_CONFIGURATION,
-            ),
-        ]
-
+    @Endpoint("GET", f"{_PATH}/leaderBroker", BrokerOperation.GET_LEADER_BROKER)
     async def leader(self, _: web.Request) -> web.Response:
         """Return this broker as the leader, by TLS where it speaks it (upstream: the same)."""
         urls = self._context.urls()
         url = urls.web_tls or urls.web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
+    @Endpoint("GET", f"{_PATH}/version", Level.AUTHENTICATED)
     async def version(self, _: web.Request) -> web.Response:
         """Return the version."""
         return _text(FLOODGATE_VERSION)
 
+    @Endpoint("GET", f"{_PATH}/ready", Level.AUTHENTICATED)
     async def ready(self, _: web.Request) -> web.Response:
         """Tell whether clients are served; the usual path has a route of its own."""
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return _text("ok")
 
+    @Endpoint("GET", f"{_PATH}/health", BrokerOperation.HEALTH_CHECK)
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served, the store answers, and messages can be stored."""
         if not self._context.urls().any_service:
@@ -117,11 +68,17 @@ class BrokerAdmin:
         await self._context.messaging.store.flushed()
         return _text("ok")
 
+    @Endpoint(
+        "GET", f"{_PATH}/internal-configuration", BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
+    )
     async def internals(self, _: web.Request) -> web.Response:
         """Return where metadata are kept, without a password, by all names that upstream has."""
         url = without_password(self._context.config.metadata_store_url)
         return json_response({**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"})
 
+    @Endpoint(
+        "GET", f"{_PATH}/backlog-quota-check", BrokerOperation.CHECK_BACKLOG_QUOTA, done=(204,)
+    )
     async def enforce_quotas(self, request: web.Request) -> web.Response:
         """Do what exceeded backlog quotas say, at once."""
         check_change(request)
@@ -131,24 +88,39 @@ class BrokerAdmin:
 
     # -- configuration ------------------------------------------------------------------------
 
+    @Endpoint("GET", _CONFIGURATION, BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS)
     async def dynamic_names(self, _: web.Request) -> web.Response:
         """Return the keys that can be changed at run time."""
         return json_response(self._context.dynamic.names)
 
+    @Endpoint("GET", f"{_CONFIGURATION}/values", BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS)
     async def dynamic_values(self, _: web.Request) -> web.Response:
         """Return the values set at run time."""
         return json_response(await self._context.dynamic.values())
 
+    @Endpoint("GET", f"{_CONFIGURATION}/runtime", BrokerOperation.LIST_RUNTIME_CONFIGURATIONS)
     async def runtime_values(self, _: web.Request) -> web.Response:
         """Return every key with its value in force."""
         return json_response(self._context.dynamic.runtime())
 
+    @Endpoint(
+        "POST",
+        f"{_CONFIGURATION}/{{key}}/{{value}}",
+        BrokerOperation.UPDATE_DYNAMIC_CONFIGURATION,
+        done=(200,),
+    )
     async def set_value(self, request: web.Request) -> web.Response:
         """Set a value at run time; 200 without a body, as recorded."""
         key, value = segment(request, "key"), segment(request, "value")
         await self._context.dynamic.set(key, value, still_superuser(request))
         return done(200)
 
+    @Endpoint(
+        "DELETE",
+        f"{_CONFIGURATION}/{{key}}",
+        BrokerOperation.DELETE_DYNAMIC_CONFIGURATION,
+        done=(200,),
+    )
     async def delete_value(self, request: web.Request) -> web.Response:
         """Restore the file's value; 200 without a body, as recorded."""
         await self._context.dynamic.delete(segment(request, "key"), still_superuser(request))

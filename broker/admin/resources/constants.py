@@ -170,6 +170,7 @@ CONSTANTS = (
     ),
 )
 _PACKAGES = "/admin/v3/packages/{type}/{tenant}/{namespace}"
+_VERSION = f"{_PACKAGES}/{{name}}/{{version}}"
 _PACKAGE_KINDS = ("function", "sink", "source")
 
 
@@ -179,26 +180,20 @@ class ConstantAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints."""
+    def listed(self) -> Iterator[Endpoint]:
+        """Yield the endpoints of the table."""
         for one in CONSTANTS:
             handler = _Answer(self._context, one).answer
             for method in one.methods:
-                yield Endpoint(method, f"/admin/{one.path}", handler, one.needs)
-        version = f"{_PACKAGES}/{{name}}/{{version}}"
-        for path, methods in (
-            (_PACKAGES, ("GET",)),
-            (f"{_PACKAGES}/{{name}}", ("GET",)),
-            (version, ("GET", "POST", "DELETE")),
-            (f"{version}/metadata", ("GET", "PUT")),
-        ):
-            for method in methods:
-                yield Endpoint(method, path, self.package, Level.AUTHENTICATED)
-        superuser = Level.SUPERUSER
-        bundle = "/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}"
-        yield Endpoint("GET", bundle, self.quota, superuser)
-        yield Endpoint("GET", "/admin/v2/broker-stats/topics", self.statistics, superuser)
+                yield Endpoint(method, f"/admin/{one.path}", one.needs, handler=handler)
 
+    @Endpoint("GET", _PACKAGES, Level.AUTHENTICATED)
+    @Endpoint("GET", f"{_PACKAGES}/{{name}}", Level.AUTHENTICATED)
+    @Endpoint("GET", _VERSION, Level.AUTHENTICATED)
+    @Endpoint("POST", _VERSION, Level.AUTHENTICATED)
+    @Endpoint("DELETE", _VERSION, Level.AUTHENTICATED)
+    @Endpoint("GET", f"{_VERSION}/metadata", Level.AUTHENTICATED)
+    @Endpoint("PUT", f"{_VERSION}/metadata", Level.AUTHENTICATED)
     async def package(self, request: web.Request) -> web.Response:
         """Refuse a call about packages: their management is switched off."""
         kind = segment(request, "type")
@@ -206,6 +201,7 @@ class ConstantAdmin:
             raise RestError(412, f"Invalid package domain: '{kind[:100]}'")
         raise RestError(503, "Package Management Service is not enabled in the broker.")
 
+    @Endpoint("GET", "/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}", Level.SUPERUSER)
     async def quota(self, request: web.Request) -> web.Response:
         """Return the quota of a bundle, which is that of all."""
         namespace, text = namespace_name(request), segment(request, "bundle")
@@ -215,6 +211,7 @@ class ConstantAdmin:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
         return json_response(_QUOTA)
 
+    @Endpoint("GET", "/admin/v2/broker-stats/topics", Level.SUPERUSER)
     async def statistics(self, _: web.Request) -> web.Response:
         """Return the statistics of all topics while there are none."""
         if len(self._context.messaging.loaded_topics):

@@ -35,13 +35,7 @@ class LookupAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", _TOPIC, self.lookup, TopicOperation.LOOKUP),
-            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle, NamespaceOperation.GET_BUNDLE),
-        ]
-
+    @Endpoint("GET", _TOPIC, TopicOperation.LOOKUP, query=("listenerName", "authoritative"))
     async def lookup(self, request: web.Request) -> web.Response:
         """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
@@ -83,6 +77,7 @@ class LookupAdmin:
             fails = self._context.rules.fails_as_upstream and error.reason == TOPIC_REASON
             raise RestError(500 if fails else error.status, error.reason) from None
 
+    @Endpoint("GET", f"{_TOPIC}/bundle", NamespaceOperation.GET_BUNDLE)
     async def bundle(self, request: web.Request) -> web.Response:
         """Return the bundle that a topic lies in."""
         topic = self._topic(request)

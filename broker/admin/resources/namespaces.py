@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.bodies import json_object
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
 from broker.admin.resources.policies.namespace_body import document_of, policies_body, policies_of
@@ -37,21 +38,12 @@ class NamespaceAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints; as upstream, all check the type of any body."""
-        takes, of_tenant = Takes.APPLICATION_JSON, "/admin/v2/namespaces/{tenant}"
-        lists, creates = TenantOperation.LIST_NAMESPACES, TenantOperation.CREATE_NAMESPACE
-        deletes = TenantOperation.DELETE_NAMESPACE
-        topics, bundles = NamespaceOperation.GET_TOPICS, NamespaceOperation.GET_BUNDLE
-        return [
-            Endpoint("GET", of_tenant, self.list_namespaces, lists, takes),
-            Endpoint("GET", _PATH, self.get_policies, PolicyName.ALL, takes),
-            Endpoint("PUT", _PATH, self.create, creates, takes),
-            Endpoint("DELETE", _PATH, self.delete, deletes, takes),
-            Endpoint("GET", f"{_PATH}/topics", self.list_topics, topics, takes),
-            Endpoint("GET", f"{_PATH}/bundles", self.get_bundles, bundles, takes),
-        ]
-
+    @Endpoint(
+        "GET",
+        "/admin/v2/namespaces/{tenant}",
+        TenantOperation.LIST_NAMESPACES,
+        Takes.APPLICATION_JSON,
+    )
     async def list_namespaces(self, request: web.Request) -> web.StreamResponse:
         """Return the namespaces of a tenant, in order."""
         tenant = tenant_name(request)
@@ -60,6 +52,7 @@ class NamespaceAdmin:
         namespaces = await self._context.store.namespaces(tenant)
         return await self._context.listings.respond_with_names(request, namespaces)
 
+    @Endpoint("GET", _PATH, PolicyName.ALL, Takes.APPLICATION_JSON)
     async def get_policies(self, request: web.Request) -> web.Response:
         """Return a namespace's policies."""
         namespace = namespace_name(request)
@@ -67,11 +60,19 @@ class NamespaceAdmin:
         document = self._context.message_policies.document(namespace)
         return json_response(policies_body(policies, document, self._context.config.cluster_name))
 
+    @Endpoint("GET", f"{_PATH}/bundles", NamespaceOperation.GET_BUNDLE, Takes.APPLICATION_JSON)
     async def get_bundles(self, request: web.Request) -> web.Response:
         """Return the boundaries of a namespace's bundles."""
         bundles = (await self._context.policies(namespace_name(request))).bundles
         return json_response({"boundaries": boundaries(bundles), "numBundles": bundles})
 
+    @Endpoint(
+        "GET",
+        f"{_PATH}/topics",
+        NamespaceOperation.GET_TOPICS,
+        Takes.APPLICATION_JSON,
+        query=("mode", "includeSystemTopic"),
+    )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a mode, partitions one by one."""
         namespace = namespace_name(request)
@@ -82,6 +83,15 @@ class NamespaceAdmin:
             sequences = with_system_topics(snapshot, mode)
         return await self._context.listings.respond(request, sequences)
 
+    @Endpoint(
+        "PUT",
+        _PATH,
+        TenantOperation.CREATE_NAMESPACE,
+        Takes.APPLICATION_JSON,
+        body=schemas.POLICIES,
+        body_required=False,
+        refused=(403,),
+    )
     async def create(self, request: web.Request) -> web.Response:
         """Create a namespace of a tenant that exists."""
         body, namespace = await json_object(request), namespace_name(request)
@@ -101,6 +111,9 @@ class NamespaceAdmin:
             raise RestError(409, "Namespace already exists")
         return done()
 
+    @Endpoint(
+        "DELETE", _PATH, TenantOperation.DELETE_NAMESPACE, Takes.APPLICATION_JSON, query=("force",)
+    )
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a namespace without topics, or with them where that is allowed."""
         namespace = namespace_name(request)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.admin.paths import Handler
     from broker.admin.resources.topics import TopicAdmin
+    from broker.authorization.operations import Needs
 
 _PATHS = "not_implemented.txt"
 _OF_SUPERUSERS = ("migration", "split")
@@ -34,6 +36,7 @@ _ROOTS = (
     "resourcegroups",
 )
 """Parts of Pulsar that have a path of their own below ``/admin/v2``."""
+_CLUSTER = "/admin/v2/clusters/{cluster}"
 _CLUSTER_PARTS = (
     "failureDomains",
     "failureDomains/{name}",
@@ -52,31 +55,21 @@ class NotImplementedAdmin:
         self._context = context
         self._topics = topics
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
-        superuser = Level.SUPERUSER
-        path = "/admin/v2/brokers/shutdown"
-        found = [Endpoint("POST", path, self.of_brokers, BrokerOperation.SHUTDOWN)]
-        cluster = "/admin/v2/clusters/{cluster}"
-        changes = (
-            ("PUT", ClusterOperation.CREATE_CLUSTER),
-            ("POST", ClusterOperation.UPDATE_CLUSTER),
-            ("DELETE", ClusterOperation.DELETE_CLUSTER),
-        )
-        found += [Endpoint(one, cluster, self.of_clusters, needs) for one, needs in changes]
+    def listed(self) -> Iterator[Endpoint]:
+        """Yield the endpoints, with upstream's methods where implemented paths lie beside them."""
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
             is_policy = "{tenant}" in path and not path.endswith(_OF_SUPERUSERS)
-            needs = PolicyName.ALL if is_policy else superuser
-            found += [Endpoint(method, f"/admin/v2/{path}", handler, needs) for method in methods]
+            needs = PolicyName.ALL if is_policy else Level.SUPERUSER
+            for method in methods:
+                yield _refused(method, path, needs, handler)
         for root in _ROOTS:
-            path = f"/admin/v2/{root}"
             for method in _CHANGES if root == "resourcegroups" else _METHODS:
-                found.append(Endpoint(method, f"{path}/{{rest}}", self.of_root, superuser))
+                yield _refused(method, f"{root}/{{rest}}", Level.SUPERUSER, self.of_root)
         for part in _CLUSTER_PARTS:
-            path = f"/admin/v2/clusters/{{cluster}}/{part}"
-            found += [Endpoint(method, path, self.of_clusters, superuser) for method in _CHANGES]
-        return found
+            for method in _CHANGES:
+                path = f"clusters/{{cluster}}/{part}"
+                yield _refused(method, path, Level.SUPERUSER, self.of_clusters)
 
     async def of_topic(self, request: web.Request) -> web.Response:
         """Refuse a call about messages or policies of a topic that exists."""
@@ -100,10 +93,14 @@ class NotImplementedAdmin:
         """Refuse a call about another part of Pulsar."""
         raise _not_implemented(request.path.split("/")[3])
 
+    @Endpoint("PUT", _CLUSTER, ClusterOperation.CREATE_CLUSTER, built=False)
+    @Endpoint("POST", _CLUSTER, ClusterOperation.UPDATE_CLUSTER, built=False)
+    @Endpoint("DELETE", _CLUSTER, ClusterOperation.DELETE_CLUSTER, built=False)
     async def of_clusters(self, _: web.Request) -> web.Response:
         """Refuse to change clusters."""
         raise _not_implemented("more than the one cluster")
 
+    @Endpoint("POST", "/admin/v2/brokers/shutdown", BrokerOperation.SHUTDOWN, built=False)
     async def of_brokers(self, request: web.Request) -> web.Response:
         """Refuse a call about load balancing or storage."""
         raise _not_implemented(request.path.rpartition("/")[2])
@@ -120,3 +117,7 @@ def _listed_paths() -> Iterator[tuple[str, list[str]]]:
         if not line.startswith("#"):
             path, methods = line.split()
             yield path, methods.split(",")
+
+
+def _refused(method: str, path: str, needs: Needs, handler: Handler) -> Endpoint:
+    return Endpoint(method, f"/admin/v2/{path}", needs, built=False, handler=handler)

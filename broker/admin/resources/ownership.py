@@ -35,30 +35,17 @@ class OwnershipAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        takes = Takes.APPLICATION_JSON
-        return [
-            Endpoint("GET", _BROKERS, self.list_brokers, BrokerOperation.LIST_BROKERS),
-            Endpoint(
-                "GET", f"{_BROKERS}/{{cluster}}", self.list_brokers, BrokerOperation.LIST_BROKERS
-            ),
-            Endpoint(
-                "GET",
-                f"{_BROKERS}/{{cluster}}/{{id}}/ownedNamespaces",
-                self.list_owned,
-                BrokerOperation.LIST_OWNED_NAMESPACES,
-            ),
-            Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, Level.SUPERUSER, takes),
-            Endpoint(
-                "PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, Level.SUPERUSER, takes
-            ),
-        ]
-
+    @Endpoint("GET", _BROKERS, BrokerOperation.LIST_BROKERS)
+    @Endpoint("GET", f"{_BROKERS}/{{cluster}}", BrokerOperation.LIST_BROKERS)
     async def list_brokers(self, _: web.Request) -> web.Response:
         """Return the brokers that live; as upstream, whatever cluster is named."""
         return json_response(list(await self._context.ownership.brokers()))
 
+    @Endpoint(
+        "GET",
+        f"{_BROKERS}/{{cluster}}/{{id}}/ownedNamespaces",
+        BrokerOperation.LIST_OWNED_NAMESPACES,
+    )
     async def list_owned(self, request: web.Request) -> web.Response:
         """Return the bundles of which this broker serves topics, and that of its heartbeat."""
         asked, own = segment(request, "id"), self._context.broker_id
@@ -74,6 +61,7 @@ class OwnershipAdmin:
                 owned[str(bundle_of_topic(topic.name, policies.bundles))] = None
         return json_response(dict.fromkeys(owned, _SHARED))
 
+    @Endpoint("PUT", f"{_NAMESPACE}/unload", Level.SUPERUSER, Takes.APPLICATION_JSON)
     async def unload_namespace(self, request: web.Request) -> web.Response:
         """Have the owners of all bundles of a namespace let them go, with their topics closed."""
         await self.let_go(namespace_name(request))
@@ -92,6 +80,7 @@ class OwnershipAdmin:
         ranges = [BundleRange(low, high) for low, high in zip(edges, highs, strict=False)]
         await self._release(namespace, ranges)
 
+    @Endpoint("PUT", f"{_NAMESPACE}/{{bundle}}/unload", Level.SUPERUSER, Takes.APPLICATION_JSON)
     async def unload_bundle(self, request: web.Request) -> web.Response:
         """Have the owner of a bundle let it go."""
         namespace = namespace_name(request)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.bodies import BadBodyError, check_unicode, json_object, string_map_of
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
 from broker.authorization.operations import Level, TopicOperation
@@ -39,46 +40,12 @@ class SchemaAdmin:
         self._context = context
         self._schemas = context.schemas
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", f"{SCHEMAS}/schema", self.get, TopicOperation.GET_METADATA),
-            Endpoint(
-                "GET",
-                f"{SCHEMAS}/schema/{{version}}",
-                self.get_version,
-                TopicOperation.GET_METADATA,
-            ),
-            Endpoint("GET", f"{SCHEMAS}/schemas", self.get_all, TopicOperation.GET_METADATA),
-            Endpoint("GET", f"{SCHEMAS}/metadata", self.metadata, TopicOperation.GET_METADATA),
-            Endpoint(
-                "POST",
-                f"{SCHEMAS}/schema",
-                self.post,
-                TopicOperation.PRODUCE,
-                Takes.APPLICATION_JSON,
-            ),
-            Endpoint("DELETE", f"{SCHEMAS}/schema", self.delete, Level.TENANT_ADMIN),
-            Endpoint(
-                "POST",
-                f"{SCHEMAS}/compatibility",
-                self.compatibility,
-                Level.TENANT_ADMIN,
-                Takes.APPLICATION_JSON,
-            ),
-            Endpoint(
-                "POST",
-                f"{SCHEMAS}/version",
-                self.version_of,
-                TopicOperation.GET_METADATA,
-                Takes.APPLICATION_JSON,
-            ),
-        ]
-
+    @Endpoint("GET", f"{SCHEMAS}/schema", TopicOperation.GET_METADATA)
     async def get(self, request: web.Request) -> web.StreamResponse:
         """Return the newest schema."""
         return await self._answer(await self._schemas.get(schema_topic(request)))
 
+    @Endpoint("GET", f"{SCHEMAS}/schema/{{version}}", TopicOperation.GET_METADATA)
     async def get_version(self, request: web.Request) -> web.StreamResponse:
         """Return one version."""
         topic, text = schema_topic(request), segment(request, "version")
@@ -94,6 +61,7 @@ class SchemaAdmin:
             raise RestError(404, NOT_FOUND)
         return json_response(await _shown(found))
 
+    @Endpoint("GET", f"{SCHEMAS}/schemas", TopicOperation.GET_METADATA)
     async def get_all(self, request: web.Request) -> web.StreamResponse:
         """Return all versions in force, one after the other: together they may be large."""
         found = await self._schemas.in_force(schema_topic(request))
@@ -108,6 +76,7 @@ class SchemaAdmin:
         await response.write_eof()
         return response
 
+    @Endpoint("GET", f"{SCHEMAS}/metadata", TopicOperation.GET_METADATA)
     async def metadata(self, request: web.Request) -> web.StreamResponse:
         """Return the versions there are, deletions included; nothing for no schema.
 
@@ -119,6 +88,15 @@ class SchemaAdmin:
         index = [{"ledgerId": 0, "entryId": 0, "version": one.version} for one in known]
         return json_response({"info": index[-1], "index": index})
 
+    @Endpoint(
+        "POST",
+        f"{SCHEMAS}/schema",
+        TopicOperation.PRODUCE,
+        Takes.APPLICATION_JSON,
+        body=schemas.SCHEMA,
+        done=(200,),
+        refused=(422,),
+    )
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Add a version, or return that of the same schema; whatever clients may do by policy."""
         check_change(request)
@@ -133,6 +111,7 @@ class SchemaAdmin:
             raise _refused(error.refusal) from None
         return json_response({"version": {"version": version}})
 
+    @Endpoint("DELETE", f"{SCHEMAS}/schema", Level.TENANT_ADMIN, query=("force",), done=(200,))
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Put the schemas out of force, which takes a version; by ``force`` forget them all."""
         check_change(request)
@@ -145,6 +124,15 @@ class SchemaAdmin:
         await self._schemas.delete(topic)
         return json_response({"version": -1})
 
+    @Endpoint(
+        "POST",
+        f"{SCHEMAS}/compatibility",
+        Level.TENANT_ADMIN,
+        Takes.APPLICATION_JSON,
+        body=schemas.SCHEMA,
+        done=(202,),
+        refused=(422,),
+    )
     async def compatibility(self, request: web.Request) -> web.StreamResponse:
         """Tell whether a schema could become a version."""
         topic = schema_topic(request)
@@ -167,6 +155,14 @@ class SchemaAdmin:
         }
         return json_response(answer, _ACCEPTED)
 
+    @Endpoint(
+        "POST",
+        f"{SCHEMAS}/version",
+        TopicOperation.GET_METADATA,
+        Takes.APPLICATION_JSON,
+        body=schemas.SCHEMA,
+        done=(200,),
+    )
     async def version_of(self, request: web.Request) -> web.StreamResponse:
         """Return the version that is the same schema; -1 for none."""
         topic = schema_topic(request)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.bodies import JAVA_BLANKS, BadBodyError, json_object, strings
 from broker.admin.lockouts import check_stays_admin
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment, tenant_name
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
@@ -41,54 +42,12 @@ class TenantAdmin:
         self._context = context
         self._namespaces = namespaces
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints; those of tenants look at the type of any body, as upstream."""
-        takes = Takes.APPLICATION_JSON
-        return [
-            Endpoint("GET", "/admin/v2/clusters", self.list_clusters, Level.AUTHENTICATED),
-            Endpoint(
-                "GET",
-                "/admin/v2/clusters/{cluster}",
-                self.get_cluster,
-                ClusterOperation.GET_CLUSTER,
-            ),
-            Endpoint(
-                "GET", "/admin/v2/tenants", self.list_tenants, TenantOperation.LIST_TENANTS, takes
-            ),
-            Endpoint(
-                "GET",
-                "/admin/v2/tenants/{tenant}",
-                self.get_tenant,
-                TenantOperation.GET_TENANT,
-                takes,
-            ),
-            Endpoint(
-                "PUT",
-                "/admin/v2/tenants/{tenant}",
-                self.create,
-                TenantOperation.CREATE_TENANT,
-                takes,
-            ),
-            Endpoint(
-                "POST",
-                "/admin/v2/tenants/{tenant}",
-                self.update,
-                TenantOperation.UPDATE_TENANT,
-                takes,
-            ),
-            Endpoint(
-                "DELETE",
-                "/admin/v2/tenants/{tenant}",
-                self.delete,
-                TenantOperation.DELETE_TENANT,
-                takes,
-            ),
-        ]
-
+    @Endpoint("GET", "/admin/v2/clusters", Level.AUTHENTICATED)
     async def list_clusters(self, _: web.Request) -> web.Response:
         """Return the one cluster there is."""
         return json_response([self._cluster])
 
+    @Endpoint("GET", "/admin/v2/clusters/{cluster}", ClusterOperation.GET_CLUSTER)
     async def get_cluster(self, request: web.Request) -> web.Response:
         """Return the addresses of the cluster."""
         if segment(request, "cluster") != self._cluster:
@@ -102,11 +61,15 @@ class TenantAdmin:
         }
         return json_response({**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS})
 
+    @Endpoint("GET", "/admin/v2/tenants", TenantOperation.LIST_TENANTS, Takes.APPLICATION_JSON)
     async def list_tenants(self, request: web.Request) -> web.StreamResponse:
         """Return the tenants' names, in order."""
         tenants = list(await self._context.store.tenants())
         return await self._context.listings.respond_with_names(request, tenants)
 
+    @Endpoint(
+        "GET", "/admin/v2/tenants/{tenant}", TenantOperation.GET_TENANT, Takes.APPLICATION_JSON
+    )
     async def get_tenant(self, request: web.Request) -> web.Response:
         """Return a tenant."""
         info = await self._context.store.tenant(segment(request, "tenant"))
@@ -116,6 +79,13 @@ class TenantAdmin:
         roles = {} if info.admin_roles is None else {"adminRoles": list(info.admin_roles)}
         return json_response(roles | {"allowedClusters": list(clusters)})
 
+    @Endpoint(
+        "PUT",
+        "/admin/v2/tenants/{tenant}",
+        TenantOperation.CREATE_TENANT,
+        Takes.APPLICATION_JSON,
+        body=schemas.TENANT,
+    )
     async def create(self, request: web.Request) -> web.Response:
         """Create a tenant."""
         body, tenant = await json_object(request), tenant_name(request)
@@ -126,6 +96,13 @@ class TenantAdmin:
         self._context.tenants_changed()
         return done()
 
+    @Endpoint(
+        "POST",
+        "/admin/v2/tenants/{tenant}",
+        TenantOperation.UPDATE_TENANT,
+        Takes.APPLICATION_JSON,
+        body=schemas.TENANT,
+    )
     async def update(self, request: web.Request) -> web.Response:
         """Replace a tenant's roles and clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
@@ -136,6 +113,13 @@ class TenantAdmin:
         self._context.tenants_changed()
         return done()
 
+    @Endpoint(
+        "DELETE",
+        "/admin/v2/tenants/{tenant}",
+        TenantOperation.DELETE_TENANT,
+        Takes.APPLICATION_JSON,
+        query=("force",),
+    )
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a tenant without namespaces, or with them where that is allowed."""
         tenant, force = segment(request, "tenant"), flag(request, "force")

@@ -14,6 +14,7 @@ from broker.admin.bodies import (
     partitions_and_properties,
     string_map,
 )
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import (
     NAMESPACE_REASON,
@@ -76,60 +77,14 @@ class TopicAdmin:
         self._context = context
         self._messages = MessageTopics(context)
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", NAMESPACE, self.list_topics, NamespaceOperation.GET_TOPICS),
-            Endpoint(
-                "GET",
-                f"{NAMESPACE}/partitioned",
-                self.list_partitioned,
-                NamespaceOperation.GET_TOPICS,
-            ),
-            Endpoint("GET", _BUNDLE, self.list_bundle, NamespaceOperation.GET_BUNDLE),
-            Endpoint("PUT", TOPIC, self.create, NamespaceOperation.CREATE_TOPIC, Takes.JSON),
-            Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions, TopicOperation.LOOKUP),
-            Endpoint(
-                "PUT",
-                f"{TOPIC}/partitions",
-                self.create_with_metadata,
-                PolicyName.PARTITION,
-                Takes.METADATA,
-            ),
-            Endpoint(
-                "PUT",
-                f"{TOPIC}/partitions",
-                self.create_partitioned,
-                PolicyName.PARTITION,
-                Takes.NUMBER,
-            ),
-            Endpoint("POST", f"{TOPIC}/partitions", self.grow, PolicyName.PARTITION, Takes.NUMBER),
-            Endpoint(
-                "GET", f"{TOPIC}/properties", self.get_properties, TopicOperation.GET_METADATA
-            ),
-            Endpoint(
-                "PUT",
-                f"{TOPIC}/properties",
-                self.update_properties,
-                TopicOperation.UPDATE_METADATA,
-                Takes.JSON,
-            ),
-            Endpoint(
-                "DELETE",
-                f"{TOPIC}/properties",
-                self.remove_property,
-                TopicOperation.DELETE_METADATA,
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC}/subscriptions",
-                self.list_subscriptions,
-                TopicOperation.GET_SUBSCRIPTIONS,
-            ),
-        ]
-
     # -- lists --------------------------------------------------------------------------------
 
+    @Endpoint(
+        "GET",
+        NAMESPACE,
+        NamespaceOperation.GET_TOPICS,
+        query=("bundle", "properties", "includeSystemTopic"),
+    )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a domain, partitions one by one."""
         namespace = namespace_name(request)
@@ -178,6 +133,7 @@ class TopicAdmin:
             f"they are at /admin/v2/namespaces/{namespace}/bundles",
         )
 
+    @Endpoint("GET", _BUNDLE, NamespaceOperation.GET_BUNDLE)
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
         """Return the non-persistent topics of a bundle that the path names in a topic's place."""
         namespace, text = namespace_name(request), segment(request, "topic")
@@ -194,6 +150,12 @@ class TopicAdmin:
         sequences = (snapshot.non_persistent,)
         return await self._context.listings.respond(request, sequences, bundle.kept)
 
+    @Endpoint(
+        "GET",
+        f"{NAMESPACE}/partitioned",
+        NamespaceOperation.GET_TOPICS,
+        query=("includeSystemTopic",),
+    )
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
         """Return the partitioned topics of a domain, in the order of their names' bytes."""
         counts = (await self._context.snapshot(namespace_name(request))).partitioned
@@ -210,6 +172,14 @@ class TopicAdmin:
 
     # -- topics without partitions ------------------------------------------------------------
 
+    @Endpoint(
+        "PUT",
+        TOPIC,
+        NamespaceOperation.CREATE_TOPIC,
+        Takes.JSON,
+        body=schemas.PROPERTIES,
+        body_required=False,
+    )
     async def create(self, request: web.Request) -> web.Response:
         """Create a topic; the body may hold its properties."""
         drops_null = segment(request, "domain") != PERSISTENT  # as recorded
@@ -225,6 +195,7 @@ class TopicAdmin:
             await self._context.ownership.acquire(topic)
         return done()
 
+    @Endpoint("GET", f"{TOPIC}/subscriptions", TopicOperation.GET_SUBSCRIPTIONS)
     async def list_subscriptions(self, request: web.Request) -> web.Response:
         """Return the subscriptions of a topic, those of all partitions together."""
         topic = topic_name(request)
@@ -266,6 +237,9 @@ class TopicAdmin:
 
     # -- partitioned topics -------------------------------------------------------------------
 
+    @Endpoint(
+        "GET", f"{TOPIC}/partitions", TopicOperation.LOOKUP, query=("checkAllowAutoCreation",)
+    )
     async def get_partitions(self, request: web.Request) -> web.Response:
         """Return the number of a topic's partitions, 0 for one without."""
         topic = topic_name(request)
@@ -282,14 +256,23 @@ class TopicAdmin:
             body |= {"properties": dict(properties)} if properties else {}
         return json_response(body)
 
-    async def create_partitioned(self, request: web.Request) -> web.Response:
-        """Create a partitioned topic; the body is the number of its partitions."""
-        return await self._create_partitioned(request, await partition_count(request), {})
-
+    @Endpoint(
+        "PUT",
+        f"{TOPIC}/partitions",
+        PolicyName.PARTITION,
+        Takes.METADATA,
+        body=schemas.PARTITIONS_WITH_PROPERTIES,
+        refused=(406, 422),
+    )
     async def create_with_metadata(self, request: web.Request) -> web.Response:
         """Create a partitioned topic; the body is the number of its partitions, with properties."""
         count, properties = await partitions_and_properties(request)
         return await self._create_partitioned(request, count, properties)
+
+    @Endpoint("PUT", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
+    async def create_partitioned(self, request: web.Request) -> web.Response:
+        """Create a partitioned topic; the body is the number of its partitions."""
+        return await self._create_partitioned(request, await partition_count(request), {})
 
     async def _create_partitioned(
         self, request: web.Request, count: int, properties: dict[str, str]
@@ -299,6 +282,7 @@ class TopicAdmin:
         await self._context.topics.create_partitioned(topic, count, properties)
         return done()
 
+    @Endpoint("POST", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
     async def grow(self, request: web.Request) -> web.Response:
         """Give a partitioned topic more partitions."""
         count = await partition_count(request)
@@ -307,6 +291,7 @@ class TopicAdmin:
 
     # -- properties ---------------------------------------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC}/properties", TopicOperation.GET_METADATA, refused=(406,))
     async def get_properties(self, request: web.Request) -> web.Response:
         """Return a topic's properties."""
         topic = topic_name(request)
@@ -316,6 +301,14 @@ class TopicAdmin:
             return done(200)  # as recorded: no body for a partitioned topic
         return json_response(dict(properties))
 
+    @Endpoint(
+        "PUT",
+        f"{TOPIC}/properties",
+        TopicOperation.UPDATE_METADATA,
+        Takes.JSON,
+        body=schemas.PROPERTIES,
+        refused=(406,),
+    )
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
         topic = topic_name(request)
@@ -331,6 +324,13 @@ class TopicAdmin:
             await self._context.properties.update(topic, properties)
         return done()
 
+    @Endpoint(
+        "DELETE",
+        f"{TOPIC}/properties",
+        TopicOperation.DELETE_METADATA,
+        query=("key",),
+        refused=(406,),
+    )
     async def remove_property(self, request: web.Request) -> web.Response:
         """Remove one property of a topic."""
         key, topic = request.query.get("key"), topic_name(request)

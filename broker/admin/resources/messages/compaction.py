@@ -25,13 +25,7 @@ class CompactionAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._topics = MessageTopics(context)
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", f"{TOPIC_PATH}/compaction", self.status, TopicOperation.COMPACT),
-            Endpoint("PUT", f"{TOPIC_PATH}/compaction", self.start, TopicOperation.COMPACT),
-        ]
-
+    @Endpoint("GET", f"{TOPIC_PATH}/compaction", TopicOperation.COMPACT)
     async def status(self, request: web.Request) -> web.Response:
         """Return whether a topic's compaction runs, and how the last one went."""
         compaction = (await self._topics.stored(request)).compaction
@@ -39,6 +33,7 @@ class CompactionAdmin:
             {"status": compaction.status.value, "lastError": compaction.last_error}
         )
 
+    @Endpoint("PUT", f"{TOPIC_PATH}/compaction", TopicOperation.COMPACT)
     async def start(self, request: web.Request) -> web.Response:
         """Start the compaction of a topic, of all its partitions."""
         async for topic in self._topics.each(await self._topics.all_stored(request)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
 from broker.admin.resources.messages.message_ids import given_target, path_number
@@ -42,33 +43,11 @@ class CursorAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._topics = MessageTopics(context)
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        expire, reset = f"{SUBSCRIPTION_PATH}/expireMessages", f"{SUBSCRIPTION_PATH}/resetcursor"
-        everywhere = f"{TOPIC_PATH}/all_subscription/expireMessages/{{expireTimeInSeconds}}"
-        return [
-            Endpoint(
-                "POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", self.skip, TopicOperation.SKIP
-            ),
-            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", self.skip_all, TopicOperation.SKIP),
-            Endpoint("POST", expire, self.expire_to_id, TopicOperation.EXPIRE_MESSAGES, Takes.JSON),
-            Endpoint(
-                "POST",
-                f"{expire}/{{expireTimeInSeconds}}",
-                self.expire_older,
-                TopicOperation.EXPIRE_MESSAGES,
-            ),
-            Endpoint("POST", everywhere, self.expire_all, TopicOperation.EXPIRE_MESSAGES),
-            Endpoint("POST", reset, self.reset_to_id, TopicOperation.RESET_CURSOR, Takes.JSON),
-            Endpoint(
-                "POST", f"{reset}/{{timestamp}}", self.reset_to_time, TopicOperation.RESET_CURSOR
-            ),
-        ]
-
     async def _subscription(self, request: web.Request, refusal: str) -> Subscription:
         topic = await self._topics.stored(request, refusal)
         return subscription_of(topic, subscription_name(request))
 
+    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", TopicOperation.SKIP)
     async def skip(self, request: web.Request) -> web.Response:
         """Skip entries from the first that is not acknowledged on."""
         count = path_number(request, "numMessages")
@@ -76,6 +55,7 @@ class CursorAdmin:
         (await self._subscription(request, refusal)).skip(count)
         return done()
 
+    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", TopicOperation.SKIP)
     async def skip_all(self, request: web.Request) -> web.Response:
         """Skip everything that is stored, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
@@ -85,6 +65,11 @@ class CursorAdmin:
 
     # -- expiry -------------------------------------------------------------------------------
 
+    @Endpoint(
+        "POST",
+        f"{SUBSCRIPTION_PATH}/expireMessages/{{expireTimeInSeconds}}",
+        TopicOperation.EXPIRE_MESSAGES,
+    )
     async def expire_older(self, request: web.Request) -> web.Response:
         """Expire what is older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
@@ -94,6 +79,11 @@ class CursorAdmin:
             await _expire(subscription_of(topic, name), seconds)
         return done()
 
+    @Endpoint(
+        "POST",
+        f"{TOPIC_PATH}/all_subscription/expireMessages/{{expireTimeInSeconds}}",
+        TopicOperation.EXPIRE_MESSAGES,
+    )
     async def expire_all(self, request: web.Request) -> web.Response:
         """Expire what is older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
@@ -115,6 +105,13 @@ class CursorAdmin:
             raise RestError(405, f"Expire {what} on a non-persistent topic is not allowed")
         return stored_of(topics)
 
+    @Endpoint(
+        "POST",
+        f"{SUBSCRIPTION_PATH}/expireMessages",
+        TopicOperation.EXPIRE_MESSAGES,
+        Takes.JSON,
+        body=schemas.MESSAGE_ID,
+    )
     async def expire_to_id(self, request: web.Request) -> web.Response:
         """Expire everything up to an entry."""
         target = await given_target(request)
@@ -126,6 +123,7 @@ class CursorAdmin:
 
     # -- reset --------------------------------------------------------------------------------
 
+    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/resetcursor/{{timestamp}}", TopicOperation.RESET_CURSOR)
     async def reset_to_time(self, request: web.Request) -> web.Response:
         """Make the first message of a time the next one, in all partitions.
 
@@ -142,6 +140,13 @@ class CursorAdmin:
             await self._topics.flushed(topic)
         return done()
 
+    @Endpoint(
+        "POST",
+        f"{SUBSCRIPTION_PATH}/resetcursor",
+        TopicOperation.RESET_CURSOR,
+        Takes.JSON,
+        body=schemas.MESSAGE_ID,
+    )
     async def reset_to_id(self, request: web.Request) -> web.Response:
         """Make an entry the next one, or the one behind it."""
         target = await given_target(request)

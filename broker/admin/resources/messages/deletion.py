@@ -31,18 +31,7 @@ class DeletionAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("DELETE", TOPIC_PATH, self.delete, NamespaceOperation.DELETE_TOPIC),
-            Endpoint(
-                "DELETE",
-                f"{TOPIC_PATH}/partitions",
-                self.delete_partitioned,
-                NamespaceOperation.DELETE_TOPIC,
-            ),
-        ]
-
+    @Endpoint("DELETE", TOPIC_PATH, NamespaceOperation.DELETE_TOPIC, query=("force",))
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a topic; with force also under its clients."""
         topic = topic_name(request)
@@ -56,6 +45,9 @@ class DeletionAdmin:
         except MessageStoreError as error:
             raise RestError(500, str(error)) from None
 
+    @Endpoint(
+        "DELETE", f"{TOPIC_PATH}/partitions", NamespaceOperation.DELETE_TOPIC, query=("force",)
+    )
     async def delete_partitioned(self, request: web.Request) -> web.Response:
         """Delete a partitioned topic with its partitions; with force also under their clients."""
         topic, messaging = topic_name(request), self._context.messaging

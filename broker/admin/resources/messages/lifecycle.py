@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.json_steps import json_answer, json_pieces
+from broker.admin.openapi import schemas
 from broker.admin.owners import check_owner_of_all
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
@@ -40,31 +41,9 @@ class LifecycleAdmin:
         self._topics = MessageTopics(context)
         self._steps = Steps()
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("POST", f"{TOPIC_PATH}/terminate", self.terminate, TopicOperation.TERMINATE),
-            Endpoint(
-                "POST",
-                f"{TOPIC_PATH}/terminate/partitions",
-                self.terminate_partitions,
-                TopicOperation.TERMINATE,
-            ),
-            Endpoint("DELETE", f"{TOPIC_PATH}/truncate", self.truncate, Level.TENANT_ADMIN),
-            Endpoint("PUT", f"{TOPIC_PATH}/unload", self.unload, TopicOperation.UNLOAD),
-            Endpoint("POST", f"{TOPIC_PATH}/trim", self.trim, TopicOperation.TRIM_TOPIC),
-            Endpoint(
-                "POST",
-                f"{TOPIC_PATH}/createMissedPartitions",
-                self.create_partitions,
-                NamespaceOperation.CREATE_TOPIC,
-            ),
-            Endpoint("GET", f"{TOPIC_PATH}/offload", self.offload_status, TopicOperation.OFFLOAD),
-            Endpoint(
-                "PUT", f"{TOPIC_PATH}/offload", self.offload, TopicOperation.OFFLOAD, Takes.JSON
-            ),
-        ]
-
+    @Endpoint(
+        "POST", f"{TOPIC_PATH}/terminate", TopicOperation.TERMINATE, done=(200,), refused=(406,)
+    )
     async def terminate(self, request: web.Request) -> web.Response:
         """Have a topic take no more messages; return the id of the last."""
         if not topic_name(request).persistent:
@@ -74,6 +53,7 @@ class LifecycleAdmin:
         await self._topics.loaded.terminate(topic.name)
         return json_response(message_id(last_id(topic)))
 
+    @Endpoint("POST", f"{TOPIC_PATH}/terminate/partitions", TopicOperation.TERMINATE, done=(200,))
     async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
         """Have all partitions of a topic take no more messages; return the ids of the last."""
         if await self._topics.partitions(topic_name(request)) is None:
@@ -88,6 +68,7 @@ class LifecycleAdmin:
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
         return await json_answer(request, await self._steps.take(json_pieces(last, 1)))
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/truncate", Level.TENANT_ADMIN)
     async def truncate(self, request: web.Request) -> web.Response:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
@@ -96,6 +77,7 @@ class LifecycleAdmin:
             topic.truncate()
         return done()
 
+    @Endpoint("PUT", f"{TOPIC_PATH}/unload", TopicOperation.UNLOAD)
     async def unload(self, request: web.Request) -> web.Response:
         """Close a topic, all its partitions; their clients come back."""
         names = await self._topics.names(request)
@@ -106,6 +88,7 @@ class LifecycleAdmin:
                 raise not_found(name)  # It is nowhere but in memory (recorded).
         return done()
 
+    @Endpoint("POST", f"{TOPIC_PATH}/trim", TopicOperation.TRIM_TOPIC, done=(200,))
     async def trim(self, request: web.Request) -> web.Response:
         """Drop the ledgers of a topic that nobody needs, in all partitions."""
         check_persistent(request, "Trim")
@@ -113,6 +96,7 @@ class LifecycleAdmin:
             subscriptions_of(topic).moved()
         return done(200)
 
+    @Endpoint("POST", f"{TOPIC_PATH}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
     async def create_partitions(self, request: web.Request) -> web.Response:
         """Make the partitions that a partitioned topic lacks."""
         topic = topic_name(request)
@@ -123,6 +107,7 @@ class LifecycleAdmin:
 
     # -- offload: there is nothing to offload to ----------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC_PATH}/offload", TopicOperation.OFFLOAD)
     async def offload_status(self, request: web.Request) -> web.Response:
         """Return that a topic was never offloaded."""
         await self._topics.stored(request)
@@ -131,6 +116,9 @@ class LifecycleAdmin:
             {"status": "NOT_RUN", "lastError": "", "firstUnoffloadedMessage": first}
         )
 
+    @Endpoint(
+        "PUT", f"{TOPIC_PATH}/offload", TopicOperation.OFFLOAD, Takes.JSON, body=schemas.MESSAGE_ID
+    )
     async def offload(self, request: web.Request) -> web.Response:
         """Refuse to offload a topic."""
         await given_target(request)

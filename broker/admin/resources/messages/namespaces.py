@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.subscription import Subscription
 
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
+_BUNDLE = f"{_PATH}/{{bundle}}"
 
 
 class NamespaceMessageAdmin:
@@ -37,29 +38,6 @@ class NamespaceMessageAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
         self._loading = MessageTopics(context)
-
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints: each for a namespace, and for a bundle."""
-        calls = (
-            ("POST", "clearBacklog", self.clear, NamespaceOperation.CLEAR_BACKLOG),
-            (
-                "POST",
-                "clearBacklog/{subscription}",
-                self.clear_one,
-                NamespaceOperation.CLEAR_BACKLOG,
-            ),
-            (
-                "POST",
-                "unsubscribe/{subscription}",
-                self.unsubscribe,
-                NamespaceOperation.UNSUBSCRIBE,
-            ),
-        )
-        return [
-            Endpoint(method, f"{below}/{path}", handler, needs, Takes.APPLICATION_JSON)
-            for below in (_PATH, f"{_PATH}/{{bundle}}")
-            for method, path, handler, needs in calls
-        ]
 
     async def _topics(self, request: web.Request) -> list[Topic]:
         """Return the loaded topics of the namespace, or of the bundle, in the path."""
@@ -93,14 +71,18 @@ class NamespaceMessageAdmin:
             else:
                 yield again
 
-    async def clear(self, request: web.Request) -> web.Response:
-        """Move all subscriptions to the end."""
-        internal = self._context.rules.clears_internal_backlogs
-        async for topic in self._each(await self._topics(request)):
-            if isinstance(topic, PersistentTopic):
-                topic.subscriptions.clear_backlogs(internal=internal)
-        return done()
-
+    @Endpoint(
+        "POST",
+        f"{_PATH}/clearBacklog/{{subscription}}",
+        NamespaceOperation.CLEAR_BACKLOG,
+        Takes.APPLICATION_JSON,
+    )
+    @Endpoint(
+        "POST",
+        f"{_BUNDLE}/clearBacklog/{{subscription}}",
+        NamespaceOperation.CLEAR_BACKLOG,
+        Takes.APPLICATION_JSON,
+    )
     async def clear_one(self, request: web.Request) -> web.Response:
         """Move the subscriptions of a name to the end."""
         strict = self._context.rules.fails_as_upstream
@@ -114,6 +96,32 @@ class NamespaceMessageAdmin:
                     raise RestError(500, "Cursor not found")
         return done()
 
+    @Endpoint(
+        "POST", f"{_PATH}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG, Takes.APPLICATION_JSON
+    )
+    @Endpoint(
+        "POST", f"{_BUNDLE}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG, Takes.APPLICATION_JSON
+    )
+    async def clear(self, request: web.Request) -> web.Response:
+        """Move all subscriptions to the end."""
+        internal = self._context.rules.clears_internal_backlogs
+        async for topic in self._each(await self._topics(request)):
+            if isinstance(topic, PersistentTopic):
+                topic.subscriptions.clear_backlogs(internal=internal)
+        return done()
+
+    @Endpoint(
+        "POST",
+        f"{_PATH}/unsubscribe/{{subscription}}",
+        NamespaceOperation.UNSUBSCRIBE,
+        Takes.APPLICATION_JSON,
+    )
+    @Endpoint(
+        "POST",
+        f"{_BUNDLE}/unsubscribe/{{subscription}}",
+        NamespaceOperation.UNSUBSCRIBE,
+        Takes.APPLICATION_JSON,
+    )
     async def unsubscribe(self, request: web.Request) -> web.Response:
         """Delete the subscriptions of a name.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.resources.messages.backlog import analyzed
 from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
@@ -49,59 +50,18 @@ class ReadingAdmin:
         self._topics = MessageTopics(context)
         self._steps = Steps()
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        analyze = f"{SUBSCRIPTION_PATH}/analyzeBacklog"
-        return [
-            Endpoint(
-                "GET",
-                f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}",
-                self.peek,
-                TopicOperation.PEEK_MESSAGES,
-            ),
-            Endpoint("POST", analyze, self.analyze, TopicOperation.CONSUME, Takes.JSON),
-            Endpoint(
-                "GET", f"{TOPIC_PATH}/examinemessage", self.examine, TopicOperation.PEEK_MESSAGES
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/messageid/{{timestamp}}",
-                self.id_at_time,
-                TopicOperation.PEEK_MESSAGES,
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/getMessageIdByIndex",
-                self.id_by_index,
-                TopicOperation.PEEK_MESSAGES,
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}",
-                self.by_id,
-                TopicOperation.PEEK_MESSAGES,
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/lastMessageId",
-                self.last_message_id,
-                TopicOperation.PEEK_MESSAGES,
-            ),
-            Endpoint(
-                "PUT",
-                f"{TOPIC_PATH}/backlogSize",
-                self.backlog_size,
-                TopicOperation.GET_BACKLOG_SIZE,
-                Takes.JSON,
-            ),
-        ]
-
     async def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
         entry = await ledger.entry(position)
         if entry is None:
             raise RestError(404, _NONE)
         return message_response(entry, self._context.config.max_message_size)
 
+    @Endpoint(
+        "GET",
+        f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}",
+        TopicOperation.PEEK_MESSAGES,
+        refused=(422,),
+    )
     async def peek(self, request: web.Request) -> web.Response:
         """Return the n-th message that a subscription has left; as upstream, a missing one is made.
 
@@ -126,6 +86,15 @@ class ReadingAdmin:
             raise RestError(404, _NONE)
         return await self._message(topic.ledger, position)
 
+    @Endpoint(
+        "POST",
+        f"{SUBSCRIPTION_PATH}/analyzeBacklog",
+        TopicOperation.CONSUME,
+        Takes.JSON,
+        body=schemas.MESSAGE_ID,
+        body_required=False,
+        done=(200,),
+    )
     async def analyze(self, request: web.Request) -> web.Response:
         """Return what the backlog of a subscription holds, as far as it is read."""
         found = await self._topics.one(
@@ -138,6 +107,13 @@ class ReadingAdmin:
         subscription = subscription_of(topic, subscription_name(request))
         return json_response(await analyzed(subscription.cursor, topic.ledger))
 
+    @Endpoint(
+        "GET",
+        f"{TOPIC_PATH}/examinemessage",
+        TopicOperation.PEEK_MESSAGES,
+        query=("messagePosition", "initialPosition"),
+        refused=(422,),
+    )
     async def examine(self, request: web.Request) -> web.Response:
         """Return the n-th message that is stored, from the first or from the last on."""
         check_persistent(request, "Examine messages")
@@ -155,6 +131,7 @@ class ReadingAdmin:
             place = total - place + 1
         return await self._message(ledger, ledger.at(EARLIEST, min(max(place, 1), total)))
 
+    @Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", TopicOperation.PEEK_MESSAGES)
     async def id_at_time(self, request: web.Request) -> web.Response:
         """Return the id of the first message that was published at a time or later."""
         check_persistent(request, "Get message ID by timestamp")
@@ -167,6 +144,7 @@ class ReadingAdmin:
         found = await topic.ledger.published_at(time_ms) if time_ms else EARLIEST
         return json_response(message_id(found, topic.name.partition_index))
 
+    @Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", TopicOperation.PEEK_MESSAGES)
     async def id_by_index(self, request: web.Request) -> web.Response:
         """Refuse to find a message by its index: brokers do not number messages here."""
         await self._topics.names(request)
@@ -174,6 +152,12 @@ class ReadingAdmin:
             412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
         )
 
+    @Endpoint(
+        "GET",
+        f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}",
+        TopicOperation.PEEK_MESSAGES,
+        refused=(422,),
+    )
     async def by_id(self, request: web.Request) -> web.Response:
         """Return a message by the id of its entry."""
         position = Position(path_number(request, "ledgerId"), path_number(request, "entryId"))
@@ -188,12 +172,21 @@ class ReadingAdmin:
             raise RestError(500, text)
         return await self._message(ledger, position)
 
+    @Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", TopicOperation.PEEK_MESSAGES)
     async def last_message_id(self, request: web.Request) -> web.Response:
         """Return the id of the last message; (-1, -1) where it is no longer stored."""
         check_persistent(request, "GetLastMessageId")
         topic = await self._topics.stored(request)
         return json_response(message_id(last_id(topic), topic.name.partition_index))
 
+    @Endpoint(
+        "PUT",
+        f"{TOPIC_PATH}/backlogSize",
+        TopicOperation.GET_BACKLOG_SIZE,
+        Takes.JSON,
+        body=schemas.MESSAGE_ID,
+        done=(200,),
+    )
     async def backlog_size(self, request: web.Request) -> web.Response:
         """Return how many bytes are stored behind an id."""
         target = await given_target(request)

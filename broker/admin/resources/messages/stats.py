@@ -43,36 +43,23 @@ class StatsAdmin:
         self._topics = MessageTopics(context)
         self._steps = Steps()
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", f"{TOPIC_PATH}/stats", self.stats, TopicOperation.GET_STATS),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/partitioned-stats",
-                self.partitioned_stats,
-                TopicOperation.GET_STATS,
-            ),
-            Endpoint(
-                "GET", f"{TOPIC_PATH}/internalStats", self.internal_stats, TopicOperation.GET_STATS
-            ),
-            Endpoint(
-                "GET",
-                f"{TOPIC_PATH}/partitioned-internalStats",
-                self.partitioned_insides,
-                TopicOperation.GET_STATS,
-            ),
-            Endpoint(
-                "GET", f"{TOPIC_PATH}/internal-info", self.internal_info, TopicOperation.GET_STATS
-            ),
-            Endpoint("GET", f"{TOPIC_PATH}/backlog", self.backlog, TopicOperation.GET_BACKLOG_SIZE),
-        ]
-
+    @Endpoint(
+        "GET",
+        f"{TOPIC_PATH}/stats",
+        TopicOperation.GET_STATS,
+        query=("excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
+    )
     async def stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a topic, or of one partition."""
         topic, wanted = await self._topics.one(request), _wanted(request)
         return await self._answered(request, topic_stats(topic, wanted, self._context.broker_id))
 
+    @Endpoint(
+        "GET",
+        f"{TOPIC_PATH}/partitioned-stats",
+        TopicOperation.GET_STATS,
+        query=("perPartition", "excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
+    )
     async def partitioned_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
         topic, wanted = topic_name(request), _wanted(request)
@@ -90,6 +77,7 @@ class StatsAdmin:
 
         return await self._answered(request, work(), _LEVELS + 2)
 
+    @Endpoint("GET", f"{TOPIC_PATH}/internalStats", TopicOperation.GET_STATS, query=("metadata",))
     async def internal_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic, or of one partition."""
         topic = await self._topics.one(request)
@@ -97,6 +85,7 @@ class StatsAdmin:
             request, internal_stats(topic, metadata=flag(request, "metadata"))
         )
 
+    @Endpoint("GET", f"{TOPIC_PATH}/partitioned-internalStats", TopicOperation.GET_STATS)
     async def partitioned_insides(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of each partition."""
         count, topics = await self._partitions(request, _NO_PARTITIONS)
@@ -110,6 +99,7 @@ class StatsAdmin:
 
         return await self._answered(request, work(), _LEVELS + 2)
 
+    @Endpoint("GET", f"{TOPIC_PATH}/internal-info", TopicOperation.GET_STATS)
     async def internal_info(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic as they are stored, or of each partition."""
         topic = topic_name(request)
@@ -126,6 +116,7 @@ class StatsAdmin:
 
         return await self._answered(request, work(), 2)
 
+    @Endpoint("GET", f"{TOPIC_PATH}/backlog", TopicOperation.GET_BACKLOG_SIZE)
     async def backlog(self, request: web.Request) -> web.Response:
         """Return what a topic's ledgers hold, and what is left of it to each subscription.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.bodies import BadBodyError, string_map, string_map_of
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, topic_name
 from broker.admin.resources.messages.message_ids import ResetTarget, reset_target
@@ -43,30 +44,14 @@ class SubscriptionAdmin:
         self._topics = MessageTopics(context)
         self._rules = context.rules
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        properties = f"{SUBSCRIPTION_PATH}/properties"
-        replicated = f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus"
-        return [
-            Endpoint("PUT", SUBSCRIPTION_PATH, self.create, TopicOperation.SUBSCRIBE, Takes.JSON),
-            Endpoint("DELETE", SUBSCRIPTION_PATH, self.delete, TopicOperation.UNSUBSCRIBE),
-            Endpoint("GET", properties, self.get_properties, TopicOperation.CONSUME),
-            Endpoint("PUT", properties, self.set_properties, TopicOperation.SUBSCRIBE, Takes.JSON),
-            Endpoint(
-                "GET",
-                replicated,
-                self.get_replicated,
-                TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
-            ),
-            Endpoint(
-                "POST",
-                replicated,
-                self.set_replicated,
-                TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS,
-                Takes.JSON,
-            ),
-        ]
-
+    @Endpoint(
+        "PUT",
+        SUBSCRIPTION_PATH,
+        TopicOperation.SUBSCRIBE,
+        Takes.JSON,
+        body=schemas.START,
+        body_required=False,
+    )
     async def create(self, request: web.Request) -> web.Response:
         """Create a subscription, at the end or where the body says; its topic, too, if need be."""
         target = await reset_target(request) or ResetTarget(LATEST)
@@ -94,6 +79,7 @@ class SubscriptionAdmin:
                 raise
             return [await self._topics.load(topic, create=True)]
 
+    @Endpoint("DELETE", SUBSCRIPTION_PATH, TopicOperation.UNSUBSCRIBE, query=("force",))
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a subscription; with force also under its consumers.
 
@@ -117,6 +103,7 @@ class SubscriptionAdmin:
             raise RestError(404, "Subscription not found")
         return done()
 
+    @Endpoint("GET", f"{SUBSCRIPTION_PATH}/properties", TopicOperation.CONSUME)
     async def get_properties(self, request: web.Request) -> web.Response:
         """Return the properties of a subscription, together those of all partitions.
 
@@ -130,6 +117,13 @@ class SubscriptionAdmin:
             found |= subscription_of(one, name).cursor.properties
         return json_response(found)
 
+    @Endpoint(
+        "PUT",
+        f"{SUBSCRIPTION_PATH}/properties",
+        TopicOperation.SUBSCRIBE,
+        Takes.JSON,
+        body=schemas.PROPERTIES,
+    )
     async def set_properties(self, request: web.Request) -> web.Response:
         """Replace the properties of a subscription; nothing is kept of non-persistent topics."""
         properties = await string_map(request)
@@ -141,6 +135,11 @@ class SubscriptionAdmin:
             subscription.cursor.save()
         return done()
 
+    @Endpoint(
+        "GET",
+        f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+        TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
+    )
     async def get_replicated(self, request: web.Request) -> web.Response:
         """Return that no subscription is replicated."""
         _check_stored(request, "get")
@@ -149,6 +148,13 @@ class SubscriptionAdmin:
         names = [str(topic.name) async for topic in in_turns(topics)]
         return json_response(dict.fromkeys(names, False))
 
+    @Endpoint(
+        "POST",
+        f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+        TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS,
+        Takes.JSON,
+        body={"type": "boolean"},
+    )
     async def set_replicated(self, request: web.Request) -> web.Response:
         """Refuse to replicate a subscription: there is one cluster."""
         wanted = (await request.read()).strip()  # Bytes: it may be no text, or in a slow charset.

@@ -75,12 +75,23 @@ class _Calls(ABC):
         of_superusers = below == NAMESPACE_PATH and self._row.key in CHANGED_BY_SUPERUSERS
         changes = Level.SUPERUSER if of_superusers else needs
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
-        yield Endpoint("GET", path, self.get, needs, nothing, self._shown_by)
+        yield Endpoint(
+            "GET", path, needs, nothing, self._shown_by, done=(200, 204), handler=self.get
+        )
         parameter = self._place.parameter
-        body, query = (None, (parameter,)) if parameter else (schema_of(self._row.read), ())
-        yield Endpoint(self._place.verb, path, self.set, changes, takes, query, body)
+        yield Endpoint(
+            self._place.verb,
+            path,
+            changes,
+            takes,
+            (parameter,) if parameter else (),
+            None if parameter else schema_of(self._row.read),
+            body_required=False,
+            done=(204, 200),
+            handler=self.set,
+        )
         if self._place.removable:
-            yield Endpoint("DELETE", path, self.remove, changes, nothing)
+            yield Endpoint("DELETE", path, changes, nothing, handler=self.remove)
 
     @abstractmethod
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from broker.admin.bodies import json_body, strings
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment
 from broker.admin.resources.policies.endpoints import shown
@@ -18,7 +19,7 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
-from broker.admin.resources.policies.values import texts_by_name
+from broker.admin.resources.policies.values import schema_of, texts_by_name
 from broker.authorization.operations import Level, PolicyName
 from server.http import JSON_TYPE, RestError, json_response
 
@@ -37,75 +38,14 @@ class OtherPolicyAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        json, rate = Takes.APPLICATION_JSON, f"{TOPIC_PATH}/{{subName}}/dispatchRate"
-        one = f"{NAMESPACE_PATH}/property/{{key}}"
-        return [
-            Endpoint(
-                "GET",
-                f"{NAMESPACE_PATH}/replication",
-                self.get_clusters,
-                PolicyName.REPLICATION,
-                json,
-            ),
-            Endpoint(
-                "POST",
-                f"{NAMESPACE_PATH}/replication",
-                self.set_clusters,
-                PolicyName.REPLICATION,
-                json,
-            ),
-            Endpoint(
-                "GET",
-                f"{NAMESPACE_PATH}/allowedClusters",
-                self.get_allowed_clusters,
-                PolicyName.ALLOW_CLUSTERS,
-                json,
-            ),
-            Endpoint(
-                "GET", f"{TOPIC_PATH}/replication", self.get_topic_clusters, PolicyName.REPLICATION
-            ),
-            Endpoint(
-                "POST",
-                f"{TOPIC_PATH}/replication",
-                self.set_topic_clusters,
-                PolicyName.REPLICATION,
-                Takes.JSON,
-            ),
-            Endpoint(
-                "DELETE",
-                f"{TOPIC_PATH}/replication",
-                self.remove_topic_clusters,
-                PolicyName.REPLICATION,
-            ),
-            Endpoint(
-                "GET", f"{NAMESPACE_PATH}/properties", self.get_properties, Level.TENANT_ADMIN, json
-            ),
-            Endpoint(
-                "PUT", f"{NAMESPACE_PATH}/properties", self.add_properties, Level.TENANT_ADMIN, json
-            ),
-            Endpoint(
-                "DELETE",
-                f"{NAMESPACE_PATH}/properties",
-                self.remove_properties,
-                Level.TENANT_ADMIN,
-                json,
-            ),
-            Endpoint("GET", one, self.get_property, Level.TENANT_ADMIN, json),
-            Endpoint("DELETE", one, self.remove_property, Level.TENANT_ADMIN, json),
-            Endpoint("PUT", f"{one}/{{value}}", self.add_property, Level.TENANT_ADMIN, json),
-            Endpoint("GET", rate, self.get_rate, PolicyName.RATE),
-            Endpoint("POST", rate, self.set_rate, PolicyName.RATE, Takes.JSON),
-            Endpoint("DELETE", rate, self.remove_rate, PolicyName.RATE),
-            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all, PolicyName.MAX_PRODUCERS),
-        ]
-
     def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         return self._context.message_policies.document(of)
 
     # -- clusters: there is one ---------------------------------------------------------------
 
+    @Endpoint(
+        "GET", f"{NAMESPACE_PATH}/replication", PolicyName.REPLICATION, Takes.APPLICATION_JSON
+    )
     async def get_clusters(self, request: web.Request) -> web.Response:
         """Return the clusters of a namespace."""
         namespace = await existing_namespace(self._context, request)
@@ -115,6 +55,14 @@ class OtherPolicyAdmin:
     def _cluster(self) -> str:
         return self._context.config.cluster_name
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/replication",
+        PolicyName.REPLICATION,
+        Takes.APPLICATION_JSON,
+        body=schemas.TEXTS,
+        refused=(403,),
+    )
     async def set_clusters(self, request: web.Request) -> web.Response:
         """Accept the broker's own cluster, and refuse others."""
         clusters = await _clusters(request)
@@ -124,11 +72,18 @@ class OtherPolicyAdmin:
             raise RestError(403, f"Invalid cluster id: {other[:100]}")
         return done(200)
 
+    @Endpoint(
+        "GET",
+        f"{NAMESPACE_PATH}/allowedClusters",
+        PolicyName.ALLOW_CLUSTERS,
+        Takes.APPLICATION_JSON,
+    )
     async def get_allowed_clusters(self, request: web.Request) -> web.Response:
         """Return the clusters that a namespace was created with as those it may be in."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._set(namespace).get("allowed_clusters") or [])
 
+    @Endpoint("GET", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, query=("applied",))
     async def get_topic_clusters(self, request: web.Request) -> web.Response:
         """Return the clusters of a topic, or those in force."""
         topic = await topic_with_policies(self._context, request)
@@ -137,6 +92,9 @@ class OtherPolicyAdmin:
             clusters = [self._cluster]
         return shown(clusters, Empty.NO_BODY)
 
+    @Endpoint(
+        "POST", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, Takes.JSON, body=schemas.TEXTS
+    )
     async def set_topic_clusters(self, request: web.Request) -> web.Response:
         """Accept the broker's own cluster for a topic, and refuse others."""
         clusters = await _clusters(request)
@@ -153,6 +111,7 @@ class OtherPolicyAdmin:
         await self._context.message_policies.set(topic, _CLUSTERS, list(clusters))
         return done()
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION)
     async def remove_topic_clusters(self, request: web.Request) -> web.Response:
         """Give a topic the clusters of its namespace."""
         topic = await topic_with_policies(self._context, request)
@@ -161,11 +120,19 @@ class OtherPolicyAdmin:
 
     # -- properties of namespaces -------------------------------------------------------------
 
+    @Endpoint("GET", f"{NAMESPACE_PATH}/properties", Level.TENANT_ADMIN, Takes.APPLICATION_JSON)
     async def get_properties(self, request: web.Request) -> web.Response:
         """Return the properties of a namespace."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._set(namespace).get(_PROPERTIES) or {})
 
+    @Endpoint(
+        "PUT",
+        f"{NAMESPACE_PATH}/properties",
+        Level.TENANT_ADMIN,
+        Takes.APPLICATION_JSON,
+        body=schemas.PROPERTIES,
+    )
     async def add_properties(self, request: web.Request) -> web.Response:
         """Add properties to a namespace, or replace them."""
         body = await json_body(request)
@@ -174,6 +141,12 @@ class OtherPolicyAdmin:
             body = {key: value for key, value in body.items() if value is not None}
         return await self._add(request, texts_by_name(body))
 
+    @Endpoint(
+        "PUT",
+        f"{NAMESPACE_PATH}/property/{{key}}/{{value}}",
+        Level.TENANT_ADMIN,
+        Takes.APPLICATION_JSON,
+    )
     async def add_property(self, request: web.Request) -> web.Response:
         """Add one property."""
         return await self._add(request, {segment(request, "key"): segment(request, "value")})
@@ -185,17 +158,28 @@ class OtherPolicyAdmin:
         await self._context.message_policies.set(namespace, _PROPERTIES, together or None)
         return done()
 
+    @Endpoint("DELETE", f"{NAMESPACE_PATH}/properties", Level.TENANT_ADMIN, Takes.APPLICATION_JSON)
     async def remove_properties(self, request: web.Request) -> web.Response:
         """Remove all properties of a namespace."""
         namespace = await existing_namespace(self._context, request)
         await self._context.message_policies.set(namespace, _PROPERTIES, None)
         return done()
 
+    @Endpoint(
+        "GET", f"{NAMESPACE_PATH}/property/{{key}}", Level.TENANT_ADMIN, Takes.APPLICATION_JSON
+    )
     async def get_property(self, request: web.Request) -> web.Response:
         """Return the value of one property, as it is."""
         namespace = await existing_namespace(self._context, request)
         return _plain((self._set(namespace).get(_PROPERTIES) or {}).get(segment(request, "key")))
 
+    @Endpoint(
+        "DELETE",
+        f"{NAMESPACE_PATH}/property/{{key}}",
+        Level.TENANT_ADMIN,
+        Takes.APPLICATION_JSON,
+        done=(200,),
+    )
     async def remove_property(self, request: web.Request) -> web.Response:
         """Remove one property, and return the value that it had."""
         namespace = await existing_namespace(self._context, request)
@@ -206,6 +190,7 @@ class OtherPolicyAdmin:
 
     # -- dispatch of one subscription ---------------------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE, query=("applied",))
     async def get_rate(self, request: web.Request) -> web.Response:
         """Return the rate of dispatch of a subscription, or the one in force."""
         topic, name = await topic_with_policies(self._context, request), _subscription(request)
@@ -215,6 +200,13 @@ class OtherPolicyAdmin:
             rate = rate_body(in_force.subscription_dispatch_rate)
         return shown(rate, Empty.NO_BODY)
 
+    @Endpoint(
+        "POST",
+        f"{TOPIC_PATH}/{{subName}}/dispatchRate",
+        PolicyName.RATE,
+        Takes.JSON,
+        body=schema_of(read_rate),
+    )
     async def set_rate(self, request: web.Request) -> web.Response:
         """Set the rate of dispatch of a subscription."""
         body = await json_body(request)
@@ -224,6 +216,7 @@ class OtherPolicyAdmin:
             await self._keep_rate(topic, _subscription(request), rate)
         return done()
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE)
     async def remove_rate(self, request: web.Request) -> web.Response:
         """Give a subscription the rate of dispatch of all others."""
         topic = await topic_with_policies(self._context, request)
@@ -237,6 +230,7 @@ class OtherPolicyAdmin:
 
     # -- removals -----------------------------------------------------------------------------
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/policies", PolicyName.MAX_PRODUCERS)
     async def remove_all(self, request: web.Request) -> web.Response:
         """Remove all policies of a topic."""
         topic = await topic_with_policies(self._context, request)

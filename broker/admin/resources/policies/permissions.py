@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.admin.bodies import BadBodyError, check_unicode, json_body, without_null
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, segment
 from broker.admin.resources.policies.subjects import (
@@ -35,58 +36,6 @@ class PermissionAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        of_namespace = f"{NAMESPACE_PATH}/permissions"
-        of_topic = f"{TOPIC_PATH}/permissions"
-        of_subscriptions = f"{of_namespace}/subscription"
-        json = Takes.APPLICATION_JSON
-        return [
-            Endpoint(
-                "GET", of_namespace, self.get_of_namespace, NamespaceOperation.GET_PERMISSION, json
-            ),
-            Endpoint(
-                "POST",
-                f"{of_namespace}/{{role}}",
-                self.grant_on_namespace,
-                NamespaceOperation.GRANT_PERMISSION,
-                json,
-            ),
-            Endpoint(
-                "DELETE",
-                f"{of_namespace}/{{role}}",
-                self.revoke_on_namespace,
-                NamespaceOperation.REVOKE_PERMISSION,
-                json,
-            ),
-            Endpoint(
-                "GET",
-                of_subscriptions,
-                self.get_of_subscriptions,
-                NamespaceOperation.GET_PERMISSION,
-                json,
-            ),
-            Endpoint(
-                "POST",
-                f"{of_subscriptions}/{{subscription}}",
-                self.grant_on_one,
-                NamespaceOperation.GRANT_PERMISSION,
-                json,
-            ),
-            Endpoint(
-                "DELETE",
-                f"{of_namespace}/{{subscription}}/{{role}}",
-                self.revoke_on_one,
-                NamespaceOperation.REVOKE_PERMISSION,
-                json,
-            ),
-            Endpoint("GET", of_topic, self.get_of_topic, Level.TENANT_ADMIN),
-            Endpoint(
-                "POST", f"{of_topic}/{{role}}", self.grant_on_topic, Level.TENANT_ADMIN, Takes.JSON
-            ),
-            Endpoint("DELETE", f"{of_topic}/{{role}}", self.revoke_on_topic, Level.TENANT_ADMIN),
-        ]
-
     def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:
         kept = self._context.message_policies.document(namespace).get(KEY, {})
         return {part: dict(kept.get(part, {})) for part in no_permissions()}
@@ -102,11 +51,24 @@ class PermissionAdmin:
 
     # -- of namespaces ------------------------------------------------------------------------
 
+    @Endpoint(
+        "GET",
+        f"{NAMESPACE_PATH}/permissions",
+        NamespaceOperation.GET_PERMISSION,
+        Takes.APPLICATION_JSON,
+    )
     async def get_of_namespace(self, request: web.Request) -> web.Response:
         """Return the actions that roles are allowed in a namespace."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._permissions(namespace)[OF_NAMESPACE])
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/permissions/{{role}}",
+        NamespaceOperation.GRANT_PERMISSION,
+        Takes.APPLICATION_JSON,
+        body=schemas.ACTIONS,
+    )
     async def grant_on_namespace(self, request: web.Request) -> web.Response:
         """Allow a role actions in a namespace, and no others."""
         actions = await _actions(request)
@@ -114,6 +76,12 @@ class PermissionAdmin:
         await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), actions)
         return done()
 
+    @Endpoint(
+        "DELETE",
+        f"{NAMESPACE_PATH}/permissions/{{role}}",
+        NamespaceOperation.REVOKE_PERMISSION,
+        Takes.APPLICATION_JSON,
+    )
     async def revoke_on_namespace(self, request: web.Request) -> web.Response:
         """Allow a role nothing in a namespace."""
         namespace = await existing_namespace(self._context, request)
@@ -122,11 +90,24 @@ class PermissionAdmin:
 
     # -- of subscriptions ---------------------------------------------------------------------
 
+    @Endpoint(
+        "GET",
+        f"{NAMESPACE_PATH}/permissions/subscription",
+        NamespaceOperation.GET_PERMISSION,
+        Takes.APPLICATION_JSON,
+    )
     async def get_of_subscriptions(self, request: web.Request) -> web.Response:
         """Return the roles that may use subscriptions of a name."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._permissions(namespace)[OF_SUBSCRIPTIONS])
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/permissions/subscription/{{subscription}}",
+        NamespaceOperation.GRANT_PERMISSION,
+        Takes.APPLICATION_JSON,
+        body=schemas.TEXTS,
+    )
     async def grant_on_one(self, request: web.Request) -> web.Response:
         """Allow roles to use subscriptions of a name."""
         roles = set_of_texts(await json_body(request)) or []
@@ -134,6 +115,12 @@ class PermissionAdmin:
         await self._keep(namespace, OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
         return done()
 
+    @Endpoint(
+        "DELETE",
+        f"{NAMESPACE_PATH}/permissions/{{subscription}}/{{role}}",
+        NamespaceOperation.REVOKE_PERMISSION,
+        Takes.APPLICATION_JSON,
+    )
     async def revoke_on_one(self, request: web.Request) -> web.Response:
         """Allow a role to use subscriptions of a name no more."""
         namespace = await existing_namespace(self._context, request)
@@ -145,16 +132,25 @@ class PermissionAdmin:
 
     # -- of topics ----------------------------------------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC_PATH}/permissions", Level.TENANT_ADMIN)
     async def get_of_topic(self, request: web.Request) -> web.Response:
         """Return the actions that roles are allowed on a topic, or in its namespace."""
         topic = await existing_topic(self._context, request)
         kept = self._permissions(topic.namespace)
         return json_response(kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {}))
 
+    @Endpoint(
+        "POST",
+        f"{TOPIC_PATH}/permissions/{{role}}",
+        Level.TENANT_ADMIN,
+        Takes.JSON,
+        body=schemas.ACTIONS,
+    )
     async def grant_on_topic(self, request: web.Request) -> web.Response:
         """Allow a role actions on a topic, and no others."""
         return await self._change_topic(request, await _actions(request))
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/permissions/{{role}}", Level.TENANT_ADMIN)
     async def revoke_on_topic(self, request: web.Request) -> web.Response:
         """Allow a role nothing on a topic."""
         return await self._change_topic(request, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.admin.bodies import BadBodyError, json_body, without_null
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import exceeds_retention
@@ -54,34 +55,6 @@ class QuotaAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        quota, json = "backlogQuota", Takes.APPLICATION_JSON
-        return [
-            Endpoint(
-                "GET",
-                f"{NAMESPACE_PATH}/{quota}Map",
-                self.get_of_namespace,
-                PolicyName.BACKLOG,
-                json,
-            ),
-            Endpoint(
-                "POST", f"{NAMESPACE_PATH}/{quota}", self.set_of_namespace, PolicyName.BACKLOG, json
-            ),
-            Endpoint(
-                "DELETE",
-                f"{NAMESPACE_PATH}/{quota}",
-                self.remove_of_namespace,
-                PolicyName.BACKLOG,
-                json,
-            ),
-            Endpoint("GET", f"{TOPIC_PATH}/{quota}Map", self.get_of_topic, PolicyName.BACKLOG),
-            Endpoint(
-                "POST", f"{TOPIC_PATH}/{quota}", self.set_of_topic, PolicyName.BACKLOG, Takes.JSON
-            ),
-            Endpoint("DELETE", f"{TOPIC_PATH}/{quota}", self.remove_of_topic, PolicyName.BACKLOG),
-        ]
-
     def _quotas(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         return dict(self._context.message_policies.document(of).get(_KEY, {}))
 
@@ -104,10 +77,21 @@ class QuotaAdmin:
 
     # -- of namespaces ------------------------------------------------------------------------
 
+    @Endpoint(
+        "GET", f"{NAMESPACE_PATH}/backlogQuotaMap", PolicyName.BACKLOG, Takes.APPLICATION_JSON
+    )
     async def get_of_namespace(self, request: web.Request) -> web.Response:
         """Return the quotas of a namespace by type."""
         return json_response(self._quotas(await existing_namespace(self._context, request)))
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/backlogQuota",
+        PolicyName.BACKLOG,
+        Takes.APPLICATION_JSON,
+        body=schemas.QUOTA,
+        query=("backlogQuotaType",),
+    )
     async def set_of_namespace(self, request: web.Request) -> web.Response:
         """Set a quota of a namespace."""
         kind, body = _kind(request), await json_body(request)
@@ -120,6 +104,13 @@ class QuotaAdmin:
         await self._keep(namespace, kind, quota)
         return done()
 
+    @Endpoint(
+        "DELETE",
+        f"{NAMESPACE_PATH}/backlogQuota",
+        PolicyName.BACKLOG,
+        Takes.APPLICATION_JSON,
+        query=("backlogQuotaType",),
+    )
     async def remove_of_namespace(self, request: web.Request) -> web.Response:
         """Remove a quota of a namespace."""
         kind = _kind(request)
@@ -129,6 +120,7 @@ class QuotaAdmin:
 
     # -- of topics ----------------------------------------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC_PATH}/backlogQuotaMap", PolicyName.BACKLOG, query=("applied",))
     async def get_of_topic(self, request: web.Request) -> web.Response:
         """Return the quotas of a topic by type, or those in force."""
         topic = await topic_with_policies(self._context, request)
@@ -143,6 +135,14 @@ class QuotaAdmin:
                     tell_change(request)
         return json_response(quotas)
 
+    @Endpoint(
+        "POST",
+        f"{TOPIC_PATH}/backlogQuota",
+        PolicyName.BACKLOG,
+        Takes.JSON,
+        body=schemas.QUOTA,
+        query=("backlogQuotaType",),
+    )
     async def set_of_topic(self, request: web.Request) -> web.Response:
         """Set a quota of a topic; without a body it is removed."""
         kind, body = _kind(request), await json_body(request)
@@ -154,6 +154,9 @@ class QuotaAdmin:
         await self._keep(topic, kind, quota)
         return done()
 
+    @Endpoint(
+        "DELETE", f"{TOPIC_PATH}/backlogQuota", PolicyName.BACKLOG, query=("backlogQuotaType",)
+    )
     async def remove_of_topic(self, request: web.Request) -> web.Response:
         """Remove a quota of a topic."""
         kind, topic = _kind(request), await topic_with_policies(self._context, request)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.bodies import json_body, strings
+from broker.admin.openapi import schemas
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done
 from broker.admin.resources.policies.endpoints import shown
@@ -31,19 +32,13 @@ class ShadowTopicAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        return [
-            Endpoint("GET", _PATH, self.get, PolicyName.SHADOW_TOPIC),
-            Endpoint("PUT", _PATH, self.set, PolicyName.SHADOW_TOPIC, Takes.JSON),
-            Endpoint("DELETE", _PATH, self.remove, PolicyName.SHADOW_TOPIC),
-        ]
-
+    @Endpoint("GET", _PATH, PolicyName.SHADOW_TOPIC)
     async def get(self, request: web.Request) -> web.Response:
         """Return that a topic has none."""
         await topic_with_policies(self._context, request)
         return shown(None, Empty.NO_BODY)
 
+    @Endpoint("PUT", _PATH, PolicyName.SHADOW_TOPIC, Takes.JSON, body=schemas.TEXTS, refused=(403,))
     async def set(self, request: web.Request) -> web.Response:
         """Refuse shadow topics, those that upstream refuses in its words."""
         names = strings(await json_body(request), "the body")
@@ -69,6 +64,7 @@ class ShadowTopicAdmin:
         if not known:
             raise RestError(412, f"Shadow topic [{name[:100]}] not exists.")
 
+    @Endpoint("DELETE", _PATH, PolicyName.SHADOW_TOPIC)
     async def remove(self, request: web.Request) -> web.Response:
         """Accept that a topic is to have none."""
         await topic_with_policies(self._context, request)

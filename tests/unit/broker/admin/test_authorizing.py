@@ -68,7 +68,7 @@ async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
     # Given
     handler, gate = AsyncMock(), AsyncMock()
     gate.check.side_effect = RestError(401, SUPERUSER_NEEDED)
-    endpoint = Endpoint("GET", "/admin/v2/secret", handler, Level.SUPERUSER)
+    endpoint = Endpoint("GET", "/admin/v2/secret", Level.SUPERUSER, handler=handler)
     requests = AdminRequests([endpoint], FLOODGATE_ADMIN, gate)
     # When
     with pytest.raises(RestError, match="super-user"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE, accepted_type, allowed, taking
@@ -11,16 +9,9 @@ from broker.admin.paths import Endpoint, Takes
 from broker.authorization.operations import Level
 from server.http import RestError
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
-
-async def _handler(_: web.Request) -> web.StreamResponse:
-    raise NotImplementedError
-
 
 def _one(takes: Takes) -> list[Endpoint]:
-    return [Endpoint("PUT", "/p", _handler, Level.AUTHENTICATED, takes)]
+    return [Endpoint("PUT", "/p", Level.AUTHENTICATED, takes)]
 
 
 def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> int:

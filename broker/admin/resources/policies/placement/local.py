@@ -17,7 +17,7 @@ from broker.admin.requests import done, namespace_name, segment
 from broker.admin.resources.policies.endpoints import shown
 from broker.admin.resources.policies.row import Empty
 from broker.admin.resources.policies.subjects import NAMESPACE_PATH
-from broker.admin.resources.policies.values import Field, given, object_of, text
+from broker.admin.resources.policies.values import Field, given, object_of, schema_of, text
 from broker.authorization.operations import Level, PolicyName
 from broker.policies.documents import LOCAL_POLICIES
 from broker.topics.rules import no_namespace
@@ -46,21 +46,6 @@ class LocalPolicyAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
-        bookies, superuser = f"{NAMESPACE_PATH}/persistence/bookieAffinity", Level.SUPERUSER
-        group, needs = f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY
-        members = "/admin/v2/namespaces/{cluster}/antiAffinity/{group}"
-        return [
-            Endpoint("GET", bookies, self.get_bookies, superuser),
-            Endpoint("POST", bookies, self.set_bookies, superuser, Takes.JSON),
-            Endpoint("DELETE", bookies, self.remove_bookies, superuser),
-            Endpoint("GET", group, self.get_group, needs),
-            Endpoint("POST", group, self.set_group, needs, Takes.JSON),
-            Endpoint("DELETE", group, self.remove_group, needs),
-            Endpoint("GET", members, self.members, superuser),
-        ]
-
     def _kept(self, namespace: NamespaceName) -> Mapping[str, Any] | None:
         return self._context.message_policies.document(namespace).get(LOCAL_POLICIES)
 
@@ -83,6 +68,7 @@ class LocalPolicyAdmin:
 
     # -- groups of bookies --------------------------------------------------------------------
 
+    @Endpoint("GET", f"{NAMESPACE_PATH}/persistence/bookieAffinity", Level.SUPERUSER)
     async def get_bookies(self, request: web.Request) -> web.Response:
         """Return the groups of bookies of a namespace."""
         namespace = await self._existing(request)
@@ -91,12 +77,20 @@ class LocalPolicyAdmin:
             raise RestError(404, "Namespace local-policies does not exist")
         return shown((kept or {}).get(_BOOKIES), Empty.NO_BODY)
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/persistence/bookieAffinity",
+        Level.SUPERUSER,
+        Takes.JSON,
+        body=schema_of(read_bookies),
+    )
     async def set_bookies(self, request: web.Request) -> web.Response:
         """Keep groups of bookies for a namespace; null removes them."""
         bookies = read_bookies(await json_body(request))
         await self._keep(await self._existing(request), _BOOKIES, bookies)
         return done()
 
+    @Endpoint("DELETE", f"{NAMESPACE_PATH}/persistence/bookieAffinity", Level.SUPERUSER)
     async def remove_bookies(self, request: web.Request) -> web.Response:
         """Remove the groups of bookies of a namespace."""
         await self._keep(await self._existing(request), _BOOKIES, None)
@@ -104,6 +98,7 @@ class LocalPolicyAdmin:
 
     # -- anti-affinity ------------------------------------------------------------------------
 
+    @Endpoint("GET", f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY)
     async def get_group(self, request: web.Request) -> web.Response:
         """Return the anti-affinity group of a namespace, as it is; nothing of one not there."""
         group = (self._kept(namespace_name(request)) or {}).get(_GROUP)
@@ -111,6 +106,13 @@ class LocalPolicyAdmin:
             return done(200)
         return web.Response(body=group.encode(), headers={"Content-Type": JSON_TYPE})
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/antiAffinity",
+        PolicyName.ANTI_AFFINITY,
+        Takes.JSON,
+        body={"type": "string"},
+    )
     async def set_group(self, request: web.Request) -> web.Response:
         """Keep the body, as it is, as the anti-affinity group of a namespace."""
         body = await request.read()
@@ -124,11 +126,18 @@ class LocalPolicyAdmin:
         await self._keep(await self._of_group(request), _GROUP, group)
         return done()
 
+    @Endpoint("DELETE", f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY)
     async def remove_group(self, request: web.Request) -> web.Response:
         """Remove the anti-affinity group of a namespace."""
         await self._keep(await self._of_group(request), _GROUP, None)
         return done()
 
+    @Endpoint(
+        "GET",
+        "/admin/v2/namespaces/{cluster}/antiAffinity/{group}",
+        Level.SUPERUSER,
+        query=("tenant",),
+    )
     async def members(self, request: web.Request) -> web.Response:
         """Return the namespaces of a tenant in an anti-affinity group."""
         cluster, group = segment(request, "cluster"), segment(request, "group")

@@ -20,12 +20,12 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
-from broker.admin.resources.policies.values import long_number
+from broker.admin.resources.policies.values import long_number, schema_of
 from broker.authorization.operations import PolicyName
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from aiohttp import web
 
@@ -47,25 +47,16 @@ class OffloadAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints."""
+    def numbers(self) -> Iterator[Endpoint]:
+        """Yield the endpoints of single numbers of a namespace's offload policies."""
         needs, json = PolicyName.OFFLOAD, Takes.APPLICATION_JSON
-        own, topic = f"{NAMESPACE_PATH}/offloadPolicies", f"{TOPIC_PATH}/offloadPolicies"
-        found = [
-            Endpoint("GET", own, self.get, needs, json),
-            Endpoint("POST", own, self.set, needs, json),
-            Endpoint("DELETE", f"{NAMESPACE_PATH}/removeOffloadPolicies", self.remove, needs, json),
-            Endpoint("GET", topic, self.get_of_topic, needs),
-            Endpoint("POST", topic, self.set_of_topic, needs, Takes.JSON),
-            Endpoint("DELETE", topic, self.remove_of_topic, needs),
-        ]
         for path, old, unset, status in _NUMBERS:
             number, below = _Number(self, old, unset, status), f"{NAMESPACE_PATH}/{path}"
-            found.append(Endpoint("GET", below, number.get, needs, json))
-            found.append(Endpoint("PUT", below, number.set, needs, json))
+            yield Endpoint("GET", below, needs, json, handler=number.get)
+            body = schema_of(long_number)
+            yield Endpoint("PUT", below, needs, json, body=body, handler=number.set)
             if unset is Empty.NO_BODY:
-                found.append(Endpoint("DELETE", below, number.remove, needs, json))
-        return found
+                yield Endpoint("DELETE", below, needs, json, handler=number.remove)
 
     def kept(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         """Return what is set for a namespace or topic."""
@@ -77,11 +68,21 @@ class OffloadAdmin:
 
     # -- of namespaces ------------------------------------------------------------------------
 
+    @Endpoint(
+        "GET", f"{NAMESPACE_PATH}/offloadPolicies", PolicyName.OFFLOAD, Takes.APPLICATION_JSON
+    )
     async def get(self, request: web.Request) -> web.Response:
         """Return the offload policies of a namespace."""
         namespace = await self.namespace(request)
         return _shown(values.of_namespace(self.kept(namespace)))
 
+    @Endpoint(
+        "POST",
+        f"{NAMESPACE_PATH}/offloadPolicies",
+        PolicyName.OFFLOAD,
+        Takes.APPLICATION_JSON,
+        body=values.BODY,
+    )
     async def set(self, request: web.Request) -> web.Response:
         """Keep offload policies for a namespace."""
         policies = values.checked(await json_body(request))
@@ -89,6 +90,12 @@ class OffloadAdmin:
         await self.keep(await self.namespace(request), policies)
         return done()
 
+    @Endpoint(
+        "DELETE",
+        f"{NAMESPACE_PATH}/removeOffloadPolicies",
+        PolicyName.OFFLOAD,
+        Takes.APPLICATION_JSON,
+    )
     async def remove(self, request: web.Request) -> web.Response:
         """Remove the offload policies of a namespace, and the numbers beside them."""
         await self._fail_as_upstream(request, RestError(409, "Concurrent modification"))
@@ -112,6 +119,7 @@ class OffloadAdmin:
 
     # -- of topics ----------------------------------------------------------------------------
 
+    @Endpoint("GET", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD, query=("applied",))
     async def get_of_topic(self, request: web.Request) -> web.Response:
         """Return the offload policies of a topic, or those in force."""
         topic = await topic_with_policies(self._context, request)
@@ -120,6 +128,9 @@ class OffloadAdmin:
             policies = values.merged(policies, self.kept(topic.namespace))
         return _shown(policies)
 
+    @Endpoint(
+        "POST", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD, Takes.JSON, body=values.BODY
+    )
     async def set_of_topic(self, request: web.Request) -> web.Response:
         """Keep offload policies for a topic."""
         body = await json_body(request)
@@ -128,6 +139,7 @@ class OffloadAdmin:
         await self._context.message_policies.set(topic, values.POLICIES, values.checked(body))
         return done()
 
+    @Endpoint("DELETE", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD)
     async def remove_of_topic(self, request: web.Request) -> web.Response:
         """Give a topic the offload policies of its namespace."""
         topic = await topic_with_policies(self._context, request)
