@@ -10,7 +10,6 @@ from broker.admin.bodies import given_body, json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
-from broker.admin.resources.policies.needs import CHANGED_BY_SUPERUSERS, NEEDS
 from broker.admin.resources.policies.row import Empty, Null
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.subjects import (
@@ -71,8 +70,8 @@ class _Calls(ABC):
 
     def endpoints(self, below: str, takes: Takes) -> Iterator[Endpoint]:
         """Yield the endpoints below the path of a namespace or topic."""
-        path, needs = f"{below}/{self._place.path}", NEEDS[self._row.key]
-        of_superusers = below == NAMESPACE_PATH and self._row.key in CHANGED_BY_SUPERUSERS
+        path, needs = f"{below}/{self._place.path}", self._row.needs
+        of_superusers = below == NAMESPACE_PATH and self._row.of_superusers
         changes = Level.SUPERUSER if of_superusers else needs
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
         yield Endpoint(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from broker.admin.resources.policies import checks
 from broker.admin.resources.policies.row import Empty, Null, Place, PolicyRow
 from broker.admin.resources.policies.values import (
@@ -9,14 +11,25 @@ from broker.admin.resources.policies.values import (
     long_number,
     number,
 )
+from broker.authorization.operations import Level, PolicyName
+
+if TYPE_CHECKING:
+    from broker.authorization.operations import Needs
 
 
 def _most(
-    key: str, namespace: str, topic: Place, field: str = "", *, misses_policies: bool = False
+    key: str,
+    needs: Needs,
+    namespace: str,
+    topic: Place,
+    field: str = "",
+    *,
+    misses_policies: bool = False,
 ) -> PolicyRow:
     """Return a limit of the number of something; without a field none is shown as applied."""
     return PolicyRow(
         key,
+        needs,
         number,
         Place(
             namespace,
@@ -33,18 +46,21 @@ def _most(
 NUMBERS = (
     _most(
         "max_producers_per_topic",
+        PolicyName.MAX_PRODUCERS,
         "maxProducersPerTopic",
         Place("maxProducers", refusal="maxProducers must be 0 or more", null=Null.VALUE),
         "max_producers",
     ),
     _most(
         "max_consumers_per_topic",
+        PolicyName.MAX_CONSUMERS,
         "maxConsumersPerTopic",
         Place("maxConsumers", refusal="maxConsumers must be 0 or more", null=Null.VALUE),
         "max_consumers",
     ),
     _most(
         "max_consumers_per_subscription",
+        PolicyName.MAX_CONSUMERS,
         "maxConsumersPerSubscription",
         Place(
             "maxConsumersPerSubscription",
@@ -55,6 +71,7 @@ NUMBERS = (
     ),
     _most(
         "max_subscriptions_per_topic",
+        PolicyName.MAX_SUBSCRIPTIONS,
         "maxSubscriptionsPerTopic",
         Place(
             "maxSubscriptionsPerTopic",
@@ -66,18 +83,21 @@ NUMBERS = (
     ),
     _most(
         "max_unacked_messages_per_consumer",
+        PolicyName.MAX_UNACKED,
         "maxUnackedMessagesPerConsumer",
         Place("maxUnackedMessagesOnConsumer", refusal="maxUnackedNum must be 0 or more"),
         "max_unacked_per_consumer",
     ),
     _most(
         "max_unacked_messages_per_subscription",
+        PolicyName.MAX_UNACKED,
         "maxUnackedMessagesPerSubscription",
         Place("maxUnackedMessagesOnSubscription", refusal="maxUnackedNum must be 0 or more"),
         "max_unacked_per_subscription",
     ),
     PolicyRow(
         "max_topics_per_namespace",
+        PolicyName.MAX_TOPICS,
         number,
         Place(
             "maxTopicsPerNamespace",
@@ -90,6 +110,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "max_message_size",
+        Level.TENANT_ADMIN,
         number,
         topic=Place(
             "maxMessageSize",
@@ -102,6 +123,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "message_ttl_in_seconds",
+        PolicyName.TTL,
         number,
         Place(
             "messageTTL",
@@ -114,6 +136,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "deduplicationEnabled",
+        PolicyName.DEDUPLICATION,
         boolean,
         Place("deduplication", null=Null.VALUE),
         Place("deduplicationEnabled"),
@@ -121,6 +144,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "deduplicationSnapshotIntervalSeconds",
+        PolicyName.DEDUPLICATION_SNAPSHOT,
         number,
         Place(
             "deduplicationSnapshotInterval",
@@ -133,6 +157,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "compaction_threshold",
+        PolicyName.COMPACTION,
         long_number,
         Place(
             "compactionThreshold",
@@ -150,6 +175,7 @@ NUMBERS = (
     ),
     PolicyRow(
         "subscription_expiration_time_minutes",
+        PolicyName.SUBSCRIPTION_EXPIRATION_TIME,
         number,
         Place(
             "subscriptionExpirationTime",

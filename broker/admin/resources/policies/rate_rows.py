@@ -12,10 +12,12 @@ from broker.admin.resources.policies.values import (
     number,
     object_of,
 )
+from broker.authorization.operations import PolicyName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.authorization.operations import Needs
     from broker.configuration.config import BrokerConfig
     from broker.policies.effective import EffectivePolicies, Rate
 
@@ -29,10 +31,15 @@ _RATE = object_of(
 
 
 def _dispatch_rate(
-    key: str, path: str, rate: Callable[[EffectivePolicies, BrokerConfig], Rate], null: Null
+    key: str,
+    needs: Needs,
+    path: str,
+    rate: Callable[[EffectivePolicies, BrokerConfig], Rate],
+    null: Null,
 ) -> PolicyRow:
     return PolicyRow(
         key,
+        needs,
         _RATE,
         Place(path),
         Place(path, null=null),
@@ -57,6 +64,7 @@ read_rate = _RATE
 RATES = (
     PolicyRow(
         "publishMaxMessageRate",
+        PolicyName.RATE,
         object_of(
             Field("publishThrottlingRateInMsg", number, -1),
             Field("publishThrottlingRateInByte", long_number, -1),
@@ -66,22 +74,29 @@ RATES = (
         per_cluster=True,
     ),
     _dispatch_rate(
-        "topicDispatchRate", "dispatchRate", lambda own, _: own.dispatch_rate, Null.KEEPS
+        "topicDispatchRate",
+        PolicyName.RATE,
+        "dispatchRate",
+        lambda own, _: own.dispatch_rate,
+        Null.KEEPS,
     ),
     _dispatch_rate(
         "subscriptionDispatchRate",
+        PolicyName.RATE,
         "subscriptionDispatchRate",
         lambda own, _: own.subscription_dispatch_rate,
         Null.KEEPS,
     ),
     _dispatch_rate(
         "replicatorDispatchRate",
+        PolicyName.REPLICATION_RATE,
         "replicatorDispatchRate",
         lambda own, _: own.replicator_dispatch_rate,
         Null.REMOVES,
     ),
     PolicyRow(
         "clusterSubscribeRate",
+        PolicyName.RATE,
         object_of(
             Field("subscribeThrottlingRatePerConsumer", number, -1),
             Field("ratePeriodInSecond", number, 30),

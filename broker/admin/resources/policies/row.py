@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from broker.admin.resources.policies.checks import Check
     from broker.admin.resources.policies.values import Reader
+    from broker.authorization.operations import Needs
     from broker.configuration.config import BrokerConfig
     from broker.policies.effective import EffectivePolicies
 
@@ -69,18 +70,22 @@ class PolicyRow:
 
     Attributes:
         key: Of documents; see ``broker.policies.documents``.
+        needs: The permission to see and change it.
         read: Reads its value.
         namespace: Where it is set for namespaces.
         topic: Where it is set for topics.
         check: Refuses values; called with the value, the sentence and the configuration.
         default: Returns the broker's own value; None where it is not shown as applied.
         per_cluster: Whether a namespace's policies show it by cluster.
+        of_superusers: Whether superusers alone change it for namespaces (recorded).
     """
 
     key: str
+    needs: Needs
     read: Reader
     namespace: Place | None = None
     topic: Place | None = None
     check: Check = checks.anything
     default: Callable[[EffectivePolicies, BrokerConfig], object] | None = None
     per_cluster: bool = False
+    of_superusers: bool = False

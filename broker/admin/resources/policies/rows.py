@@ -23,6 +23,7 @@ from broker.admin.resources.policies.values import (
     set_of_texts,
     text,
 )
+from broker.authorization.operations import PolicyName
 from broker.policies.effective import DeleteMode
 
 ROWS = (
@@ -31,6 +32,7 @@ ROWS = (
     *RATES,
     PolicyRow(
         "subscription_types_enabled",
+        PolicyName.SUBSCRIPTION_AUTH_MODE,
         set_of_texts,
         Place("subscriptionTypesEnabled", null=Null.VALUE, unset=[]),
         Place("subscriptionTypesEnabled", null=Null.VALUE, unset=[]),
@@ -38,6 +40,7 @@ ROWS = (
     ),
     PolicyRow(
         "autoTopicCreationOverride",
+        PolicyName.AUTO_TOPIC_CREATION,
         object_of(
             Field("allowAutoTopicCreation", boolean, False),
             Field("topicType", text),
@@ -48,6 +51,7 @@ ROWS = (
     ),
     PolicyRow(
         "autoSubscriptionCreationOverride",
+        PolicyName.AUTO_SUBSCRIPTION_CREATION,
         object_of(Field("allowAutoSubscriptionCreation", boolean, False)),
         Place("autoSubscriptionCreation"),
         Place("autoSubscriptionCreation"),
@@ -55,6 +59,7 @@ ROWS = (
     ),
     PolicyRow(
         "retention_policies",
+        PolicyName.RETENTION,
         object_of(
             Field("retentionTimeInMinutes", number, 0), Field("retentionSizeInMB", number, 0)
         ),
@@ -68,6 +73,7 @@ ROWS = (
     ),
     PolicyRow(
         "persistence",
+        PolicyName.PERSISTENCE,
         given(
             object_of(
                 Field("bookkeeperEnsemble", number, 2),
@@ -94,6 +100,7 @@ ROWS = (
     ),
     PolicyRow(
         "delayed_delivery_policies",
+        PolicyName.DELAYED_DELIVERY,
         object_of(
             Field("tickTime", long_number, 0),
             Field("active", boolean, False),
@@ -106,9 +113,11 @@ ROWS = (
             "active": own.delayed_delivery,
             "maxDeliveryDelayInMillis": own.max_delivery_delay_ms,
         },
+        of_superusers=True,
     ),
     PolicyRow(
         "inactive_topic_policies",
+        PolicyName.INACTIVE_TOPIC,
         object_of(
             Field("inactiveTopicDeleteMode", one_of([mode.value for mode in DeleteMode])),
             Field("maxInactiveDurationSeconds", number, 0),
@@ -124,6 +133,7 @@ ROWS = (
     ),
     PolicyRow(
         "entryFilters",
+        PolicyName.ENTRY_FILTERS,
         object_of(Field("entryFilterNames", text, "")),
         Place("entryFilters"),
         Place("entryFilters"),
@@ -132,12 +142,14 @@ ROWS = (
     ),
     PolicyRow(
         "dispatcherPauseOnAckStatePersistentEnabled",
+        PolicyName.DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT,
         lambda _: True,
         Place("dispatcherPauseOnAckStatePersistent", null=Null.VALUE, unset=False),
         Place("dispatcherPauseOnAckStatePersistent", null=Null.VALUE, unset=False),
     ),
     PolicyRow(
         "allowed_topic_property_keys_for_metrics",
+        PolicyName.ALLOW_CUSTOM_METRIC_LABELS,
         set_of_texts,
         Place("allowedTopicPropertyKeysForMetrics"),
     ),

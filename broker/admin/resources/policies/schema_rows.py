@@ -9,6 +9,7 @@ from broker.admin.resources.policies.values import (
     one_of,
 )
 from broker.authorization.grants import MODE_KEY, NO_MODE, PREFIX
+from broker.authorization.operations import PolicyName
 from broker.policies.documents import UNDEFINED
 
 STRATEGIES = (
@@ -34,16 +35,19 @@ _OLD_STRATEGIES = (
 SCHEMAS = (
     PolicyRow(
         "encryption_required",
+        PolicyName.ENCRYPTION,
         boolean,
         Place("encryptionRequired", null=Null.VALUE, unset=False, removable=False),
     ),
     PolicyRow(
         MODE_KEY,
+        PolicyName.SUBSCRIPTION_AUTH_MODE,
         one_of((NO_MODE, PREFIX), NO_MODE),
         Place("subscriptionAuthMode", null=Null.VALUE, unset=NO_MODE, removable=False),
     ),
     PolicyRow(
         "schema_compatibility_strategy",
+        PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
         one_of((UNDEFINED, *STRATEGIES), UNDEFINED),
         Place(
             "schemaCompatibilityStrategy",
@@ -58,6 +62,7 @@ SCHEMAS = (
     ),
     PolicyRow(
         "schema_auto_update_compatibility_strategy",
+        PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
         one_of(_OLD_STRATEGIES),
         Place(
             "schemaAutoUpdateCompatibilityStrategy",
@@ -68,6 +73,7 @@ SCHEMAS = (
     ),
     PolicyRow(
         "schema_validation_enforced",
+        PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
         boolean,
         Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
         Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
@@ -75,6 +81,7 @@ SCHEMAS = (
     ),
     PolicyRow(
         "is_allow_auto_update_schema",
+        PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
         boolean,
         Place("isAllowAutoUpdateSchema", null=Null.VALUE, unset=True, removable=False),
     ),

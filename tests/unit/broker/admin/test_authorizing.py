@@ -11,8 +11,6 @@ from aiohttp.test_utils import make_mocked_request
 from broker.admin.authorizing import SUPERUSER_NEEDED
 from broker.admin.context import FLOODGATE_ADMIN
 from broker.admin.paths import Endpoint
-from broker.admin.resources.policies.needs import NEEDS
-from broker.admin.resources.policies.rows import ROWS
 from broker.admin.routes import AdminRequests, endpoints
 from broker.authorization.operations import (
     Level,
@@ -58,10 +56,6 @@ def test_few_are_open_to_whoever_is_authenticated() -> None:
     found = {(one.method, one.path) for one in ALL if one.needs is Level.AUTHENTICATED}
     found = {one for one in found if not one[1].startswith(SWITCHED_OFF)}
     assert found == OF_NOBODY_IN_PARTICULAR
-
-
-def test_every_policy_of_the_table_has_a_name_and_no_other() -> None:
-    assert {row.key for row in ROWS} == set(NEEDS)
 
 
 async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
