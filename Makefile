@@ -5,7 +5,7 @@ BIN := .venv/bin
 LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 
-.PHONY: help demo test pythons proof fuzz image-check check bench protos picture lock clean setup
+.PHONY: help demo test pythons proof fuzz image-check check size bench protos picture lock clean setup
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -35,7 +35,7 @@ fuzz: $(STAMP)  ## try ten million random inputs, guided by coverage (hours); FU
 image-check: $(STAMP)  ## build and run both images without a container engine (buildah, debootstrap)
 	@$(BIN)/python -m tests.proof image_check
 
-check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs, generated code
+check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs, generated code, sizes
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -43,6 +43,10 @@ check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs
 	@$(BIN)/python tools/check_clock.py $(LIBRARIES)
 	@$(BIN)/python tools/check_programs.py
 	@$(BIN)/python tools/protos.py --check
+	@$(BIN)/python tools/size.py --check
+
+size: $(STAMP)  ## print how large packages, tests and docs are, beside their bounds
+	@$(BIN)/python tools/size.py
 
 bench: $(STAMP)  ## run the benchmarks, as ratios measured in one run; results in out/bench
 	@$(BIN)/python -m benchmarks

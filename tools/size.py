@@ -1,0 +1,86 @@
+"""Print how large each package, the tests and the documentation are; with --check refuse growth.
+
+Code lines are lines with a statement: no blank, comment, docstring or import, nothing generated.
+Whoever lets a package grow raises its bound here, and says why in the commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tokenize
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_CODE_LINES = {
+    "limiter": 4_600,
+    "proto": 2_000,
+    "server": 6_700,
+    "client": 13_300,
+    "broker": 27_700,
+    "proxy": 2_550,
+    "loadgen": 14_400,
+}
+MOST_TEST_LINES = 164_000
+MOST_WORDS_OF_DOCS = 60_000
+_NO_STATEMENT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+
+
+def main() -> None:
+    """Print the sizes; exit 1 with --check if one is above its bound."""
+    rows = list(_rows())
+    for name, size, most, unit in rows:
+        print(f"{name:8} {size:>8,} {unit}, at most {most:,}")
+    grown = [name for name, size, most, _ in rows if size > most]
+    if grown and "--check" in sys.argv[1:]:
+        sys.exit(f"{', '.join(grown)}: larger than tools/size.py allows")
+
+
+def _rows() -> Iterator[tuple[str, int, int, str]]:
+    for package, most in MOST_CODE_LINES.items():
+        files = [path for path in (ROOT / package).rglob("*.py") if "_pb2" not in path.name]
+        modules = sum(path.name != "__init__.py" for path in files)
+        yield package, sum(map(code_lines, files)), most, f"code lines in {modules} modules"
+    tests = sum(path.read_bytes().count(b"\n") for path in (ROOT / "tests").rglob("*.py"))
+    yield "tests", tests, MOST_TEST_LINES, "lines"
+    words = sum(len(page.read_text("utf-8").split()) for page in (ROOT / "docs").glob("*.md"))
+    yield "docs", words, MOST_WORDS_OF_DOCS, "words"
+
+
+def code_lines(path: Path) -> int:
+    """Count the lines of a file on which a statement stands that is no docstring or import."""
+    with tokenize.open(path) as file:
+        tokens = list(tokenize.generate_tokens(file.readline))
+    lines = {
+        line
+        for token in tokens
+        if token.type not in _NO_STATEMENT
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.stmt) and _is_left_out(node):
+            lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(lines)
+
+
+def _is_left_out(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    return is_for_types or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+if __name__ == "__main__":
+    main()
