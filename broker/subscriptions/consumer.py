@@ -11,6 +11,7 @@ from broker.ownership.handing_over import tell_new_owner
 from broker.subscriptions.message_frames import MessageFrames
 from broker.subscriptions.places.place_map import PlaceMap
 from broker.subscriptions.rates import Counters, Rates
+from broker.subscriptions.waits import Waits
 from proto.commands import NO_REQUEST
 from server.configuration.addresses import NO_URLS, ServerUrls
 
@@ -225,6 +226,15 @@ class Consumer:
     def takes_messages(self) -> bool:
         """True if an entry can be sent to it now."""
         return self.permits > 0 and not self.blocked and self.cnx.outbound.writable
+
+    @property
+    def waits(self) -> Waits | None:
+        """The reason in itself why no entry can be sent to it; None if one can."""
+        if self.permits <= 0:
+            return Waits.PERMITS
+        if self.blocked:
+            return Waits.ACKNOWLEDGEMENTS
+        return None if self.cnx.outbound.writable else Waits.WRITABLE
 
     def flowed(self, permits: int) -> None:
         """Take permits from the client."""

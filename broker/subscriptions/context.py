@@ -45,6 +45,7 @@ class SubscriptionRules:
             (isDelayedDeliveryDeliverAtTimeStrict).
         closes_who_rolls_back: Who subscribes with a rollback to a subscription that is there, and
             not durable, is closed with those that have it.
+        tells_waits: Statistics of consumers say what each waits for.
         acks_end_behind_the_end: Of one command's acknowledgements those behind one that is beyond
             the last entry are forgotten, though their consumer is rid of them.
     """
@@ -58,6 +59,7 @@ class SubscriptionRules:
     strict_delivery_time: bool = False
     closes_who_rolls_back: bool = False
     acks_end_behind_the_end: bool = False
+    tells_waits: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> SubscriptionRules:
@@ -72,6 +74,7 @@ class SubscriptionRules:
             config.strict_delivery_time,
             closes_who_rolls_back=config.profile is Profile.PULSAR,
             acks_end_behind_the_end=config.profile is Profile.PULSAR,
+            tells_waits=config.profile is Profile.FLOODGATE,
         )
 
     def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:

@@ -118,6 +118,10 @@ class ReplayQueue:
         """Tell whether a message with this hash is queued: later ones must wait behind it."""
         return sticky_hash in self._with_hash
 
+    def hashes(self) -> Iterator[int]:
+        """Yield the hashes of queued messages, each once."""
+        return iter(self._with_hash)
+
     def _forget_hash(self, position: tuple[int, int]) -> None:
         sticky_hash = self._hashes.pop(position, 0)
         if sticky_hash:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.policies.rate_limiter import RateLimiter
+from broker.subscriptions.waits import Waits
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Dispatcher(ABC):
 
     Attributes:
         consumers: Those that are connected.
+        tells_waits: Statistics say what each consumer waits for.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -69,6 +71,7 @@ class Dispatcher(ABC):
         self._fetched: list[Entry] = []
         self._asked: Place | frozenset[Place] | None = None
         self.consumers: list[Consumer] = []
+        self.tells_waits = context.rules.tells_waits
         self.policies_changed()
 
     # -- when it runs -------------------------------------------------------------------------
@@ -226,6 +229,22 @@ class Dispatcher(ABC):
         if waited_for and self._cursor.read_position.entry_id == 0:
             return 1
         return min(entries, waited_for) if waited_for else entries
+
+    # -- why a consumer gets nothing ----------------------------------------------------------
+
+    def waits(self, consumer: Consumer) -> Waits | None:
+        """Return what a consumer waits for; None if it gets a message next."""
+        if (own := consumer.waits) is not None:
+            return own
+        if self._rate_timer is not None:
+            return Waits.RATE
+        if self._read_timer is not None or self._fetching is not None:
+            return Waits.STORE
+        return self._waits_for_entries(consumer)
+
+    def _waits_for_entries(self, _: Consumer) -> Waits | None:
+        """Return why there is no entry for a consumer that could take one."""
+        return Waits.NOTHING_LEFT if self._cursor.at_end else None
 
     # -- rates --------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -9,6 +10,7 @@ from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.key_shared.draining import DrainingHashes
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from broker.subscriptions.key_shared.sticky_key import key_of
+from broker.subscriptions.waits import Waits
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscriptionContext
 
 STICKY = pb.STICKY
+HASHES_A_LOOK = 1_000
+"""Hashes of waiting messages that are looked at to tell what a consumer waits for."""
 _HASH_ZERO = 1 << 16
 """Stands for the hash 0 of STICKY, as 0 itself stands for none."""
 
@@ -58,22 +62,32 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)
-        return consumer is not None and self._takes(consumer, sticky_hash)
+        return consumer is not None and self._goes_to(consumer, sticky_hash, consumer.permits)
 
-    def _takes(self, consumer: Consumer, sticky_hash: int) -> bool:
-        if not consumer.takes_messages:
+    def _goes_to(self, consumer: Consumer, sticky_hash: int, room: int) -> bool:
+        if room <= 0 or consumer.blocked or not consumer.cnx.outbound.writable:
             return False
         return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
 
-    def _goes_to(self, consumer: Consumer, sticky_hash: int, room: dict[Consumer, int]) -> bool:
-        if room[consumer] <= 0 or consumer.blocked or not consumer.cnx.outbound.writable:
-            return False
-        return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
+    @property
+    def _most_ahead(self) -> int:
+        """The entries that are read past keys that must wait."""
+        rules = self._context.rules
+        return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
+
+    def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
+        waiting = islice(self.replay.hashes(), HASHES_A_LOOK)
+        own = [one for one in waiting if self.ring.select(one % _HASH_ZERO) is consumer]
+        if any(self.draining.source(one) not in (None, consumer) for one in own):
+            return Waits.DRAINING
+        if own or not self.replay:
+            return None if own else super()._waits_for_entries(consumer)
+        if len(self.replay) >= self._most_ahead:
+            return Waits.LOOK_AHEAD
+        return Waits.OTHER_KEYS if self._cursor.at_end else None
 
     def _new_entries(self, most: int) -> list[Entry] | None:
-        rules = self._context.rules
-        ahead = min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
-        return None if len(self.replay) >= ahead else super()._new_entries(most)
+        return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)
 
     def _share_out(self, entries: list[Entry]) -> None:
         """Deliver each entry to the consumer of its key, or let it wait.
@@ -93,7 +107,11 @@ class KeySharedDispatcher(SharedDispatcher):
             behind = not waited and self.replay.contains_hash(sticky_hash)
             if consumer is not None and consumer not in room:
                 room[consumer] = consumer.permits if consumer.takes_messages else 0
-            if consumer is None or behind or not self._goes_to(consumer, sticky_hash, room):
+            if (
+                consumer is None
+                or behind
+                or not self._goes_to(consumer, sticky_hash, room[consumer])
+            ):
                 self.replay.add(position, sticky_hash)
                 continue
             room[consumer] -= 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.dispatchers.dispatcher import READ_ENTRIES
 from broker.subscriptions.dispatchers.holding import HoldingDispatcher
+from broker.subscriptions.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -136,6 +137,13 @@ class SharedDispatcher(HoldingDispatcher):
             read = [entry for entry in read if not self._is_delayed(entry)]
         self._other_steps += count - len(read)
         return read
+
+    def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
+        if self.replay:
+            return None
+        if not self._cursor.at_end:
+            return Waits.SUBSCRIPTION if self.blocked else None
+        return Waits.DELAY if self.delayed else Waits.NOTHING_LEFT
 
     def _waits_for_delayed(self) -> bool:
         return bool(self.delayed) and self.delayed.pauses_reading(

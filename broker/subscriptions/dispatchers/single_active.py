@@ -11,6 +11,7 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.subscriptions.dispatchers.dispatcher import FETCH_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.failover import active_of, rank
+from broker.subscriptions.waits import Waits
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class SingleActiveDispatcher(Dispatcher):
             self._wait_at_end(active.permits)
         self._call_when_writable((active,))
         return handled
+
+    def waits(self, consumer: Consumer) -> Waits | None:
+        """Return what a consumer waits for; None if it gets a message next."""
+        return super().waits(consumer) if consumer is self.active else Waits.ACTIVE_CONSUMER
 
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
         """Return as many entries as there are permits, also if they turn out to be batches.

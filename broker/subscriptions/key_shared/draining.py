@@ -91,6 +91,10 @@ class DrainingHashes(Generic[C]):
         self._attempts[sticky_hash] = self._attempts.get(sticky_hash, 0) + 1
         return True
 
+    def source(self, sticky_hash: int) -> C | None:
+        """Return the consumer from which a hash drains; None if it does not."""
+        return self._draining.get(sticky_hash)
+
     def lost(self, consumer: C) -> None:
         """Forget a consumer that is gone and holds nothing any more."""
         self._hashes.pop(consumer, None)

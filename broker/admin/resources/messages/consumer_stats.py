@@ -87,7 +87,15 @@ def consumer_stats(
         "metadata": dict(consumer.options.metadata),
         "lastAckedTime": moment(consumer.last_acked_at),
         "lastConsumedTime": moment(consumer.last_consumed_at),
+        **_waits(consumer, dispatcher),
     }
+
+
+def _waits(consumer: Consumer, dispatcher: Dispatcher | None) -> dict[str, object]:
+    if dispatcher is None or not dispatcher.tells_waits:
+        return {}
+    waits = dispatcher.waits(consumer)
+    return {} if waits is None else {"waitsFor": waits.value}
 
 
 def _draining(

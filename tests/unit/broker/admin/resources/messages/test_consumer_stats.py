@@ -12,6 +12,8 @@ from broker.admin.resources.messages.consumer_stats import (
     moment,
 )
 from broker.admin.resources.messages.topic_stats import _clients
+from broker.configuration.config import BrokerConfig
+from broker.subscriptions.context import SubscriptionRules
 from tests.support.messages.consumers import consume, kept_topic
 
 if TYPE_CHECKING:
@@ -56,6 +58,21 @@ async def test_a_consumer_has_the_role_of_its_connection_as_its_application(
     assert stats.get("appId") == role
     assert stats["lastAckedTime"] == "1970-01-01T00:00:00Z"
     assert "drainingHashes" not in stats
+
+
+@pytest.mark.parametrize(
+    ("profile", "waits"),
+    [("floodgate", "its client has no room for messages: it gave no permits"), ("pulsar", None)],
+)
+async def test_profile_floodgate_tells_what_a_consumer_waits_for(
+    profile: str, waits: str | None
+) -> None:
+    config = BrokerConfig.from_properties({"floodgateProfile": profile})
+    topic = await kept_topic()
+    subscription = topic.subscriptions(SubscriptionRules.of(config)).create("s")
+    consumer, _ = consume(subscription, pb.CommandSubscribe.Shared)
+    stats = found(consumer_stats(consumer, subscription.dispatcher))
+    assert stats.get("waitsFor") == waits
 
 
 @pytest.mark.parametrize(("disorder", "shown"), [(False, True), (True, False)])
