@@ -89,11 +89,11 @@ def broker_metrics(
     def read() -> Iterator[Metric]:
         counts = connections
         for name, documentation, value in (
-            ("active_connections", "Connections that are open", counts.active),
+            ("active_connections", "Open connections", counts.active),
             ("connection_created_total_count", "Connections accepted", counts.created_total),
             ("connection_create_success_count", "Answered CONNECTED", counts.create_success),
             ("connection_create_fail_count", "Refused at CONNECT", counts.create_fail),
-            ("connection_closed_total_count", "Connections that ended", counts.closed_total),
+            ("connection_closed_total_count", "Connections closed", counts.closed_total),
         ):
             yield gauge(f"pulsar_{name}", documentation, labels, value)
         pending = "Lookups, metadata requests and listings in progress"
@@ -114,9 +114,9 @@ def lookup_metrics(cluster: str, outcomes: LookupOutcomes) -> Families:
         name, took = "pulsar_broker_lookup", "Milliseconds until lookups were answered"
         yield wait_summary(name, took, labels, outcomes.times, _LOOKUP_QUANTILES)
         for ended, documentation, total in (
-            ("answers", "Lookups that named the topic's broker", outcomes.answers),
-            ("redirects", "Lookups that sent the client to ask another one", outcomes.redirects),
-            ("failures", "Lookups that could name no broker", outcomes.failures),
+            ("answers", "Lookups answered with the topic's broker", outcomes.answers),
+            ("redirects", "Lookups redirected to another broker", outcomes.redirects),
+            ("failures", "Lookups failed", outcomes.failures),
         ):
             yield counter(f"{name}_{ended}", documentation, labels, total, outcomes.since)
 
@@ -136,7 +136,7 @@ def topic_load_metrics(cluster: str, address: str, topics: LoadedTopics) -> Fami
         millis["mean"] = times.sum_millis / times.count if times.count else math.nan
         for which, value in millis.items():
             yield gauge(f"pulsar_topic_load_time_{which}_ms", took, labels, value)
-        failed = "Topics that could not be loaded"
+        failed = "Topics that failed to load"
         yield gauge("pulsar_topic_load_failed_count", failed, labels, topics.failed_loads)
 
     return Families(read)
@@ -163,9 +163,9 @@ def plugin_metrics(cluster: str, calls: ResourceCalls) -> Families:
     """Return the metrics of a listing plug-in."""
 
     def read() -> Iterator[Metric]:
-        waited = "Calls of the listing plug-in that requests wait for"
-        given_up = "Calls of the listing plug-in that were given up and still run"
-        failed = "Calls of the listing plug-in that raised, took too long or answered nonsense"
+        waited = "Calls of the listing plug-in under way"
+        given_up = "Timed-out calls of the listing plug-in still running"
+        failed = "Failed calls of the listing plug-in"
         return _rows(
             cluster,
             "floodgate_resources",
@@ -181,7 +181,10 @@ def store_metrics(cluster: str, store: MetadataStore, max_bytes: int) -> Familie
 
     def read() -> Iterator[Metric]:
         kept = "Bytes of namespaces read from the store and kept"
-        rows = (("bytes", kept, store.cached_bytes), ("limit_bytes", "Their limit", max_bytes))
+        rows = (
+            ("bytes", kept, store.cached_bytes),
+            ("limit_bytes", "Limit of the snapshot cache", max_bytes),
+        )
         return _rows(cluster, "floodgate_snapshot_cache", rows)
 
     return Families(read)
@@ -197,13 +200,13 @@ def listing_cache_metrics(cluster: str, cache: ListingCache) -> Families:
             "floodgate_listing_cache",
             (
                 ("bytes", "Bytes of results and columns remembered of listings", held.bytes),
-                ("limit_bytes", "Their limit; 0 remembers nothing", cache.max_bytes),
+                ("limit_bytes", "Limit of the listing cache; 0: off", cache.max_bytes),
                 ("entries", "Results and columns remembered of listings", held.entries),
             ),
             (
-                ("hits", "Results and columns that were remembered when asked for", held.hits),
-                ("misses", "Results and columns that had to be made", held.misses),
-                ("evictions", "Results and columns that gave way to others", held.evictions),
+                ("hits", "Listing cache hits", held.hits),
+                ("misses", "Listing cache misses", held.misses),
+                ("evictions", "Listing cache evictions", held.evictions),
             ),
         )
 
@@ -214,7 +217,7 @@ def admin_metrics(cluster: str, active_listings: Callable[[], int]) -> Families:
     """Return the metrics of the admin REST. Upstream has none of them."""
 
     def read() -> Iterator[Metric]:
-        written = "Listings that are being written over HTTP"
+        written = "Listings being written over HTTP"
         return _rows(cluster, "floodgate_admin", (("listings", written, active_listings()),))
 
     return Families(read)
@@ -224,7 +227,7 @@ def policy_metrics(cluster: str, policies: PolicyService) -> Families:
     """Return the metrics of policies about messages. Upstream has none of them."""
 
     def read() -> Iterator[Metric]:
-        kept = "Namespaces and topics with policies about messages of their own"
+        kept = "Namespaces and topics with message policies"
         return _rows(cluster, "floodgate_policies", (("documents", kept, len(policies)),))
 
     return Families(read)
@@ -236,15 +239,19 @@ def watch_metrics(cluster: str, watches: TopicListService) -> Families:
     def read() -> Iterator[Metric]:
         registry, totals = watches.registry, watches.totals
         gauges = (
-            ("watchers", "Topic list watchers that are open", totals.watchers),
-            ("watch_sets", "Different sets that they watch", registry.sets),
-            ("watch_bytes", "Memory of what is watched, about", registry.held_bytes),
-            ("watch_limit_bytes", "Its limit; 0 is unlimited", registry.max_bytes),
-            ("watchers_lagging", "Watchers that are behind", totals.lagging),
+            ("watchers", "Open topic list watchers", totals.watchers),
+            ("watch_sets", "Distinct sets watched", registry.sets),
+            ("watch_bytes", "Approximate memory of watches", registry.held_bytes),
+            ("watch_limit_bytes", "Limit of watches; 0: unlimited", registry.max_bytes),
+            ("watchers_lagging", "Lagging watchers", totals.lagging),
         )
         counters = (
             ("watch_updates", "Updates queued for watchers", totals.updates),
-            ("watch_reconciling_updates", "Those that cover several changes", totals.reconciling),
+            (
+                "watch_reconciling_updates",
+                "Watch updates covering several changes",
+                totals.reconciling,
+            ),
             (
                 "watch_relistings",
                 "Listings of a namespace after a missed change",
@@ -262,16 +269,16 @@ def ownership_metrics(cluster: str, ownership: SharedOwnership) -> Families:
     """Return the metrics of bundles that several brokers divide among each other."""
 
     def read() -> Iterator[Metric]:
-        gauges = (("owned_bundles", "Bundles of topics that this broker owns", ownership.owned),)
+        gauges = (("owned_bundles", "Bundles owned by this broker", ownership.owned),)
         counters = (
             (
                 "moved_bundles",
-                "Bundles that came from another broker without their messages, which ended there",
+                "Bundles taken over without messages",
                 ownership.moved_total,
             ),
             (
                 "lost_leases",
-                "Times that this broker had to give up all bundles at once",
+                "Losses of all bundles at once",
                 ownership.sessions_ended,
             ),
         )

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _COUNTERS = {
     "new_connections": "Client connections accepted",
-    "rejected_connections": "Client connections refused because too many were open",
+    "rejected_connections": "Client connections refused: too many open",
     "binary_ops": "Commands handled",
     "lookup_requests": "Lookups forwarded",
-    "rejected_lookup_requests": "Lookups refused because too many were pending",
+    "rejected_lookup_requests": "Lookups refused: too many pending",
     "partitions_metadata_requests": "Partition metadata requests forwarded",
-    "rejected_partitions_metadata_requests": "Those refused because too many were pending",
+    "rejected_partitions_metadata_requests": "Partition requests refused: too many",
     "get_topics_of_namespace_requests": "Topic listings forwarded",
-    "rejected_get_topics_of_namespace_requests": "Those refused because too many were pending",
+    "rejected_get_topics_of_namespace_requests": "Topic listings refused: too many",
     "get_schema_requests": "Schemas asked for",
 }
 
@@ -65,7 +65,7 @@ class ProxyMetrics(Collector):
         labels = {"cluster": self._cluster}
         yield gauge(
             "pulsar_proxy_active_connections",
-            "Client connections that are open",
+            "Open client connections",
             labels,
             self._connections.active,
         )
@@ -81,13 +81,13 @@ class ProxyMetrics(Collector):
         )
         yield counter(
             "floodgate_proxy_reused_answers",
-            "Topic lists that were sent from bytes on their way to other clients already",
+            "Topic lists sent from bytes already on their way to clients",
             labels,
             self._live.reused_total,
         )
         yield gauge(
             "floodgate_proxy_role_pools",
-            "Roles whose clients share connections to brokers",
+            "Roles with shared connections to brokers",
             labels,
             len(self._role_pools),
         )

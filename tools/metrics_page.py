@@ -52,14 +52,39 @@ _BROKER = {
 }
 _HEAD = """# Metrics
 
-What `/metrics/` of a broker and of a proxy shows. `tools/metrics_page.py` writes this page from a
-scrape of both, and a test holds it against the code. Every sample has the label `cluster`; of a
-counter the name of its samples is shown. Samples of topics, subscriptions, consumers and producers
-follow `exposeTopicLevelMetricsInPrometheus` and the keys like it, and `floodgateMaxMetricSubjects`
-bounds them. Names that begin with `floodgate` are ours, all others a real broker's or proxy's.
+For operators: every metric of a broker and a proxy. Scrape `/metrics/` on the web port
+([deploy.md](deploy.md#metrics)).
 
-| metric | kind | of | labels | what it says |
-|---|---|---|---|---|
+- Names that begin with `floodgate` are Floodgate's own, others a real broker's or proxy's.
+- Names that end in `_total` are counters, others gauges, unless the text says otherwise.
+- Some counters and summaries also have a `_created` sample, the start in seconds since 1970.
+- Message rates, latencies and sizes are of the last period of `statsUpdateFrequencyInSecs`.
+- Every sample has the label `cluster`. TOPIC stands for the labels `namespace` and `topic`,
+  SUBSCRIPTION for TOPIC and `subscription`, CONSUMER for SUBSCRIPTION, `consumer_id` and
+  `consumer_name`, PRODUCER for TOPIC, `producer_id` and `producer_name`, KEYS for the version and
+  keys of the configuration.
+- `exposeTopicLevelMetricsInPrometheus` and similar keys switch these samples on;
+  `floodgateMaxMetricSubjects` bounds them.
+
+`tools/metrics_page.py` writes this page from a scrape.
+"""
+
+_TOPIC = {"namespace", "topic"}
+_SUBSCRIPTION = _TOPIC | {"subscription"}
+_LABELS = {
+    "CONSUMER": _SUBSCRIPTION | {"consumer_id", "consumer_name"},
+    "PRODUCER": _TOPIC | {"producer_id", "producer_name"},
+    "SUBSCRIPTION": _SUBSCRIPTION,
+    "TOPIC": _TOPIC,
+    "KEYS": {"version", "floodgate_profile"},
+}
+"""Labels that the page has one word for, the most first."""
+
+_TABLE = """
+## {title}
+
+| metric and labels | meaning |
+|---|---|
 """
 
 _NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
@@ -153,13 +178,29 @@ def _of_families(families: Iterable[Metric]) -> dict[str, Row]:
 
 
 def _lines(shown: dict[str, dict[str, Row]]) -> Iterable[str]:
-    # In the order of a scrape, in which one sentence may lean on the one before.
-    for name in dict.fromkeys(name for rows in shown.values() for name in rows):
-        of = [role for role, rows in shown.items() if name in rows]
-        row = shown[of[0]][name]
-        labels = ", ".join(f"`{one}`" for one in sorted(row.labels)) or "-"
-        what = row.what.replace("|", "\\|") or "-"
-        yield f"| `{name}` | {row.kind} | {', '.join(of)} | {labels} | {what} |\n"
+    broker, proxy = shown["broker"], shown["proxy"]
+    yield from _table("Broker and proxy", {name: broker[name] for name in broker if name in proxy})
+    yield from _table("Broker", {name: broker[name] for name in broker if name not in proxy})
+    yield from _table("Proxy", {name: proxy[name] for name in proxy if name not in broker})
+
+
+def _table(title: str, rows: dict[str, Row]) -> Iterable[str]:
+    yield _TABLE.format(title=title)
+    for name, row in rows.items():
+        if not name.endswith("_created"):
+            expected = "counter" if name.endswith("_total") else "gauge"
+            kind = "" if row.kind == expected else f" ({row.kind})"
+            what = row.what.replace("|", "\\|") or "-"
+            yield f"| `{name}{_words(row.labels)}` | {what}{kind} |\n"
+
+
+def _words(labels: frozenset[str]) -> str:
+    """Return the labels in braces, with one word for those that often come together."""
+    for word, meant in _LABELS.items():
+        if meant <= labels:
+            rest = labels - meant if word != "KEYS" else frozenset()
+            return f"{{{', '.join([word, *sorted(rest)])}}}"
+    return f"{{{', '.join(sorted(labels))}}}" if labels else ""
 
 
 if __name__ == "__main__":

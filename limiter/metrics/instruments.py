@@ -178,7 +178,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_memory_high_water_bytes",
         InstrumentKind.DOUBLE_GAUGE,
         "By",
-        "Most memory that topic listings ever held at once",
+        "Peak memory of topic listings",
         _one(lambda budget: budget.statistics.high_water_permits),
     ),
     Instrument(
@@ -186,7 +186,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_memory_overdraft_bytes",
         InstrumentKind.DOUBLE_GAUGE,
         "By",
-        "Memory held beyond the limit now, so that a stall ends",
+        "Memory granted beyond the limit to end a stall",
         _one(lambda budget: budget.statistics.overdraft_permits),
     ),
     Instrument(
@@ -194,7 +194,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_requests_total",
         InstrumentKind.COUNTER,
         "1",
-        "Requests for topic-list memory, by how they ended",
+        "Requests for topic-list memory, by outcome",
         _by_outcome,
     ),
     Instrument(
@@ -202,7 +202,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_passed_total",
         InstrumentKind.COUNTER,
         "1",
-        "Requests granted before one whose turn it was",
+        "Requests granted before the request next in turn",
         _one(lambda budget: budget.statistics.passed_total),
     ),
     Instrument(
@@ -210,7 +210,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_policy_faults_total",
         InstrumentKind.COUNTER,
         "1",
-        "1 once an admission policy has failed, and how, so that fifo took its place",
+        "1 once an admission policy failed and fifo replaced it",
         lambda budget: {budget.statistics.policy_fault: int(bool(budget.statistics.policy_fault))},
         "fault",
     ),
@@ -219,7 +219,7 @@ OWN_INSTRUMENTS = (
         "floodgate_topic_list_holders",
         InstrumentKind.UP_DOWN_COUNTER,
         "1",
-        "Connections that hold topic-list memory or wait for it",
+        "Connections holding topic-list memory or waiting for it",
         _one(lambda budget: budget.statistics.holders),
     ),
     Instrument(

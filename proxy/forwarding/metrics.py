@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from proxy.forwarding.forwarder import Forwarder
 
 _COUNTERS = {
-    "answered": "HTTP requests that a broker answered",
-    "refused": "HTTP requests refused because too many were being forwarded",
-    "failed": "HTTP requests without an answer of a broker, or with the beginning of one",
-    "redirects": "Redirects of brokers that were followed",
+    "answered": "HTTP requests answered by a broker",
+    "refused": "HTTP requests refused: too many forwarded",
+    "failed": "HTTP requests without a complete answer",
+    "redirects": "Followed redirects of brokers",
 }
 
 
@@ -36,13 +36,13 @@ class ForwardingMetrics(Collector):
         counters = self._forwarder.counters
         yield gauge(
             "floodgate_proxy_http_requests",
-            "HTTP requests that are being forwarded",
+            "HTTP requests being forwarded",
             labels,
             counters.active,
         )
         yield gauge(
             "floodgate_proxy_http_replay_bytes",
-            "Bytes of request bodies that are kept in case a broker redirects",
+            "Bytes of request bodies kept for redirects",
             labels,
             self._forwarder.replay.held_bytes,
         )

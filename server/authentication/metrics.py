@@ -35,14 +35,14 @@ class AuthenticationMetrics(Collector):
         """Return all families."""
         counted = self._counters
         success = CounterMetricFamily(
-            "pulsar_authentication_success", "Credentials that were found good", labels=_PROVIDER
+            "pulsar_authentication_success", "Accepted credentials", labels=_PROVIDER
         )
         for provider, total in list(counted.successes.items()):
             success.add_metric([self._cluster, *provider], total)
         yield success
         failures = CounterMetricFamily(
             "pulsar_authentication_failures",
-            "Credentials that were refused, by reason",
+            "Refused credentials, by reason",
             labels=[*_PROVIDER, "reason"],
         )
         for refused, total in list(counted.failures.items()):
@@ -50,12 +50,12 @@ class AuthenticationMetrics(Collector):
         yield failures
         labels = {"cluster": self._cluster}
         yield counter(
-            "pulsar_expired_token", "Tokens that were refused because their time is over", labels,
+            "pulsar_expired_token", "Refused expired tokens", labels,
             counted.expired_tokens,
         )  # fmt: skip
         expiring = HistogramMetricFamily(
             "pulsar_expiring_token_minutes",
-            "How long good tokens that expire still hold, when they are shown",
+            "Remaining life of good tokens when shown",
             labels=["cluster"],
         )
         bounds = [*(f"{minutes}.0" for minutes in EXPIRING_MINUTES), "+Inf"]

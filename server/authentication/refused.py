@@ -91,7 +91,7 @@ class RefusedMetrics(Collector):
         """Return one family, a sample a subject."""
         family = CounterMetricFamily(
             "floodgate_authorization_refusals",
-            "Commands and requests of who may not do that, by what they were about",
+            "Unauthorized commands and requests, by subject",
             labels=["cluster", "of"],
         )
         for subject, count in self._refused.counts.items():

@@ -26,10 +26,10 @@ class FaultMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
-        yield gauge("floodgate_faults", "Faults that are set", self._labels, len(self._registry))
+        yield gauge("floodgate_faults", "Faults set", self._labels, len(self._registry))
         acted = CounterMetricFamily(
             "floodgate_faults_acted",
-            "Commands that a fault was done to",
+            "Commands a fault acted on",
             labels=[*self._labels, "action"],
         )
         for action, count in sorted(self._registry.acted.items()):

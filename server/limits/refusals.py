@@ -63,7 +63,7 @@ class LimitMetrics(Collector):
         yield family
         kept = GaugeMetricFamily(
             "floodgate_unfinished_frame_bytes",
-            "Bytes kept of frames that have not ended, of those of which more than 64 KiB came",
+            "Bytes kept of unfinished frames, above 64 KiB each",
             labels=["cluster"],
         )
         kept.add_metric([self._cluster], self._unfinished_bytes())

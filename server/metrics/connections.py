@@ -34,7 +34,7 @@ def unanswered_metric(cluster: str, total: int) -> Metric:
     """Return the requests that profile pulsar left without an answer."""
     return counter(
         "floodgate_unanswered_requests",
-        "Listings never answered because they exceed a limit, as shipped",
+        "Listings above a limit, never answered, as shipped",
         {"cluster": cluster},
         total,
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
     """Yield all families of broker and proxy alike."""
     outbound = totals.outbound
-    queued = "Bytes queued for clients that the kernel has not taken yet"
+    queued = "Bytes queued for clients, not yet taken by the kernel"
     for name, documentation, value in (
         ("floodgate_outbound_pending_bytes", queued, outbound.pending_bytes),
         (
@@ -38,25 +38,25 @@ def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
         ),
         (
             "floodgate_outbound_unpaid_bytes",
-            "The part of them that no permit of the topic list limiter pays for",
+            "Outbound bytes without a permit of the topic list limiter",
             outbound.unpaid_bytes,
         ),
         (
             "floodgate_parked_frames",
-            "Requests read and not handled yet because their connection is paused",
+            "Requests read but not handled on paused connections",
             totals.parked_frames,
         ),
-        ("floodgate_parked_bytes", "Their bytes", totals.parked_bytes),
+        ("floodgate_parked_bytes", "Bytes of parked requests", totals.parked_bytes),
         (
             "floodgate_in_flight_response_bytes",
-            "Bytes of answers that are being made",
+            "Bytes of answers in the making",
             totals.response_bytes,
         ),
     ):
         yield gauge(name, documentation, {"cluster": cluster}, value)
     yield counter(
         "floodgate_oversized_commands",
-        "Connections closed for a command larger than those of its type are parsed",
+        "Connections closed for an oversized command",
         {"cluster": cluster},
         totals.oversized_commands,
     )
@@ -67,7 +67,7 @@ def throttled_connections(cluster: str, totals: FlowTotals) -> Metric:
     """Return the broker's gauge of connections that are paused for their publishes."""
     return gauge(
         "pulsar_broker_throttled_connections",
-        "Connections paused because too many of their publishes are pending",
+        "Connections paused for too many pending publishes",
         {"cluster": cluster},
         totals.connections[PauseCause.PENDING_PUBLISHES],
     )
@@ -83,13 +83,13 @@ def _pauses(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
         ("floodgate_pauses", "Times a connection was paused", "cause", totals.pauses.items()),
         (
             "floodgate_paused_seconds",
-            "Seconds connections were paused, pauses of now included",
+            "Seconds of pauses, current ones included",
             "cause",
             totals.paused_seconds(),
         ),
         (
             "floodgate_closed_slow_peers",
-            "Connections closed because their peer did not take what it was sent",
+            "Connections closed because the peer did not read",
             "reason",
             totals.closed.items(),
         ),

@@ -25,5 +25,5 @@ class HttpMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the one family."""
-        help_text = "HTTP requests, also refused ones; the name is that of a real one's library"
+        help_text = "HTTP requests, also refused ones"
         yield counter("jetty_requests", help_text, self._labels, self._limits.requests)

@@ -53,7 +53,7 @@ class HeapMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Ask Python and the C library."""
         labels = {"cluster": self._cluster}
-        help_text = "Small pieces of memory that Python has in use"
+        help_text = "Memory blocks in use by Python"
         yield gauge("floodgate_python_blocks", help_text, labels, sys.getallocatedblocks())
         if self._heap is None:
             return
@@ -77,7 +77,9 @@ class ServerInfo(Collector):
         """Return floodgate_server_info, which is always 1."""
         info = {label_of(key): value for key, value in server_info(self._config()).items()}
         labels = {"cluster": self._cluster, **info}
-        yield gauge(METRIC, "Version, and what decides how this server answers", labels, 1)
+        yield gauge(
+            METRIC, "Version, and effective values of the keys that decide answers", labels, 1
+        )
 
 
 class EventLoopLag(Collector):

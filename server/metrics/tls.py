@@ -35,11 +35,11 @@ class TlsMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
         labels = {"cluster": self._cluster}
-        under_way = "TLS handshakes of clients that are not finished"
+        under_way = "Unfinished TLS handshakes of clients"
         yield gauge("floodgate_tls_handshakes", under_way, labels, self._handshakes.under_way)
         ended = CounterMetricFamily(
             "floodgate_tls_handshakes_ended",
-            "TLS handshakes of clients that ended",
+            "Ended TLS handshakes of clients",
             labels=["cluster", "outcome"],
         )
         for outcome, total in (
@@ -51,7 +51,7 @@ class TlsMetrics(Collector):
         yield ended
         refreshes = CounterMetricFamily(
             "floodgate_tls_refreshes",
-            "Changed certificate files that were read again, or could not be used",
+            "Reloads of changed certificate files",
             labels=["cluster", "of", "outcome"],
         )
         for name, contexts in self._contexts.items():
@@ -60,7 +60,7 @@ class TlsMetrics(Collector):
         yield refreshes
         expires = GaugeMetricFamily(
             "floodgate_tls_certificate_expires_timestamp_seconds",
-            "When the first of the certificates that are shown expires, in Unix seconds",
+            "Earliest expiry of the shown certificates, Unix seconds",
             labels=["cluster", "of"],
         )
         for name, contexts in self._contexts.items():

@@ -10,14 +10,14 @@ from broker.message_metrics.documentation import documentation
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("pulsar_broker_msg_backlog", "Entries that subscriptions have not acknowledged"),
+        ("pulsar_broker_msg_backlog", "Entries unacknowledged by subscriptions"),
         (
             "pulsar_entry_size_le_2_kb",
-            "Bytes of entries, in the last period: from the smaller bound up to 2048",
+            "Bytes of entries: up to 2048",
         ),
         (
             "pulsar_storage_write_latency_overflow",
-            "Milliseconds until messages were stored, in the last period: above all bounds",
+            "Milliseconds to store: above all bounds",
         ),
     ],
 )

@@ -88,7 +88,7 @@ async def test_a_proxy_names_its_client(asked: Asked) -> None:
 def test_the_promise_on_the_security_page_names_every_open_path() -> None:
     # Given
     page = Path(__file__).parents[4] / "docs" / "security.md"
-    _, _, behind = page.read_text(encoding="utf-8").partition("Who shows no valid credentials")
+    _, _, behind = page.read_text(encoding="utf-8").partition("A peer without valid credentials")
     promise, _, _ = behind.partition("\n- ")
     # When, Then: the path without a slash leads to the one with it
     assert [one for one in OPEN_PATHS if f"`{one}" not in promise] == []
