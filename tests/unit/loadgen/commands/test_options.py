@@ -117,9 +117,7 @@ def documented() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("scenario", "settings"), documented(), ids=str)
-def test_every_setting_of_the_page_is_possible(
-    scenario: str, settings: list[str]
-) -> None:
+def test_every_setting_of_the_page_is_possible(scenario: str, settings: list[str]) -> None:
     assert wanted(scenario, settings).name == scenario
 
 
