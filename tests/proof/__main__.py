@@ -50,7 +50,7 @@ def proof(
         list[str] | None, typer.Option("--profile", help="Profiles of growth; both without.")
     ] = None,
     client: Annotated[
-        str, typer.Option(help="A client's program, for client_patience; see docs/faults.md.")
+        str, typer.Option(help="A client's program, for client_patience; see patience/program.py.")
     ] = "",
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,

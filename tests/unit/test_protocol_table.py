@@ -19,7 +19,8 @@ from proxy.commands.table import COMMANDS as PROXY
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(pb.BaseCommand.Type.keys())
 ROW = re.compile(
-    r"^\| `(?P<name>[A-Z_]+)` \| (?P<broker>[^|]+) \| (?P<proxy>[^|]+) \| (?P<library>[^|]+) \|$"
+    r"^\| (?P<names>`[A-Z_]+`(, `[A-Z_]+`)*) \| (?P<broker>[^|]+) \| (?P<proxy>[^|]+) "
+    r"\| (?P<library>[^|]+) \|$"
 )
 WORDS = {
     "broker": {"handles", "refuses", "sends", "closes"},
@@ -35,11 +36,16 @@ Table = dict[str, dict[str, set[str]]]
 def table() -> Table:
     """What each column says of each command."""
     lines = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").splitlines()
-    rows = [found for line in lines if (found := ROW.match(line))]
-    assert len(rows) == len({row["name"] for row in rows}), "a command stands there twice"
+    rows = [
+        (name.strip("`"), row)
+        for line in lines
+        if (row := ROW.match(line))
+        for name in row["names"].split(", ")
+    ]
+    assert len(rows) == len({name for name, _ in rows}), "a command stands there twice"
     return {
-        row["name"]: {column: set(row[column].strip().split(", ")) for column in WORDS}
-        for row in rows
+        name: {column: set(row[column].strip().split(", ")) for column in WORDS}
+        for name, row in rows
     }
 
 

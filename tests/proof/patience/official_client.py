@@ -1,4 +1,4 @@
-"""The official Python client as a program that the proof talks to; see docs/faults.md."""
+"""The official Python client as a program that the proof talks to; see program.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This project's client as a program that the proof talks to; see docs/faults.md."""
+"""This project's client as a program that the proof talks to; see program.py."""
 
 from __future__ import annotations
 

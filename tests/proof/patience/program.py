@@ -1,4 +1,13 @@
-"""A client as a program: one line asks it, one line answers; see docs/faults.md."""
+"""A client as a program: a line on its input asks, a line on its output answers.
+
+The last argument of the program is the folder for its logs. Each answer is the first word of the
+line, and ``ok`` or the name of an error, at any time. Each first word (``A``) is a client of its
+own, asked again after its answer; all timeouts are 5 s.
+
+``A consumer URL TOPIC``, ``A producer URL TOPIC``: make a client, and subscribe or make a producer.
+``A use``: receive and acknowledge a message (``Timeout`` without one), or send a message.
+``A last``, ``A seek``, ``A close``: ask for the last message's id, go to the beginning, end.
+"""
 
 from __future__ import annotations
 

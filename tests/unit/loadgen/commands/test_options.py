@@ -117,13 +117,11 @@ def documented() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("scenario", "settings"), documented(), ids=str)
-def test_every_setting_of_the_page_about_older_options_is_possible(
-    scenario: str, settings: list[str]
-) -> None:
+def test_every_setting_of_the_page_is_possible(scenario: str, settings: list[str]) -> None:
     assert wanted(scenario, settings).name == scenario
 
 
-def test_the_page_has_every_option_that_run_has_now() -> None:
+def test_the_page_has_every_option_of_run() -> None:
     page = PAGE.read_text(encoding="utf-8")
     options = {opt for each in imported_command("run").params for opt in each.opts}
     missing = [each for each in options if each.startswith("--") and each not in page]
