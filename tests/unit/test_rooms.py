@@ -15,7 +15,6 @@ PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen"
 BESIDE = {
     "benchmarks": "benchmarks",
     "examples": "examples",
-    "differential": "tests/differential",
     "support": "tests/support",
 }
 NAMED_PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|tools)/[\w/.]*)`")
