@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from server.http import RestError
@@ -54,21 +54,21 @@ class AdminRules:
             to the others, and refused then; otherwise refused before.
     """
 
-    fails_as_upstream: bool
-    returns_accepted_type: bool
-    skips_unreadable_properties: bool
-    unknown_bundle_is_empty: bool
-    missing_namespace_has_bundle: bool
-    forgets_non_persistent: bool
-    creates_used_partitions: bool
-    keeps_shown_quotas: bool
-    accepts_no_property: bool
-    clears_internal_backlogs: bool
-    acts_before_it_refuses: bool
+    fails_as_upstream: bool = False
+    returns_accepted_type: bool = False
+    skips_unreadable_properties: bool = False
+    unknown_bundle_is_empty: bool = False
+    missing_namespace_has_bundle: bool = False
+    forgets_non_persistent: bool = False
+    creates_used_partitions: bool = False
+    keeps_shown_quotas: bool = False
+    accepts_no_property: bool = False
+    clears_internal_backlogs: bool = False
+    acts_before_it_refuses: bool = False
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 11)
-FLOODGATE_ADMIN = AdminRules(*[False] * 11)
+FLOODGATE_ADMIN = AdminRules()
+PULSAR_ADMIN = AdminRules(**{field.name: True for field in fields(AdminRules)})
 
 
 @dataclass(frozen=True, slots=True)
