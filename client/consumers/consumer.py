@@ -335,8 +335,7 @@ async def open_consumer(
     names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not names:
         raise InvalidConfiguration("there is no topic to subscribe to: name one at least")
-    single = len(names) == 1 and not options.retry_enabled
-    consumers = topics_consumer(context, subscription, options, single=single)
+    consumers = topics_consumer(context, subscription, options)
     letters = consumers.letters
     added = list(names)
     if letters is not None and options.retry_enabled:
@@ -350,7 +349,7 @@ async def open_consumer(
 
 
 def topics_consumer(
-    context: ClientContext, subscription: str, options: ConsumerOptions, *, single: bool = False
+    context: ClientContext, subscription: str, options: ConsumerOptions
 ) -> MultiTopicsConsumer:
     """Return the consumer of a subscription, without a topic yet; see MultiTopicsConsumer."""
     letters = None
@@ -358,4 +357,4 @@ def topics_consumer(
         letters = DeadLetters(context, subscription, options)
     name = options.consumer_name or secrets.token_hex(5)
     kept = Subscription(subscription, name)
-    return MultiTopicsConsumer(context, kept, options, letters=letters, single=single)
+    return MultiTopicsConsumer(context, kept, options, letters=letters)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from client.consumers.receiving.position import Position
     from client.consumers.subscribing import Subscription
     from client.context import ClientContext
-    from client.memory.receiver_queue import TopicsQueue
     from client.messages.entry import Entry
     from client.messages.message_id import Place
 
@@ -45,7 +44,6 @@ class MultiTopicsConsumer:
         options: Everything else.
         start: Where a subscription that is not durable begins.
         letters: What becomes of messages that are redelivered too often.
-        single: Whether there will be one topic only; it may have partitions.
 
     Attributes:
         inbox: Where messages are waited for.
@@ -63,8 +61,6 @@ class MultiTopicsConsumer:
         options: ConsumerOptions,
         start: Position | None = None,
         letters: DeadLetters | None = None,
-        *,
-        single: bool = False,
     ) -> None:
         self._context = context
         self.subscription = subscription
@@ -79,8 +75,7 @@ class MultiTopicsConsumer:
         self.closed = self.endless = False
         self._left = asyncio.Event()
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
-        self._single = single
-        self._queues: TopicsQueue | None = None
+        self._open_queue = context.receiver_queues.opening(_queue_options(options))
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -135,20 +130,8 @@ class MultiTopicsConsumer:
         if self.closed or self._partitions.get(name) != known:
             raise AlreadyClosed(f"the consumer of {name} was closed")
 
-    def _open_queues(self, *, single: bool) -> TopicsQueue:
-        options, policy = self.options, self.options.batch_receive_policy
-        chosen = QueueOptions(
-            ReceiverQueuePolicy(options.receiver_queue_policy),
-            options.receiver_queue_size,
-            max(0, policy.max_num_message) if policy is not None else 0,
-            options.memory_until_acknowledged,
-        )
-        return self._context.receiver_queues.open_topics(chosen, single=single)
-
     def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
         options = self.options
-        if self._queues is None:
-            self._queues = self._open_queues(single=self._single and not partitions)
         share = options.max_total_receiver_queue_size_across_partitions
         size = min(options.receiver_queue_size, max(1, share // max(1, partitions)))
         if size < options.receiver_queue_size:
@@ -160,7 +143,7 @@ class MultiTopicsConsumer:
             options,
             self.inbox,
             self,
-            self._queues,
+            self._open_queue,
             self._start,
         )
 
@@ -295,6 +278,14 @@ class MultiTopicsConsumer:
         try:
             await all_of(parts)
         finally:
-            if self._queues is not None:
-                self._queues.close()
             self._left.set()
+
+
+def _queue_options(options: ConsumerOptions) -> QueueOptions:
+    policy = options.batch_receive_policy
+    return QueueOptions(
+        ReceiverQueuePolicy(options.receiver_queue_policy),
+        options.receiver_queue_size,
+        max(0, policy.max_num_message) if policy is not None else 0,
+        options.memory_until_acknowledged,
+    )

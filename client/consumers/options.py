@@ -95,7 +95,7 @@ class ConsumerOptions:
         ack_group_size: And how many.
         ack_receipt_enabled: Whether ``acknowledge`` waits until the broker has it.
         receiver_queue_policy: How many messages wait here: "bytes" by the client's memory limit,
-            "pulsar" by upstream's rules, "fixed" always receiver_queue_size.
+            "fixed" always receiver_queue_size.
         memory_until_acknowledged: Count a message until it is acknowledged, not until it is taken.
         priority_level: Shared: 0 is served first. Failover: is chosen first.
         subscription_properties: Kept with a new subscription.

@@ -156,7 +156,6 @@ async def open_reader(
             crypto_failure_action=options.crypto_failure_action,
         ),
         Position(start_message_id, options.start_message_id_inclusive),
-        single=True,
     )
     try:
         await topics.add_topic(topic)

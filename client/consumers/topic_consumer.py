@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from client.consumers.options import ConsumerOptions
     from client.consumers.receiving.inbox import Inbox
     from client.context import ClientContext
-    from client.memory.receiver_queue import TopicsQueue
+    from client.memory.receiver_queues import OpenQueue
     from client.messages.entry import Entry
     from client.messages.message_id import Place
     from proto.frames import Frame
@@ -70,7 +70,7 @@ class TopicConsumer:
         options: Everything else; ``receiver_queue_size`` is this topic's share.
         inbox: Where its messages are waited for.
         owner: The consumer that it is a part of.
-        queues: Gives it its receiver queue.
+        open_queue: Gives it its receiver queue.
         start: Where a subscription that is not durable begins.
 
     Attributes:
@@ -90,7 +90,7 @@ class TopicConsumer:
         options: ConsumerOptions,
         inbox: Inbox,
         owner: Owner,
-        queues: TopicsQueue,
+        open_queue: OpenQueue,
         start: Position | None = None,
     ) -> None:
         self._context = context
@@ -123,7 +123,7 @@ class TopicConsumer:
             self.link,
             self.handed_out,
             inbox,
-            queues,
+            open_queue,
             partial(owner.dead_letter, self),
             Progress(start),
             durable=subscription.durable,

@@ -78,17 +78,3 @@ class ReceiverQueue(Protocol):
 
     def close(self) -> None:
         """Give back what is counted, and grant nothing more."""
-
-
-class TopicsQueue(Protocol):
-    """The receiver queues of a consumer of several topics."""
-
-    def open(self, consumer: Granting, max_size: int) -> ReceiverQueue:
-        """Return the queue of one more topic, of so many messages at most.
-
-        Its ``found_nothing`` means that the application finds nothing in any; called for each
-        topic, or for one of them. It is closed when the topic is left.
-        """
-
-    def close(self) -> None:
-        """Forget what the topics had in common; they are closed already."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from client.consumers.options import ConsumerOptions
     from client.consumers.receiving.inbox import Inbox
     from client.consumers.receiving.position import Progress
-    from client.memory.receiver_queue import ReceiverQueue, TopicsQueue
+    from client.memory.receiver_queue import ReceiverQueue
+    from client.memory.receiver_queues import OpenQueue
     from client.messages.entry import Entry
     from client.messages.errors import BrokenEntryError
     from client.messages.message import Message
@@ -40,7 +41,7 @@ class Incoming:
         link: The way to the broker.
         handed_out: Remembers what is taken.
         inbox: Where messages are waited for.
-        queues: Gives the topic its receiver queue.
+        open_queue: Gives the topic its receiver queue.
         dead_letter: Takes an entry that was redelivered too often, with its messages and bytes,
             which are counted until ``count_freed``; false if it is to be delivered.
         progress: Where a subscription that is not durable begins.
@@ -66,7 +67,7 @@ class Incoming:
         link: BrokerLink,
         handed_out: HandedOut,
         inbox: Inbox,
-        queues: TopicsQueue,
+        open_queue: OpenQueue,
         dead_letter: Callable[[Entry, int, int], bool],
         progress: Progress,
         *,
@@ -87,7 +88,7 @@ class Incoming:
         self.messages_received = self.bytes_received = self.broken_entries = 0
         self.received = Received(self)
         self.arrivals = Arrivals(self, cluster, link.topic, options, most_bytes)
-        self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
+        self.queue: ReceiverQueue = open_queue(self, options.receiver_queue_size)
 
     # -- what comes ---------------------------------------------------------------------------
 

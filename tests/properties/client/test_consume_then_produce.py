@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.memory.receiver_queues import ReceiverQueuePolicy, ReceiverQueues, receiver_queue_for
+from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy, ReceiverQueues
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_PRODUCER_SHARE,
     MemoryLimitController,
@@ -38,7 +38,7 @@ async def produced(
     memory = MemoryLimitController(limit, clock=clock, producer_share=producer_share)
     consumer = ScriptedConsumer()
     queues = ReceiverQueues(memory, clock)
-    consumer.queue = receiver_queue_for(queues, consumer, policy=policy, max_size=10)
+    consumer.queue = queues.opening(QueueOptions(policy, 10))(consumer, 10)
     consumer.publish(MESSAGES, sizes[0])
     consumer.reattach()
     done = 0
@@ -66,10 +66,9 @@ async def produced(
     return done
 
 
-@pytest.mark.parametrize("policy", [ReceiverQueuePolicy.FIXED, ReceiverQueuePolicy.PULSAR])
-async def test_by_upstreams_rule_the_task_waits_for_itself(policy: ReceiverQueuePolicy) -> None:
+async def test_without_that_share_the_task_waits_for_itself() -> None:
     """Memory is freed by receiving, and who would receive waits in ``send`` for that memory."""
-    assert await produced(1, (10, 10), policy, producer_share=0.0) < MESSAGES
+    assert await produced(1, (10, 10), ReceiverQueuePolicy.FIXED, producer_share=0.0) < MESSAGES
 
 
 @pytest.mark.parametrize("policy", list(ReceiverQueuePolicy))

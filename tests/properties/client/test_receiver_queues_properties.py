@@ -85,7 +85,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
             options = QueueOptions(
                 ReceiverQueuePolicy.BYTES, max_size=20, batch_receive_messages=batch
             )
-            consumer.queue = self.clients[client].open(consumer, options)
+            consumer.queue = self.clients[client].opening(options)(consumer, 20)
             self.consumers.append(consumer)
             self.largest_entries[consumer] = 0
             consumer.reattach()

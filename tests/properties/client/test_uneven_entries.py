@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.memory.bytes_receiver_queue import BytesReceiverQueue
-from client.memory.receiver_queues import ReceiverQueues, receiver_queue_for
+from client.memory.receiver_queues import QueueOptions, ReceiverQueues
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from limiter.client_memory.prefetch import Prefetch
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
@@ -78,7 +78,7 @@ async def run(  # noqa: C901 - a table of steps
     queues = ReceiverQueues(memory, clock)
     consumers = [Uneven() for _ in range(3)]
     for consumer in consumers:
-        consumer.queue = receiver_queue_for(queues, consumer, max_size=50)
+        consumer.queue = queues.opening(QueueOptions(max_size=50))(consumer, 50)
         consumer.reattach()
     for name, index, sizes in steps:
         consumer = consumers[index]

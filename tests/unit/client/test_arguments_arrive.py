@@ -41,7 +41,7 @@ class ProducerAndConsumer(ProducerInterceptor, ConsumerInterceptor):
 
 KNOWN: dict[str, object] = {
     "unacked_messages_timeout_ms": 12_345,
-    "receiver_queue_policy": "pulsar",
+    "receiver_queue_policy": "fixed",
     "batching_enabled": False,
     "discovery_schedule": "go",
     "dead_letter_policy": ConsumerDeadLetterPolicy(3),

@@ -8,12 +8,10 @@ import gc
 import pytest
 
 from client.consumers.all_of import all_of
-from client.consumers.consumer import Consumer, open_consumer, topics_consumer
+from client.consumers.consumer import Consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import AlreadyClosed, ConnectError, TopicTerminated
-from client.memory.upstream_receiver_queue import UpstreamReceiverQueue
-from client.memory.upstream_topics_queue import EmptiedQueue
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, opened
@@ -222,26 +220,6 @@ async def test_when_one_topic_has_ended_and_the_other_failed_nobody_waits() -> N
     # Then
     with pytest.raises(ConnectError, match="gone"):
         await receiving
-
-
-@pytest.mark.parametrize(
-    ("topics", "partitions", "kind"),
-    [
-        (TOPIC, 0, UpstreamReceiverQueue),
-        (TOPIC, 2, EmptiedQueue),
-        ([TOPIC, f"{TOPIC}-2"], 0, EmptiedQueue),
-    ],
-)
-async def test_under_upstreams_policy_one_topic_has_one_queue(
-    topics: str | list[str], partitions: int, kind: type
-) -> None:
-    broker = ModelBroker(partition_count=partitions)
-    options = ConsumerOptions(receiver_queue_policy="pulsar")
-    consumer = await open_consumer(broker.context, topics, "s", options)
-    kinds = {type(one.incoming.queue) for one in consumer._topics.topics.values()}
-    assert kinds == {kind}
-    await consumer.close()
-    assert not broker.context.receiver_queues._as_upstream
 
 
 async def test_a_second_close_waits_for_the_first() -> None:

@@ -38,8 +38,8 @@ FAULTS = {
         "test_waiters_are_served_in_the_order_of_asking_whatever_their_size",
     ),
     "prefetch starves producers": (
-        f"{UNIT}/client/memory/test_upstream_cases.py",
-        "test_the_producers_share_ends_that",
+        f"{UNIT}/client/memory/test_fixed_receiver_queue.py",
+        "test_a_share_for_producers_keeps_prefetch_from_starving_them",
     ),
     "who consumes and then produces waits for himself": (
         f"{PROPERTIES}/test_consume_then_produce.py",

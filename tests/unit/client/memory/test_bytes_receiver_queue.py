@@ -6,7 +6,7 @@ import pytest
 
 from client.exceptions import NotConnected
 from client.memory.bytes_receiver_queue import UNKNOWN_ENTRY_BYTES, BytesReceiverQueue
-from client.memory.receiver_queues import ReceiverQueues, receiver_queue_for, topics_queue_for
+from client.memory.receiver_queues import QueueOptions, ReceiverQueues
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
@@ -29,13 +29,12 @@ class Client:
         self, max_size: int = 1_000, batch: int = 0, *, until_acknowledged: bool = False
     ) -> ScriptedConsumer:
         consumer = ScriptedConsumer()
-        consumer.queue = receiver_queue_for(
-            self.queues,
-            consumer,
+        options = QueueOptions(
             max_size=max_size,
             batch_receive_messages=batch,
             until_acknowledged=until_acknowledged,
         )
+        consumer.queue = self.queues.opening(options)(consumer, max_size)
         assert isinstance(consumer.queue, BytesReceiverQueue)
         consumer.reattach()
         return consumer
@@ -194,10 +193,10 @@ def test_it_starts_large_enough_for_a_batch() -> None:
 async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message() -> None:
     # Given
     client = Client()
-    topics = topics_queue_for(client.queues, max_size=100)
+    open_queue = client.queues.opening(QueueOptions(max_size=100))
     consumers = [ScriptedConsumer() for _ in range(3)]
     for consumer in consumers:
-        consumer.queue = topics.open(consumer, 100)
+        consumer.queue = open_queue(consumer, 100)
         consumer.answer = True
         consumer.reattach()
     consumers[1].publish(1, 10)
@@ -218,7 +217,6 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
     await settle()
     # Then: one question a second, whatever the number of topics.
     assert [consumer.questions for consumer in consumers] == [1, 1, 0]
-    topics.close()
 
 
 # -- when it shrinks --------------------------------------------------------------------------
@@ -363,7 +361,7 @@ def test_a_paused_consumer_stands_in_nobodys_way() -> None:
 def test_without_a_limit_the_queue_is_fixed() -> None:
     client = Client(0)
     consumer = ScriptedConsumer()
-    consumer.queue = receiver_queue_for(client.queues, consumer, max_size=1_000)
+    consumer.queue = client.queues.opening(QueueOptions())(consumer, 1_000)
     consumer.reattach()
     assert consumer.granted == [1_000]
 

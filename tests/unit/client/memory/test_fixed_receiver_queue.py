@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from client.memory.receiver_queues import ReceiverQueuePolicy, ReceiverQueues, topics_queue_for
-from limiter.client_memory.memory_limit_controller import MemoryLimitController
+import pytest
+
+from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy, ReceiverQueues
+from limiter.client_memory.memory_limit_controller import (
+    DEFAULT_PRODUCER_SHARE,
+    MemoryLimitController,
+)
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
 
 
-def subscribed(size: int) -> tuple[MemoryLimitController, ScriptedConsumer]:
-    memory = MemoryLimitController(1_000)
+def subscribed(
+    size: int, producer_share: float = DEFAULT_PRODUCER_SHARE
+) -> tuple[MemoryLimitController, ScriptedConsumer]:
+    memory = MemoryLimitController(1_000, clock=ManualClock(), producer_share=producer_share)
     queues = ReceiverQueues(memory, ManualClock())
-    topics = topics_queue_for(queues, policy=ReceiverQueuePolicy.FIXED, max_size=size)
     consumer = ScriptedConsumer()
-    consumer.queue = topics.open(consumer, size)
+    consumer.queue = queues.opening(QueueOptions(ReceiverQueuePolicy.FIXED, size))(consumer, size)
     consumer.reattach()
     return memory, consumer
 
@@ -123,3 +129,12 @@ def test_what_it_holds_is_counted_until_it_closes() -> None:
     assert consumer.queue.current_size == 2
     consumer.close()
     assert memory.current_usage == memory.statistics().reservations == 0
+
+
+@pytest.mark.parametrize("share", [0.0, DEFAULT_PRODUCER_SHARE])
+def test_a_share_for_producers_keeps_prefetch_from_starving_them(share: float) -> None:
+    memory, consumer = subscribed(10, share)
+    consumer.publish(5, 300)
+    consumer.deliver_all()
+    assert memory.current_usage_fraction > 1
+    assert (memory.try_reserve(10) is not None) is (share > 0)
