@@ -206,12 +206,12 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
     if settings.exporter is MetricsExporter.CONSOLE:
         # Standard output belongs to the ready line.
         return ConsoleMetricExporter(sys.stderr), lambda: _Session.problem
-    # It complains of each attempt; the sender says what is worth knowing.
-    logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
     session = _Session()
     exporter = OTLPMetricExporter(
         settings.endpoint, timeout=settings.timeout_seconds, session=session
     )
+    # From here on it would complain of each attempt: the sender logs the first.
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
     return exporter, lambda: session.problem
 
 

@@ -2,7 +2,8 @@
 
 Off by default, and then nothing of OpenTelemetry is imported. On when an endpoint is set, or
 OTEL_METRICS_EXPORTER asks for it. Each variable has its standard meaning, durations are
-milliseconds; one that is empty counts as not set.
+milliseconds; one that is empty counts as not set. The SDK reads the others, and logs
+what it cannot use.
 
 Source: OpenTelemetry specification, environment variables and OTLP exporter configuration.
 """
@@ -79,15 +80,13 @@ def _settings(variables: _Variables) -> TelemetrySettings | None:
     exporter = MetricsExporter(variables.choice(("OTEL_METRICS_EXPORTER",), choices))
     if exporter is MetricsExporter.NONE:
         return None
-    variables.check_pairs(("OTEL_RESOURCE_ATTRIBUTES",))
-    variables.choice(("OTEL_METRICS_EXEMPLAR_FILTER",), ("trace_based", "always_on", "always_off"))
     interval_seconds = variables.seconds(("OTEL_METRIC_EXPORT_INTERVAL",), 60.0)
     timeout_seconds = variables.seconds(("OTEL_METRIC_EXPORT_TIMEOUT",), 30.0)
     endpoint = ""
     if exporter is MetricsExporter.OTLP:
         endpoint = _endpoint(variables)
         timeout_seconds = min(timeout_seconds, variables.seconds(_otlp("TIMEOUT"), 10.0))
-        _check_otlp(variables)
+        variables.choice(_otlp("PROTOCOL"), (PROTOCOL,))
     return TelemetrySettings(exporter, endpoint, interval_seconds, timeout_seconds)
 
 
@@ -104,27 +103,10 @@ def _endpoint(variables: _Variables) -> str:
     return value.removesuffix("/") + METRICS_PATH
 
 
-def _check_otlp(variables: _Variables) -> None:
-    """Check the variables that the exporter reads itself, and would only complain of in its log."""
-    variables.choice(_otlp("PROTOCOL"), (PROTOCOL,))
-    variables.choice(_otlp("COMPRESSION"), ("none", "gzip", "deflate"))
-    variables.choice(
-        ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",),
-        ("cumulative", "delta", "lowmemory"),
-    )
-    variables.choice(
-        ("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",),
-        ("explicit_bucket_histogram", "base2_exponential_bucket_histogram"),
-    )
-    variables.check_pairs(_otlp("HEADERS"))
-    for file in ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"):
-        variables.check_file(_otlp(file))
-
-
 class _Variables:
     """Reads variables and collects a sentence for each that cannot be used.
 
-    Values are told in the sentences, but for headers and URLs, which may hold secrets.
+    Values are told in the sentences, but for URLs, which may hold secrets.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -167,15 +149,3 @@ class _Variables:
             right = False
         if not right:
             self.problems.append(f"{name} must be a URL such as {DEFAULT_ENDPOINT}.")
-
-    def check_pairs(self, names: Sequence[str]) -> None:
-        """Ask for key=value pairs, separated by commas."""
-        name, value = self.first(names)
-        if any(not pair.partition("=")[1] for pair in value.split(",") if pair.strip()):
-            self.problems.append(f"{name} must be key=value pairs, separated by commas.")
-
-    def check_file(self, names: Sequence[str]) -> None:
-        """Ask for the path of a file that can be read."""
-        name, value = self.first(names)
-        if value and not os.access(value, os.R_OK):
-            self.problems.append(f"{name} names a file that cannot be read: {value}")

@@ -96,11 +96,6 @@ def test_a_password_in_the_endpoint_is_not_told() -> None:
             "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, not 'grpc'.",
         ),
         (
-            "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION",
-            "zstd",
-            "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION must be none, gzip or deflate, not 'zstd'.",
-        ),
-        (
             "OTEL_METRIC_EXPORT_INTERVAL",
             "-1",
             "OTEL_METRIC_EXPORT_INTERVAL must be a number of milliseconds above 0, not '-1'.",
@@ -113,21 +108,6 @@ def test_a_password_in_the_endpoint_is_not_told() -> None:
         (ENDPOINT, "collector:4318", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
         (ENDPOINT, "http://:4318", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
         (ENDPOINT, "http://c:99999", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
-        (
-            "OTEL_EXPORTER_OTLP_HEADERS",
-            "a=1,secret",
-            "OTEL_EXPORTER_OTLP_HEADERS must be key=value pairs, separated by commas.",
-        ),
-        (
-            "OTEL_RESOURCE_ATTRIBUTES",
-            "region",
-            "OTEL_RESOURCE_ATTRIBUTES must be key=value pairs, separated by commas.",
-        ),
-        (
-            "OTEL_EXPORTER_OTLP_CERTIFICATE",
-            "/nowhere/ca.pem",
-            "OTEL_EXPORTER_OTLP_CERTIFICATE names a file that cannot be read: /nowhere/ca.pem",
-        ),
     ],
 )
 def test_a_wrong_value_is_told_in_one_sentence(name: str, value: str, sentence: str) -> None:
@@ -137,19 +117,6 @@ def test_a_wrong_value_is_told_in_one_sentence(name: str, value: str, sentence: 
     with pytest.raises(ConfigError) as raised:
         telemetry_settings(variables)
     assert raised.value.problems == (sentence,)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "OTEL_METRICS_EXEMPLAR_FILTER",
-        "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
-        "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
-    ],
-)
-def test_what_the_sdk_would_only_log_is_an_error(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name} must be .* not 'wrong'"):
-        telemetry_settings({ENDPOINT: "http://c:4318", name: "wrong"})
 
 
 def test_all_problems_are_told_at_once() -> None:
