@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
@@ -31,7 +32,7 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
-    async def stream(self, batches: AsyncIterator[list[str]]) -> None:
+    async def stream(self, batches: AsyncGenerator[list[str], None]) -> None:
         """Write names as they arrive: a line each, or one array.
 
         They are taken from the server while somebody pages through them, up to
@@ -41,9 +42,10 @@ class Output:
         writing = asyncio.create_task(_write_all(ahead))
         written = 0
         try:
-            async for batch in batches:
-                await _put(ahead, writing, self._names(batch, first=not written))
-                written += len(batch)
+            async with aclosing(batches):
+                async for batch in batches:
+                    await _put(ahead, writing, self._names(batch, first=not written))
+                    written += len(batch)
             if self.as_json:
                 await _put(ahead, writing, "\n]\n" if written else "[]\n")
         finally:
@@ -95,6 +97,16 @@ class Output:
         else:
             self.say(cell(value) if isinstance(value, str) else json.dumps(value))
 
+    def messages(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Write messages of a topic, with an empty line between two."""
+        if self.as_json:
+            self.json(found)
+            return
+        for number, message in enumerate(found):
+            if number:
+                self.say("")
+            self.table(message)
+
     def text(self, text: str, key: str) -> None:
         """Write one text: bare, or as the member ``key`` of an object."""
         if self.as_json:
@@ -106,10 +118,13 @@ class Output:
         """Write one line for people."""
         sys.stdout.write(f"{printable(line)}\n")
 
-    def lines(self, text: str) -> None:
-        """Write a text of several lines that the server has laid out."""
-        for line in text.splitlines():
-            self.say(line)
+    def either(self, found: object, lines: Iterable[str]) -> None:
+        """Write JSON, or for people the lines that say the same."""
+        if self.as_json:
+            self.json(found)
+        else:
+            for line in lines:
+                self.say(line)
 
     def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
         """Write a change: ``Created topic.``, or ``{"created": "topic", **details}``."""
