@@ -29,6 +29,7 @@ from client.admin.commands import (
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown, say
 from client.admin.commands.options import COMMON, flag
 from client.admin.commands.policies import policy_verbs, topic_policies
+from client.admin.commands.request import REQUEST
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.commands.verbs import add, taking
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
@@ -62,6 +63,7 @@ floodgate-admin topics --help
 FLOODGATE_ADMIN_URL, FLOODGATE_AUTH_PLUGIN, FLOODGATE_AUTH_PARAMS and
 FLOODGATE_TLS_TRUST_CERTS_FILE_PATH in the environment stand for those options.""",
 )
+add(app, REQUEST)
 add(topics.app, *messages.VERBS, *permissions.OF_TOPICS)
 add(topic_policies, *policy_verbs(topics=True))
 add(namespaces.app, *policy_verbs(topics=False), *permissions.OF_NAMESPACES)
