@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,19 +72,22 @@ class Option:
         """Return what verbs take for a value."""
         return self.made(value) if self.made else value
 
-    def parameter(self, name: str) -> inspect.Parameter:
-        """Return it as a parameter of the function that Typer calls."""
-        kind = self.kind | None if self.default is None else self.kind
-        declared = (typer.Option if self.spellings else typer.Argument)(
-            *self.spellings.split(), metavar=self.metavar, help=self.text, parser=self.parser,
-            min=self.least, rich_help_panel=self.panel, envvar=self.envvar,
-            callback=self.at_once, is_eager=self.at_once is not None,
-        )  # fmt: skip
-        default = inspect.Parameter.empty if self.default is REQUIRED else self.default
-        by_name = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(
-            name, by_name, annotation=Annotated[kind, declared], default=default
-        )
+
+@cache
+def parameter(name: str, option: Option) -> inspect.Parameter:
+    """Return an option as a parameter of the function that Typer calls."""
+    kind = option.kind | None if option.default is None else option.kind
+    declared = (typer.Option if option.spellings else typer.Argument)(
+        *option.spellings.split(), metavar=option.metavar, help=option.text, parser=option.parser,
+        min=option.least, rich_help_panel=option.panel, envvar=option.envvar,
+        callback=option.at_once, is_eager=option.at_once is not None,
+    )  # fmt: skip
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[kind, declared],
+        default=inspect.Parameter.empty if option.default is REQUIRED else option.default,
+    )
 
 
 def flag(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from client.admin.commands.call import PROGRAM, Call
-from client.admin.commands.options import COMMON, OPTIONS, Option
+from client.admin.commands.options import COMMON, OPTIONS, Option, parameter
 from client.admin.commands.shows import Asked
 from client.admin.url import path, query
 from proto.names import NamespaceName, TopicName
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"\{(\w+|\*)(?:\.(\w+))?(\?)?\}")
 _MEMBER = re.compile(r"(\w+)=\{(\w+)\}")
 _OWN = "*"
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 _COLUMNS = 78
 _BREAKS = TextWrapper(
     _COLUMNS - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
@@ -177,9 +178,8 @@ def _command(row: Verb | Function) -> Callable[..., None]:
 
 
 def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Callable[..., None]:
-    """Have Typer take these options for those of a function whose first argument is its context."""
-    context = next(iter(inspect.signature(function, eval_str=True).parameters.values()))
-    together = [context, *(option.parameter(name) for name, option in options.items())]
+    """Have Typer take these options for those of a function; its first argument is ``context``."""
+    together = [_CONTEXT, *(parameter(name, option) for name, option in options.items())]
     function.__annotations__ = {one.name: one.annotation for one in together}
     function.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
     return function
