@@ -14,21 +14,11 @@ if TYPE_CHECKING:
     from client.admin.commands.output import Output
     from client.admin.commands.shows import Asked
 
-brokers = group(
-    "brokers",
-    "Brokers: health, version, and keys that can be changed while they run.",
-    """floodgate-admin brokers healthcheck
-floodgate-admin brokers update-dynamic-config \\
-  -c maxConcurrentLookupRequest -v 1000
-floodgate-admin brokers get-all-dynamic-config
-floodgate-admin brokers VERB --help""",
-)
-floodgate = group(
-    "floodgate",
-    "Functions that only a Floodgate broker has.",
-    """floodgate-admin floodgate limiter
-floodgate-admin floodgate import /data/topics""",
-)
+brokers = group("brokers", "Brokers: health, version, and keys that can be changed while they run.",
+                "healthcheck", "update-dynamic-config -c maxConcurrentLookupRequest -v 1000",
+                "get-all-dynamic-config", "VERB --help")  # fmt: skip
+floodgate = group("floodgate", "Functions that only a Floodgate broker has.", "limiter",
+                  "import /data/topics")  # fmt: skip
 
 
 async def _limiter(asked: Asked, output: Output) -> None:

@@ -15,13 +15,8 @@ from client.admin.commands.verbs import Function, Verb, add, group
 if TYPE_CHECKING:
     from client.admin.commands.call import Call
 
-faults = group(
-    "faults",
-    "Fault injection, in a broker or proxy with floodgateFaultsEnabled=true.",
-    """floodgate-admin faults set '{"on": ["SEND"], "do": {"action": "drop"}}'
-floodgate-admin faults list
-floodgate-admin faults clear""",
-)
+faults = group("faults", "Fault injection, in a broker or proxy with floodgateFaultsEnabled=true.",
+               """set '{"on": ["SEND"], "do": {"action": "drop"}}'""", "list", "clear")  # fmt: skip
 
 
 def clear_faults(call: Call, fault_id: str | None) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from client.admin.commands.options import OPTIONS
 from client.admin.commands.shows import Done, message, names, table, value
 from client.admin.commands.verbs import Function, Verb
 from client.admin.errors import AdminRefusedError
@@ -14,8 +15,8 @@ from limiter.clock import LoopClock
 if TYPE_CHECKING:
     from client.admin.commands.call import Call
     from client.admin.commands.output import Output
+    from client.admin.commands.shows import Asked
     from client.admin.commands.values import MessageId
-    from client.admin.pulsar_admin import PulsarAdmin
     from proto.names import TopicName
 
 _NOT_FOUND = 404
@@ -52,26 +53,17 @@ def reset_cursor(
     )
 
 
-def peek_messages(call: Call, topic: TopicName, subscription: str, count: int) -> None:
-    """Show the next messages of a subscription, without acknowledging them.
-
-    Examples:
-    floodgate-admin topics peek-messages acme/orders/eu -s billing -n 3
-    """
-
-    async def write(admin: PulsarAdmin, output: Output) -> None:
-        found = []
-        for place in range(1, count + 1):
-            segments = ("subscription", subscription, "position", place)
-            try:
-                found.append(await admin.calls.message(topic, *segments))
-            except AdminRefusedError as error:
-                if error.status != _NOT_FOUND or not found:
-                    raise
-                break
-        output.messages(found)
-
-    call.run(f"peek at {subscription}", write)
+async def _peek(asked: Asked, output: Output) -> None:
+    """Show as many of the next messages as there are."""
+    found: list[dict[str, Any]] = []
+    for place in range(1, asked.values["count"] + 1):
+        try:
+            found.append(await asked.rest.message(f"{asked.path}/{place}"))
+        except AdminRefusedError as error:
+            if error.status != _NOT_FOUND or not found:
+                raise
+            break
+    output.messages(found)
 
 
 VERBS = (
@@ -129,7 +121,9 @@ VERBS = (
          "POST {topic}/subscription/{subscription}/analyzeBacklog",
          "analyze the backlog of {subscription}", table, "-s billing"),
 
-    Function("peek-messages", peek_messages),
+    Verb("peek-messages", "Show the next messages of a subscription, without acknowledging them.",
+         "GET {topic}/subscription/{subscription}/position", "peek at {subscription}", _peek,
+         "-s billing -n 3", {"count": OPTIONS["count"]}),
     Verb("examine-messages", "Show one stored message, counted from the first or the last.",
          "GET {topic}/examinemessage?initialPosition={from_end}&messagePosition={position}",
          "examine {topic}", message, "-i earliest -m 2"),

@@ -9,13 +9,8 @@ from client.admin.commands.options import Option, words
 from client.admin.commands.shows import Done, lines, names, set_members
 from client.admin.commands.verbs import Verb, add, group
 
-app = group(
-    "namespaces",
-    "Namespaces, their policies and permissions.",
-    """floodgate-admin namespaces create acme/orders
-floodgate-admin namespaces list acme
-floodgate-admin namespaces VERB --help""",
-)
+app = group("namespaces", "Namespaces, their policies and permissions.", "create acme/orders",
+            "list acme", "VERB --help")  # fmt: skip
 
 
 def _ranges(found: dict[str, Any]) -> list[str]:

@@ -114,8 +114,9 @@ def parsed(
 
 
 def name_of(spellings: str, text: str, *names: str, default: object = REQUIRED) -> Option:
-    """Return an option that takes one of some names."""
-    return Option(str, spellings, text, "NAME", default, one_of(*names))
+    """Return an option that takes one of some names, which its text lists."""
+    listed = f"{text}: {', '.join(names)}."
+    return Option(str, spellings, listed, "NAME", default, one_of(*names))
 
 
 def words(spellings: str, text: str, default: object = REQUIRED) -> Option:
@@ -160,7 +161,6 @@ OPTIONS = {
     "roles": words("--roles", "Roles that may use the subscription; no others may."),
     "admin_roles": words("--admin-roles -r", "Roles that may administer the tenant.", None),
     "allowed_clusters": words("--allowed-clusters -c", "Clusters that the tenant may use.", None),
-    "current": flag("--current -c", "Mark the cluster of --admin-url with (*)."),
     "applied": flag(
         "--applied -ap",
         "Show the effective value, also where the namespace or the broker sets it."),
@@ -205,7 +205,7 @@ OPTIONS = {
         "--per-partition", "Show each partition too.", made=lambda shown: str(shown).lower()),
     "version": Option(int, "--version -v", "Version to show; without it the newest.", default=None),
     "every": flag("--all-version -a", "Show all versions."),
-    "quota_type": name_of("--type -t", "Kind of quota: destination_storage or message_age.",
+    "quota_type": name_of("--type -t", "Kind of quota",
                           "destination_storage", "message_age", default="destination_storage"),
     "force": flag(_FORCE, "Delete it even while clients use it."),
     "unchecked": flag(_FORCE, "Skip the check of the topic's state."),

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from client.admin.commands.options import REQUIRED, Option, flag, name_of, number, parsed, words
 from client.admin.commands.shows import Done, value
-from client.admin.commands.values import megabytes, milliseconds, minutes, seconds, size_bytes
+from client.admin.commands.values import (
+    megabytes,
+    milliseconds,
+    minutes,
+    one_of,
+    seconds,
+    size_bytes,
+)
 from client.admin.commands.verbs import Verb, group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-topic_policies = group(
-    "topicPolicies",
-    "Policies of single topics.",
-    """floodgate-admin topicPolicies set-retention acme/orders/eu -t 10m -s 100M
-floodgate-admin topicPolicies get-retention acme/orders/eu --applied
-floodgate-admin topicPolicies VERB --help""",
-)
+topic_policies = group("topicPolicies", "Policies of single topics.",
+                       "set-retention acme/orders/eu -t 10m -s 100M",
+                       "get-retention acme/orders/eu --applied", "VERB --help")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +96,10 @@ _RATE = {
     "relativeToPublishRate": flag(
         "--relative-to-publish-rate -rp", "Add the rate of publishing to the limit."),
 }  # fmt: skip
-_STRATEGIES = [
-    "FULL",
-    "BACKWARD",
-    "FORWARD",
-    "FULL_TRANSITIVE",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD_TRANSITIVE",
-    "ALWAYS_COMPATIBLE",
-    "ALWAYS_INCOMPATIBLE",
-    "UNDEFINED",
-]
+_STRATEGIES = (
+    "FULL", "BACKWARD", "FORWARD", "FULL_TRANSITIVE", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE",
+    "ALWAYS_COMPATIBLE", "ALWAYS_INCOMPATIBLE", "UNDEFINED",
+)  # fmt: skip
 
 
 def _most(
@@ -158,9 +154,7 @@ POLICIES = (
         "maxInactiveDurationSeconds": parsed(
             seconds, "--max-inactive-duration -t", "Time without use before the deletion."),
         "inactiveTopicDeleteMode": name_of(
-            "--delete-mode -m",
-            "When a topic is unused: delete_when_no_subscriptions, "
-            "delete_when_subscriptions_caught_up.",
+            "--delete-mode -m", "When a topic is unused",
             "delete_when_no_subscriptions", "delete_when_subscriptions_caught_up"),
     }),
     Policy("subscription-types-enabled", "allowed subscription types", "-t Shared,Exclusive",
@@ -188,10 +182,10 @@ POLICIES = (
                                                  "Most cursor updates a second.", "N", 1.0),
     }),
     Policy("schema-compatibility-strategy", "schema compatibility strategy", "-c BACKWARD",
-           name_of("--compatibility -c",
-                   "FULL, BACKWARD, FORWARD, their _TRANSITIVE forms, ALWAYS_COMPATIBLE, "
-                   "ALWAYS_INCOMPATIBLE; UNDEFINED: the broker's.", *_STRATEGIES),
-           methods=("PUT", "PUT"), removable=_OF_TOPICS),
+           Option(str, "--compatibility -c",
+                  "FULL, BACKWARD, FORWARD, their _TRANSITIVE forms, ALWAYS_COMPATIBLE, "
+                  "ALWAYS_INCOMPATIBLE; UNDEFINED: the broker's.", "NAME",
+                  parser=one_of(*_STRATEGIES)), methods=("PUT", "PUT"), removable=_OF_TOPICS),
     Policy("schema-validation-enforce", "schema requirement for producers", "--enable", _ENABLED,
            "schemaValidationEnforced", "schemaValidationEnforced", removable=_NEVER),
     Policy("is-allow-auto-update-schema", "permission for producers to upload new schemas",
@@ -206,8 +200,7 @@ _QUOTA = {
     "limitSize": parsed(size_bytes, "--limit -l", "Largest backlog: 10M, 16G, ...", "-1"),
     "limitTime": parsed(seconds, "--limitTime -lt", "Oldest message: 10m, 3h, 2d, ...", "-1"),
     "policy": name_of(
-        "--policy -p",
-        "Beyond the limit: producer_request_hold, producer_exception, consumer_backlog_eviction.",
+        "--policy -p", "Beyond the limit",
         "producer_request_hold", "producer_exception", "consumer_backlog_eviction"),
 }  # fmt: skip
 

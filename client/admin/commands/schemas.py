@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from client.admin.pulsar_admin import PulsarAdmin
     from proto.names import TopicName
 
-app = group(
-    "schemas",
-    "Schemas of topics, and their versions.",
-    """floodgate-admin schemas upload acme/orders/eu -f schema.json
-floodgate-admin schemas get acme/orders/eu
-floodgate-admin schemas VERB --help""",
-)
+app = group("schemas", "Schemas of topics, and their versions.",
+            "upload acme/orders/eu -f schema.json", "get acme/orders/eu",
+            "VERB --help")  # fmt: skip
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _PATH = "schemas/{topic.namespace}/{topic.local_name}"
 
@@ -72,14 +68,9 @@ def get(call: Call, topic: TopicName, version: int | None, every: bool) -> None:
 
 
 _FILE = {
-    "file": Option(
-        SchemaFile,
-        "--filename -f",
-        "JSON with type, schema (a text) and properties.",
-        "PATH",
-        parser=parsed_file,
-    )
-}
+    "file": Option(SchemaFile, "--filename -f", "JSON with type, schema (a text) and properties.",
+                   "PATH", parser=parsed_file),
+}  # fmt: skip
 add(
     app,
     Function("get", get),

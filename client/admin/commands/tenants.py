@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from client.admin.commands.options import flag
 from client.admin.commands.shows import Done, names, table
 from client.admin.commands.verbs import Function, Verb, add, group
 
 if TYPE_CHECKING:
     from client.admin.commands.call import Call
     from client.admin.commands.output import Output
-    from client.admin.pulsar_admin import PulsarAdmin
+    from client.admin.commands.shows import Asked
 
-tenants = group(
-    "tenants",
-    "Tenants, and the roles that administer them.",
-    """floodgate-admin tenants create acme
-floodgate-admin tenants list
-floodgate-admin tenants VERB --help""",
-)
-clusters = group(
-    "clusters",
-    "Clusters and their addresses.",
-    """floodgate-admin clusters list
-floodgate-admin clusters get standalone""",
-)
+tenants = group("tenants", "Tenants, and the roles that administer them.", "create acme", "list",
+                "VERB --help")  # fmt: skip
+clusters = group("clusters", "Clusters and their addresses.", "list", "get standalone")  # fmt: skip
 
 
 def create_tenant(
@@ -60,23 +51,16 @@ def update_tenant(
     )
 
 
-def list_clusters(call: Call, current: bool) -> None:
-    """List all clusters.
-
-    Examples:
-    floodgate-admin clusters list
-    """
-
-    async def write(admin: PulsarAdmin, output: Output) -> None:
-        names = await admin.clusters.list()
-        if current:
-            here = (await admin.brokers.runtime_configuration()).get("clusterName")
-            names = [f"{name}(*)" if name == here else name for name in names]
-        output.names(names)
-
-    call.run("list the clusters", write)
+async def _clusters(asked: Asked, output: Output) -> None:
+    """Show the clusters, and which of them is asked."""
+    names = await asked.rest.strings(asked.path)
+    if asked.values["current"]:
+        found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
+        names = [f"{name}(*)" if name == found.get("clusterName") else name for name in names]
+    output.names(names)
 
 
+_CURRENT = {"current": flag("--current -c", "Mark the cluster of --admin-url with (*).")}
 add(
     tenants,
     Verb("list", "List all tenants.", "GET tenants", "list the tenants", names),
@@ -90,7 +74,8 @@ add(
 )  # fmt: skip
 add(
     clusters,
-    Function("list", list_clusters),
+    Verb("list", "List all clusters.", "GET clusters", "list the clusters", _clusters,
+         own=_CURRENT),
     Verb("get", "Show the addresses of a cluster.", "GET clusters/{cluster}",
          "get the cluster {cluster}", table),
 )  # fmt: skip

@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 
     from client.admin.commands.call import Call
 
-tokens = group(
-    "tokens",
-    "Keys and tokens: create and inspect them, without a broker.",
-    """floodgate-admin tokens create-secret-key --output my-secret.key
-floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
-floodgate-admin tokens create-key-pair \\
-  --output-private-key p.key --output-public-key pub.key
-floodgate-admin tokens VERB --help""",
-)
+tokens = group("tokens", "Keys and tokens: create and inspect them, without a broker.",
+               "create-secret-key --output my-secret.key",
+               "create --secret-key file:my-secret.key --subject ann",
+               "create-key-pair --output-private-key p.key --output-public-key pub.key",
+               "VERB --help")  # fmt: skip
 
 _RSA_BITS = 2048
 _DURATION = re.compile(r"([0-9]{1,9})([smhdwy]?)", re.ASCII)

@@ -14,14 +14,10 @@ if TYPE_CHECKING:
     from client.admin.commands.values import Pairs
     from proto.names import NamespaceName, TopicName
 
-app = group(
-    "topics",
-    "Topics: partitions, properties, messages, subscriptions, statistics.",
-    """floodgate-admin topics create acme/orders/eu -p team=red,tier=1
-floodgate-admin topics create-partitioned-topic acme/orders/us -p 4
-floodgate-admin topics list acme/orders
-floodgate-admin topics VERB --help""",
-)
+app = group("topics", "Topics: partitions, properties, messages, subscriptions, statistics.",
+            "create acme/orders/eu -p team=red,tier=1",
+            "create-partitioned-topic acme/orders/us -p 4", "list acme/orders",
+            "VERB --help")  # fmt: skip
 
 
 def list_topics(

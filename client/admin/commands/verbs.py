@@ -72,8 +72,9 @@ class Verb:
     def options(self) -> dict[str, Option]:
         """Return its options in the order in which help shows them."""
         optional = {name: bool(mark) for name, _, mark in _PLACE.findall(self.request)}
-        known = {name: one for name, one in OPTIONS.items() if not one.spellings} | self.own
-        known |= {name: one for name, one in OPTIONS.items() if name not in known}
+        known = {name: one for name, one in OPTIONS.items() if not one.spellings}
+        known |= {name: one for name, one in self.own.items() if name not in OPTIONS}
+        known |= OPTIONS | self.own
         return {
             name: replace(one, default=None) if optional.get(name) else one
             for name, one in known.items()
@@ -148,15 +149,16 @@ def _text(value: object) -> str | bool | None:
     return value if value is None or isinstance(value, bool) else str(value)
 
 
-def group(name: str, text: str, examples: str) -> typer.Typer:
+def group(name: str, text: str, *examples: str) -> typer.Typer:
     """Return a group of verbs.
 
     Args:
         name: As pulsar-admin has it.
         text: What it is about.
-        examples: Whole commands, a line each.
+        examples: What stands behind its name.
     """
-    return typer.Typer(name=name, no_args_is_help=True, help=text, epilog=f"Examples:\n{examples}")
+    shown = _fitted("\n".join(f"{PROGRAM} {name} {example}" for example in examples))
+    return typer.Typer(name=name, no_args_is_help=True, help=text, epilog=f"Examples:\n{shown}")
 
 
 def add(app: typer.Typer, *rows: Verb | Function) -> None:

@@ -507,14 +507,17 @@ def test_every_verb_has_examples_that_fit_80_columns_and_that_it_takes(
     monkeypatch.chdir(tmp_path)
     Path("schema.json").write_text('{"type": "AVRO", "schema": "{}"}')
     Path("slow-lookups.json").write_text("{}")
-    for command in every_command(get_command(app)):
+    program = get_command(app)
+    for command in every_command(program):
         text = f"{command.help}\n\n{command.epilog}".partition("Examples:\n")[2]
         examples = text.partition("\n\n")[0]
         assert 0 < max(map(len, examples.splitlines())) <= 78, command.name
-        if not hasattr(command, "commands"):
-            for line in examples.replace("\\\n", "").splitlines():
-                words = re.split(r" && | \| ", line)[0].partition(f" {command.name}")[2]
-                command.make_context(line, shlex.split(words))
+        for line in re.findall(r"^floodgate-admin (\w.*)", examples.replace("\\\n", ""), re.M):
+            words, verb = shlex.split(re.split(r" && | \| |VERB|--help", line)[0]), program
+            while words and hasattr(verb, "commands"):
+                verb = verb.commands[words.pop(0)]
+            if words:
+                verb.make_context(line, words)
 
 
 @pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])
