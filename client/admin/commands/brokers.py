@@ -26,8 +26,7 @@ async def _limiter(asked: Asked, output: Output) -> None:
     if output.as_json:
         output.json(await asked.mapping())
     else:
-        found = await asked.rest.text(asked.method, f"{asked.path}?format=table")
-        output.either(None, found.splitlines())
+        output.either(await asked.rest.text("GET", f"{asked.path}?format=table"), str.splitlines)
 
 
 def _imported(found: dict[str, Any]) -> Iterator[str]:

@@ -117,16 +117,15 @@ class Call:
     def change(
         self,
         asked: str,
-        work: Callable[[PulsarAdmin], Awaitable[object]],
         done: str,
-        thing: object,
+        work: Callable[[PulsarAdmin], Awaitable[object]],
         **details: object,
     ) -> None:
-        """Change something, and say that it is done."""
+        """Change something, and say in words such as ``created topic`` that it is done."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
-            output.changed(done, str(thing), details)
+            output.changed(done, details)
 
         self.run(asked, write)
 

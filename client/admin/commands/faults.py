@@ -14,6 +14,8 @@ from client.admin.commands.verbs import Function, Verb, add, group
 
 if TYPE_CHECKING:
     from client.admin.commands.call import Call
+    from client.admin.commands.output import Output
+    from client.admin.commands.shows import Asked
 
 faults = group("faults", "Fault injection, in a broker or proxy with floodgateFaultsEnabled=true.",
                """set '{"on": ["SEND"], "do": {"action": "drop"}}'""", "list", "clear")  # fmt: skip
@@ -29,9 +31,8 @@ def clear_faults(call: Call, fault_id: str | None) -> None:
         raise typer.BadParameter("'' names no fault: give its ID, or leave it out to clear all")
     call.change(
         "clear the faults",
+        f"cleared {fault_id or 'all faults'}",
         lambda admin: admin.floodgate.clear_faults(fault_id),
-        "cleared",
-        fault_id or "all faults",
     )
 
 
@@ -39,6 +40,13 @@ def _line(fault: dict[str, Any]) -> str:
     of = {key: fault[key] for key in ("on", "direction", "where", "when", "do") if key in fault}
     counts = f"acted {fault.get('fired')} of {fault.get('seen')} times"
     return f"{fault.get('id')}: {counts}: {json.dumps(of)}"
+
+
+async def _listed(asked: Asked, output: Output) -> None:
+    """Show the faults, a line each."""
+    found = await asked.rest.value(asked.method, asked.path)
+    faults = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    output.either(faults, lambda faults: map(_line, faults))
 
 
 def parsed_fault(text: str) -> dict[str, Any]:
@@ -64,6 +72,6 @@ add(
          "set the fault", lines(lambda found: [f"Set {found.get('id')}."]),
          """'{"on": ["SEND"], "do": {"action": "drop"}}'\n@slow-lookups.json""", _FAULT),
     Verb("list", "List the injected faults, and how often each has acted.", "GET floodgate/faults",
-         "list the faults", lines(lambda found: map(_line, found)), "--json"),
+         "list the faults", _listed, "--json"),
     Function("clear", clear_faults),
 )  # fmt: skip

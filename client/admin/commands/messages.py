@@ -46,9 +46,8 @@ def reset_cursor(
         segments.append(max(0, LoopClock().wall_ms() - round(back * 1000)))
     call.change(
         f"reset {subscription}",
+        f"reset {subscription}",
         lambda admin: admin.calls.ask("POST", topic, *segments, body=body),
-        "reset",
-        subscription,
         topic=str(topic),
     )
 

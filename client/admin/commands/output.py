@@ -10,11 +10,12 @@ import asyncio
 import json
 import sys
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 
+T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
 """Columns of the keys, half of a terminal: some keys are 80 characters long."""
@@ -118,20 +119,21 @@ class Output:
         """Write one line for people."""
         sys.stdout.write(f"{printable(line)}\n")
 
-    def either(self, found: object, lines: Iterable[str]) -> None:
-        """Write JSON, or for people the lines that say the same."""
+    def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
+        """Write JSON, or for people the lines that are made of it."""
         if self.as_json:
             self.json(found)
         else:
-            for line in lines:
+            for line in lines(found):
                 self.say(line)
 
-    def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
-        """Write a change: ``Created topic.``, or ``{"created": "topic", **details}``."""
+    def changed(self, done: str, details: Mapping[str, object]) -> None:
+        """Write a change, ``created topic``: a sentence, or ``{"created": "topic"}`` and more."""
         if self.as_json:
-            self.json({done: thing, **details})
+            verb, _, thing = done.partition(" ")
+            self.json({verb: thing, **details})
         else:
-            self.say(f"{done.capitalize()} {thing}.")
+            self.say(f"{done[0].upper()}{done[1:]}.")
 
     def json(self, value: object) -> None:
         """Write a value as JSON."""

@@ -78,12 +78,11 @@ def text(key: str) -> Show:
     return show
 
 
-def lines(of: Callable[[Any], Iterable[str]]) -> Show:
-    """Show JSON; people see the lines that are made of it."""
+def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
+    """Show an object; people see the lines that are made of it."""
 
     async def show(asked: Asked, output: Output) -> None:
-        found = await asked.rest.value(asked.method, asked.path, asked.body)
-        output.either(found, of(found))
+        output.either(await asked.mapping(), of)
 
     return show
 
@@ -103,10 +102,9 @@ class Done:
     async def __call__(self, asked: Asked, output: Output) -> None:
         """Send the request, and say so."""
         await asked.text()
-        done, _, thing = self.words.partition(" ")
         pairs = (one.rpartition("=") for one in self.details.split())
         details = {key or name: _plain(asked.values.get(name, name)) for key, _, name in pairs}
-        output.changed(done, thing.format(**asked.values), details)
+        output.changed(self.words.format(**asked.values), details)
 
 
 def _plain(found: object) -> object:

@@ -29,9 +29,8 @@ def create_tenant(
     """
     call.change(
         f"create the tenant {tenant}",
+        f"created {tenant}",
         lambda admin: admin.tenants.create(tenant, admin_roles, allowed_clusters),
-        "created",
-        tenant,
     )
 
 
@@ -45,9 +44,8 @@ def update_tenant(
     """
     call.change(
         f"change the tenant {tenant}",
+        f"updated {tenant}",
         lambda admin: admin.tenants.update(tenant, admin_roles, allowed_clusters),
-        "updated",
-        tenant,
     )
 
 

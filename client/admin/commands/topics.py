@@ -80,9 +80,8 @@ def create_partitioned_topic(
     """
     call.change(
         f"create {topic} with {partitions} partitions",
+        f"created {topic}",
         lambda admin: admin.topics.create_partitioned(topic, partitions, partitioned_metadata),
-        "created",
-        topic,
         partitions=partitions,
     )
 
