@@ -75,10 +75,10 @@ class Verb:
         known = {name: one for name, one in OPTIONS.items() if not one.spellings}
         known |= {name: one for name, one in self.own.items() if name not in OPTIONS}
         known |= OPTIONS | self.own
+        names = sorted((optional.keys() | self.own.keys()) - {_OWN}, key=list(known).index)
         return {
-            name: replace(one, default=None) if optional.get(name) else one
-            for name, one in known.items()
-            if name in optional or name in self.own
+            name: replace(known[name], default=None) if optional.get(name) else known[name]
+            for name in names
         }
 
     def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - whatever its options are
