@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.admin.commands.command_line import main
-from client.admin.commands.policies.table import POLICIES
+from client.admin.commands.policies import POLICIES
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(
     asked(broker, "topics", "create", topic)
     for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
         of_topics = group == "topicPolicies"
-        rows = [row for row in POLICIES if (row.topic if of_topics else row.namespace)]
+        rows = [row for row in POLICIES if row.end(topics=of_topics)]
         assert len(rows) > 20
         for row in rows:
             asked(broker, group, f"set-{row.name}", thing, *row.example.split())

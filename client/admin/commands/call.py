@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import typer
 
@@ -28,29 +26,24 @@ from client.admin.errors import (
 from client.admin.url import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from client.admin.pulsar_admin import PulsarAdmin
+    from client.admin.rest import AdminRest
     from client.authentication.authentication import Authentication
 
-T = TypeVar("T")
+Server = TypeVar("Server", "PulsarAdmin", "AdminRest")
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 _OF_THE_USER = (AdminUrlError, AdminCredentialsError)
 _REMEDIES = (
-    (
-        401,
-        "Authentication required",
-        "show credentials: --auth-params file:///path of a token, or FLOODGATE_AUTH_PARAMS",
-    ),
+    (401, "Authentication required",
+     "show credentials: --auth-params file:///path of a token, or FLOODGATE_AUTH_PARAMS"),
     (404, "Tenant", "`floodgate-admin tenants list` shows what there is"),
     (404, "Namespace", "`floodgate-admin namespaces list TENANT` shows what there is"),
-    (
-        404,
-        "Partitioned Topic ",
-        "`floodgate-admin topics list-partitioned-topics NAMESPACE` shows what there is",
-    ),
+    (404, "Partitioned Topic ",
+     "`floodgate-admin topics list-partitioned-topics NAMESPACE` shows what there is"),
     (404, "Subscription ", "`floodgate-admin topics subscriptions TOPIC` shows what there is"),
     (404, "Topic ", "`floodgate-admin topics list NAMESPACE` shows what there is"),
     (405, "Peek messages on a partitioned", "name one of its partitions: TOPIC-partition-0"),
@@ -61,12 +54,9 @@ _REMEDIES = (
     (405, "deletion of tenants", "forceDeleteTenantAllowed=true allows it"),
     (409, "non empty namespace", "delete its topics first"),
     (409, "active namespaces", "delete them first"),
-    (
-        412,
-        "non-dynamic configuration",
-        "`floodgate-admin brokers list-dynamic-config` shows the keys that can change",
-    ),
-)
+    (412, "non-dynamic configuration",
+     "`floodgate-admin brokers list-dynamic-config` shows the keys that can change"),
+)  # fmt: skip
 """Hints for refusals: the HTTP status, words of the reason, what is said behind it."""
 
 
@@ -114,77 +104,33 @@ class Call:
     request_timeout_seconds: float
     shown: Shown = field(default_factory=Shown)
 
-    def names(
-        self, asked: str, work: Callable[[PulsarAdmin], AsyncGenerator[list[str], None]]
-    ) -> None:
-        """Write a list of names as it arrives."""
-
-        async def stream(admin: PulsarAdmin, output: Output) -> None:
-            async with aclosing(work(admin)) as batches:
-                await output.stream(batches)
-
-        self.run(asked, stream)
-
-    def few(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[list[str]]]) -> None:
-        """Write a short list of names."""
-        self._show(asked, work, Output.names)
-
-    def table(
-        self,
-        asked: str,
-        work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]],
-        *,
-        hide_unset: bool = False,
-    ) -> None:
-        """Write an object."""
-        self._show(asked, work, partial(Output.table, hide_unset=hide_unset))
-
-    def value(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[object]]) -> None:
-        """Write JSON of any kind."""
-        self._show(asked, work, Output.value)
-
-    def text(self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[str]]) -> None:
-        """Write a text, which JSON calls ``key``."""
-        self._show(asked, work, partial(Output.text, key=key))
-
-    def member(
-        self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]]
-    ) -> None:
-        """Write an object; people see its member ``key`` only."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            found = await work(admin)
-            if output.as_json:
-                output.json(found)
-            else:
-                output.say(str(found.get(key)))
-
-        self.run(asked, write)
+    def then(self, given: Mapping[str, Any]) -> Call:
+        """Return the call with options that stand behind others: what is given there wins."""
+        names = ("auth_plugin", "auth_params", "tls_trust_certs")
+        return Call(
+            given["admin_url"] or self.admin_url,
+            given["as_json"] or self.as_json,
+            given["request_timeout"] or self.request_timeout_seconds,
+            Shown(*(given[name] or "" for name in names)).over(self.shown),
+        )
 
     def change(
-        self, asked: str, changed: Changed, work: Callable[[PulsarAdmin], Awaitable[object]]
+        self,
+        asked: str,
+        done: str,
+        work: Callable[[PulsarAdmin], Awaitable[object]],
+        **details: object,
     ) -> None:
-        """Change something and say so."""
+        """Change something, and say in words such as ``created topic`` that it is done."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
-            output.changed(changed.done, changed.thing, changed.details)
-
-        self.run(asked, write)
-
-    def _show(
-        self,
-        asked: str,
-        work: Callable[[PulsarAdmin], Awaitable[T]],
-        show: Callable[[Output, T], None],
-    ) -> None:
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            show(output, await work(admin))
+            output.changed(done, details)
 
         self.run(asked, write)
 
     def run(self, asked: str, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
-        """Do the work, and end the process when it fails.
+        """Do work that asks the server with the client of the admin REST.
 
         Args:
             asked: What is asked for, so that "cannot ..." is a sentence.
@@ -193,45 +139,53 @@ class Call:
         Raises:
             typer.Exit: It failed; standard error says why.
         """
-        try:
-            with nobody_need_read():
-                asyncio.run(self._run(work))
-        except AdminError as error:
-            self._say(sentence(asked, error), error)
-            status = EXIT_USAGE if isinstance(error, _OF_THE_USER) else EXIT_FAILED
-            raise typer.Exit(status) from None
-
-    async def _run(self, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
         from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
 
+        self._end_where_it_fails(asked, self._with(PulsarAdmin, work))
+
+    def ask(self, asked: str, work: Callable[[AdminRest, Output], Awaitable[None]]) -> None:
+        """Do work that sends the server's requests itself, as :meth:`run` does."""
+        from client.admin.rest import AdminRest
+
+        self._end_where_it_fails(asked, self._with(AdminRest, work))
+
+    def _end_where_it_fails(self, asked: str, done: Coroutine[object, object, None]) -> None:
+        try:
+            with nobody_need_read():
+                asyncio.run(done)
+        except AdminError as error:
+            status = EXIT_USAGE if isinstance(error, _OF_THE_USER) else EXIT_FAILED
+            if isinstance(error, AdminRefusedError):
+                self.fail(sentence(asked, error), status, status=error.status, reason=error.reason)
+            self.fail(sentence(asked, error), status)
+
+    def fail(self, text: str, exit_status: int, **more: object) -> NoReturn:
+        """Say why, in JSON with more, and end.
+
+        Raises:
+            typer.Exit: Always.
+        """
+        say(text, as_json=self.as_json, **more)
+        raise typer.Exit(exit_status) from None
+
+    async def _with(
+        self, kind: Callable[..., Server], work: Callable[[Server, Output], Awaitable[None]]
+    ) -> None:
         if shown_url(self.admin_url) != self.admin_url:
             raise AdminCredentialsError(
                 f"{shown_url(self.admin_url)} was given with a name and password in it, which "
                 "everybody on this machine can read; write --auth-plugin basic --auth-params "
                 "file:///path"
             )
-        authentication, trusted = self.shown.credentials()
-        admin_of_a_user = PulsarAdmin(
-            self.admin_url, self.request_timeout_seconds, authentication, trusted
-        )
-        async with admin_of_a_user as admin:
-            await work(admin, Output(as_json=self.as_json))
-
-    def _say(self, text: str, error: AdminError) -> None:
-        if not self.as_json:
-            sys.stderr.write(f"{PROGRAM}: {printable(text)}\n")
-            return
-        said: dict[str, object] = {"error": text}
-        if isinstance(error, AdminRefusedError):
-            said |= {"status": error.status, "reason": error.reason}
-        sys.stderr.write(f"{json.dumps(said)}\n")
+        server = kind(self.admin_url, self.request_timeout_seconds, *self.shown.credentials())
+        async with server:
+            await work(server, Output(as_json=self.as_json))
 
 
-class Changed:
-    """The words for a change: a verb, what it was done to, and details for machines."""
-
-    def __init__(self, done: str, thing: object, **details: object) -> None:
-        self.done, self.thing, self.details = done, str(thing), details
+def say(text: str, *, as_json: bool, **more: object) -> None:
+    """Write a sentence to standard error, or JSON with it and more."""
+    said = json.dumps({"error": text, **more}) if as_json else f"{PROGRAM}: {printable(text)}"
+    sys.stderr.write(f"{said}\n")
 
 
 def sentence(asked: str, error: AdminError) -> str:

@@ -6,29 +6,32 @@ reached, 2 the command line is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.exceptions import TyperException
 
-from client.admin.commands import brokers, faults, namespaces, schemas, tenants, tokens, topics
-from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown
-from client.admin.commands.messages.verbs import add_message_verbs
-from client.admin.commands.options import (
-    EVERYWHERE,
-    AsJson,
-    AuthParams,
-    AuthPlugin,
-    RequestTimeout,
-    TrustCerts,
+from client.admin.commands import (
+    brokers,
+    faults,
+    messages,
+    namespaces,
+    permissions,
+    schemas,
+    tenants,
+    tokens,
+    topics,
 )
-from client.admin.commands.policies.permissions import add_permissions
-from client.admin.commands.policies.verbs import add_policies, topic_policies
+from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown, say
+from client.admin.commands.options import COMMON, flag
+from client.admin.commands.policies import policy_verbs, topic_policies
+from client.admin.commands.request import REQUEST
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
+from client.admin.commands.verbs import add, taking
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 from proto.version import VERSION
 
@@ -60,70 +63,57 @@ floodgate-admin topics --help
 FLOODGATE_ADMIN_URL, FLOODGATE_AUTH_PLUGIN, FLOODGATE_AUTH_PARAMS and
 FLOODGATE_TLS_TRUST_CERTS_FILE_PATH in the environment stand for those options.""",
 )
-add_message_verbs(topics.app)
-add_policies(topic_policies, topics=True)
-add_policies(namespaces.app, topics=False)
-add_permissions(namespaces.app, topics.app)
-app.add_typer(topics.app, name="topics")
-app.add_typer(topic_policies, name="topicPolicies")
-app.add_typer(schemas.app, name="schemas")
-app.add_typer(namespaces.app, name="namespaces")
-app.add_typer(tenants.tenants, name="tenants")
-app.add_typer(tenants.clusters, name="clusters")
-app.add_typer(tokens.tokens, name="tokens")
-app.add_typer(brokers.brokers, name="brokers")
-app.add_typer(brokers.floodgate, name="floodgate")
-app.add_typer(faults.faults, name="faults")
+add(app, REQUEST)
+add(topics.app, *messages.VERBS, *permissions.OF_TOPICS)
+add(topic_policies, *policy_verbs(topics=True))
+add(namespaces.app, *policy_verbs(topics=False), *permissions.OF_NAMESPACES)
+for group in (
+    topics.app,
+    topic_policies,
+    schemas.app,
+    namespaces.app,
+    tenants.tenants,
+    tenants.clusters,
+    tokens.tokens,
+    brokers.brokers,
+    brokers.floodgate,
+    faults.faults,
+):
+    app.add_typer(group)
 
 
-@app.callback()
-def floodgate_admin(  # noqa: PLR0913 - each is an option
-    context: typer.Context,
-    admin_url: Annotated[
-        str,
-        typer.Option(
-            "--admin-url",
-            metavar="URL",
-            envvar="FLOODGATE_ADMIN_URL",
-            help="Web address of the broker.",
-            rich_help_panel=EVERYWHERE,
-        ),
-    ] = DEFAULT_ADMIN_URL,
-    as_json: AsJson = False,
-    request_timeout: RequestTimeout = None,
-    auth_plugin: AuthPlugin = None,
-    auth_params: AuthParams = None,
-    tls_trust_certs: TrustCerts = None,
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=say_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
+def _floodgate_admin(context: typer.Context, **given: Any) -> None:  # noqa: ANN401 - typer's
     """Keep the options before the verb; the same may stand behind it."""
-    named = (os.environ.get(f"FLOODGATE_{name}", "") for name in _CREDENTIALS)
-    shown = Shown(auth_plugin or "", auth_params or "", tls_trust_certs or "").over(Shown(*named))
-    context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS, shown)
+    shown = Shown(*(os.environ.get(f"FLOODGATE_{name}", "") for name in _CREDENTIALS))
+    context.obj = Call(DEFAULT_ADMIN_URL, False, REQUEST_TIMEOUT_SECONDS, shown).then(given)
+
+
+_BEFORE_THE_VERB = {
+    **COMMON,
+    "admin_url": replace(COMMON["admin_url"], text="Web address of the broker.",
+                         envvar="FLOODGATE_ADMIN_URL", default=DEFAULT_ADMIN_URL),
+    "version": replace(flag("--version", "Print the version and exit."), at_once=say_version),
+}  # fmt: skip
+app.callback()(taking(_BEFORE_THE_VERB, _floodgate_admin))
 
 
 def main() -> None:
     """Run the command line."""
     ready_streams()
-    status = 0
+    as_json, status = "--json" in sys.argv, 0
     try:
         with nobody_need_read():
-            status = _status(as_json="--json" in sys.argv)
+            status = _status(as_json=as_json)
     except OSError as error:  # Call has made sentences of what the network does
         forget_output()
-        _say(f"cannot write to standard output: {error.strerror or error}")
+        say(f"cannot write to standard output: {error.strerror or error}", as_json=as_json)
         status = EXIT_FAILED
     sys.exit(status)
 
 
 def _status(*, as_json: bool) -> int:
     if wrong := unreadable(sys.argv[1:]):
-        _say(wrong)
+        say(wrong, as_json=as_json)
         return EXIT_USAGE
     if not as_json:
         _program()(prog_name=PROGRAM)
@@ -131,7 +121,7 @@ def _status(*, as_json: bool) -> int:
     try:
         return int(_program()(prog_name=PROGRAM, standalone_mode=False) or 0)
     except TyperException as error:
-        _say(error.format_message())
+        say(error.format_message(), as_json=as_json)
         return EXIT_USAGE
 
 
@@ -139,8 +129,3 @@ def _status(*, as_json: bool) -> int:
 def _program() -> Any:  # noqa: ANN401 - Typer names no type for it
     """Return the command that Typer makes of all verbs, which takes it 40 ms."""
     return typer.main.get_command(app)
-
-
-def _say(text: str) -> None:
-    line = json.dumps({"error": text}) if "--json" in sys.argv else f"{PROGRAM}: {text}"
-    sys.stderr.write(f"{line}\n")

@@ -1,265 +1,241 @@
-"""Arguments and options that several verbs of ``floodgate-admin`` have, and those that all have."""
+"""The options of ``floodgate-admin``: each is declared once, whatever verbs have it."""
 
 from __future__ import annotations
 
 import inspect
-from enum import StrEnum
-from textwrap import TextWrapper
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.admin.commands.call import PROGRAM, Call, Shown
-from proto.names import DOMAINS, InvalidNameError, NamespaceName, TopicName
+from client.admin.commands.values import (
+    Entries,
+    MessageId,
+    Mode,
+    Pairs,
+    TopicDomain,
+    domains_of,
+    megabytes,
+    merged,
+    message_id,
+    one_of,
+    parsed_namespace,
+    parsed_pairs,
+    parsed_topic,
+    seconds,
+    size_bytes,
+    words_of,
+)
+from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-EVERYWHERE = "Everywhere"
-"""The panel of the options that every verb has."""
-_COLUMNS = 78
-_BREAKS = TextWrapper(
-    _COLUMNS - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-)
+REQUIRED: Any = ...
+"""The default of an option that has to be given."""
 
 
-class Pairs(dict[str, str]):
-    """Properties, as ``k1=v1,k2=v2`` gives them."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command line, or an argument.
 
-
-class TopicDomain(StrEnum):
-    """Pulsar's two kinds of topics, spelled as pulsar-admin does."""
-
-    PERSISTENT = "persistent"
-    NON_PERSISTENT = "non_persistent"
-
-    @property
-    def name_in_urls(self) -> str:
-        """The domain as topic names begin with it."""
-        return self.value.replace("_", "-")
-
-
-def domains_of(domain: TopicDomain | None) -> Sequence[str]:
-    """Return the domain that was asked for, or both."""
-    return DOMAINS if domain is None else (domain.name_in_urls,)
-
-
-def parsed_topic(text: str) -> TopicName:
-    """Parse a topic's name.
-
-    Raises:
-        typer.BadParameter: It is none.
+    Attributes:
+        kind: The type of its value.
+        spellings: ``--force -f``; none for an argument.
+        text: What it is for.
+        metavar: What stands for its value in help; without it the type.
+        default: Of who does not give it; REQUIRED of nobody.
+        parser: Makes the value of a word.
+        least: The smallest number.
+        made: Makes of the value, or of that of a repeated option, what verbs take.
+        panel: Where help shows it.
+        envvar: The variable of the environment that stands for it.
+        example: Stands for an argument in examples.
+        at_once: What a flag does before all others are looked at.
     """
-    try:
-        return TopicName.parse(text)
-    except InvalidNameError as error:
-        raise typer.BadParameter(
-            f"{error} (a topic is persistent://tenant/namespace/topic, tenant/namespace/topic, or "
-            "topic for one in public/default)"
-        ) from None
+
+    kind: Any
+    spellings: str
+    text: str | None = None
+    metavar: str | None = None
+    default: Any = REQUIRED
+    parser: Callable[[str], object] | None = None
+    least: int | None = None
+    made: Callable[[Any], object] | None = None
+    panel: str | None = None
+    envvar: str | None = None
+    example: str | None = None
+    at_once: Callable[[bool], None] | None = None
+
+    def of(self, value: Any) -> object:  # noqa: ANN401 - of its kind
+        """Return what verbs take for a value."""
+        return self.made(value) if self.made else value
 
 
-def parsed_namespace(text: str) -> NamespaceName:
-    """Parse a namespace's name.
-
-    Raises:
-        typer.BadParameter: It is none.
-    """
-    try:
-        return NamespaceName.parse(text)
-    except InvalidNameError:
-        raise typer.BadParameter(f"{text!r} is no namespace: write tenant/namespace") from None
-
-
-def parsed_pairs(text: str) -> Pairs:
-    """Parse ``k1=v1,k2=v2``.
-
-    Raises:
-        typer.BadParameter: A part has no ``=``, or no key.
-    """
-    pairs = Pairs()
-    for part in text.split(","):
-        key, separator, value = part.partition("=")
-        if not separator or not key.strip():
-            raise typer.BadParameter(f"{part!r} is no key=value: write k1=v1,k2=v2")
-        pairs[key.strip()] = value.strip()
-    return pairs
-
-
-def merged(several: Sequence[Pairs] | None) -> Pairs:
-    """Return the properties of an option that may be repeated."""
-    return Pairs({key: value for pairs in several or () for key, value in pairs.items()})
-
-
-def words_of(several: Sequence[str] | None) -> list[str]:
-    """Return the words of an option that takes ``a,b`` and may be repeated."""
-    words = [word.strip() for text in several or () for word in text.split(",")]
-    return [word for word in words if word]
-
-
-Topic = Annotated[
-    TopicName,
-    typer.Argument(
-        metavar="TOPIC",
-        parser=parsed_topic,
-        help="persistent://tenant/namespace/topic; tenant/namespace/topic; or a bare name for a "
-        "topic in public/default.",
-    ),
-]
-Namespace = Annotated[
-    NamespaceName,
-    typer.Argument(metavar="NAMESPACE", parser=parsed_namespace, help="tenant/namespace."),
-]
-Tenant = Annotated[str, typer.Argument(metavar="TENANT")]
-Domain = Annotated[
-    TopicDomain | None,
-    typer.Option(
-        "--topic-domain",
-        "-td",
-        metavar="KIND",
-        help="persistent or non_persistent; without it both.",
-    ),
-]
-SystemTopics = Annotated[
-    bool,
-    typer.Option("--include-system-topic", "-ist", help="Include system topics."),
-]
-
-
-def _pairs(help_text: str, *spellings: str) -> Any:  # noqa: ANN401 - typer says so
-    return typer.Option(
-        *spellings, parser=parsed_pairs, metavar="K=V,...", help=f"{help_text} May be repeated."
+@cache
+def parameter(name: str, option: Option) -> inspect.Parameter:
+    """Return an option as a parameter of the function that Typer calls."""
+    kind = option.kind | None if option.default is None else option.kind
+    declared = (typer.Option if option.spellings else typer.Argument)(
+        *option.spellings.split(), metavar=option.metavar, help=option.text, parser=option.parser,
+        min=option.least, rich_help_panel=option.panel, envvar=option.envvar,
+        callback=option.at_once, is_eager=option.at_once is not None,
+    )  # fmt: skip
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[kind, declared],
+        default=inspect.Parameter.empty if option.default is REQUIRED else option.default,
     )
 
 
+def flag(
+    spellings: str,
+    text: str,
+    default: object = False,
+    made: Callable[[bool], object] | None = None,
+) -> Option:
+    """Return an option without a value."""
+    return Option(bool, spellings, text, None, default, made=made)
+
+
+def number(spellings: str, text: str, default: object = REQUIRED) -> Option:
+    """Return an option that takes a whole number."""
+    return Option(int, spellings, text, "N", default)
+
+
+def parsed(
+    parser: Callable[[str], int], spellings: str, text: str, default: object = REQUIRED
+) -> Option:
+    """Return an option that takes a time or a size."""
+    metavar = "SIZE" if parser in (size_bytes, megabytes) else "TIME"
+    return Option(int, spellings, text, metavar, default, parser)
+
+
+def name_of(spellings: str, text: str, *names: str, default: object = REQUIRED) -> Option:
+    """Return an option that takes one of some names, which its text lists."""
+    listed = f"{text}: {', '.join(names)}."
+    return Option(str, spellings, listed, "NAME", default, one_of(*names))
+
+
+def words(spellings: str, text: str, default: object = REQUIRED) -> Option:
+    """Return an option that takes words with commas between, and may be repeated."""
+    return Option(list[str], spellings, text, "A,B", default, made=words_of)
+
+
+def pairs(spellings: str, text: str, default: object = None) -> Option:
+    """Return an option that takes properties, and may be repeated."""
+    repeated = f"{text} May be repeated."
+    return Option(list[Pairs], spellings, repeated, "K=V,...", default, parsed_pairs, made=merged)
+
+
+_TOPIC = Option(
+    TopicName,
+    "",
+    "persistent://tenant/namespace/topic; tenant/namespace/topic; or a bare name for a topic in "
+    "public/default.",
+    "TOPIC",
+    parser=parsed_topic,
+    example="acme/orders/eu",
+)
+_FORCE = "--force -f"
 _METADATA = "Properties of the topic."
-Metadata = Annotated[
-    list[Pairs] | None, _pairs(_METADATA, "--metadata", "-m", "--properties", "-p")
-]
-# Here -p is the number of partitions, as pulsar-admin has it.
-PartitionedMetadata = Annotated[
-    list[Pairs] | None, _pairs(_METADATA, "--metadata", "-m", "--properties")
-]
-Filter = Annotated[
-    list[Pairs] | None,
-    _pairs("Only topics with all of these properties.", "--properties", "-p", "--property"),
-]
-Update = Annotated[list[Pairs], _pairs("Properties to set.", "--property", "-p", "--properties")]
-Partitions = Annotated[
-    int,
-    typer.Option("--partitions", "-p", min=1, help="Number of partitions."),
-]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Delete it even while clients use it.")]
-AdminUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--admin-url",
-        metavar="URL",
-        help="Web address of the broker. Without it FLOODGATE_ADMIN_URL, or http://localhost:8080.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
-AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        help="Print results as JSON on standard output, errors as JSON on standard error.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
-RequestTimeout = Annotated[
-    int | None,
-    typer.Option(
-        "--request-timeout",
-        metavar="SECONDS",
-        min=1,
-        help="Timeout while the server sends nothing; without it 300.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
-AuthPlugin = Annotated[
-    str | None,
-    typer.Option(
-        "--auth-plugin",
-        metavar="NAME",
-        help="Kind of the credentials: token (the default), basic, tls, or a class name of Pulsar.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
-AuthParams = Annotated[
-    str | None,
-    typer.Option(
-        "--auth-params",
-        metavar="WHERE",
-        help="Where the token or name:password is: file:PATH or env:NAME. For tls: "
-        "tlsCertFile:PATH, a comma, tlsKeyFile:PATH.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
-TrustCerts = Annotated[
-    str | None,
-    typer.Option(
-        "--tls-trust-certs-file-path",
-        "--tls-trust-cert-path",
-        metavar="FILE",
-        help="Trusted CA certificates (PEM), to check the broker with; without it the system's.",
-        rich_help_panel=EVERYWHERE,
-    ),
-]
 
+# In the order in which help shows them.
+OPTIONS = {
+    "topic": _TOPIC,
+    "partitioned": replace(_TOPIC, example="acme/orders/us"),
+    "namespace": Option(NamespaceName, "", "tenant/namespace.", "NAMESPACE",
+                        parser=parsed_namespace, example="acme/orders"),
+    "tenant": Option(str, "", None, "TENANT", example="acme"),
+    "cluster": Option(str, "", None, "CLUSTER", example="standalone"),
+    "any_cluster": Option(str, "", "Name of the cluster; without it any.", "CLUSTER", None),
+    "fault_id": Option(str, "", "Fault to remove; without it all.", "ID", None),
+    "subscription": Option(str, "--subscription -s", "Name of the subscription.", "NAME"),
+    "subscriptions": Option(str, "--sub -s", "Name of the subscriptions.", "NAME"),
+    "only_sub": Option(str, "--sub -s", "Only subscriptions with this name.", "NAME", None),
+    "role": Option(str, "--role -r", "Role of the clients.", "ROLE"),
+    "actions": words(
+        "--actions", "Allowed actions: produce, consume, packages, functions, sources, sinks."),
+    "roles": words("--roles", "Roles that may use the subscription; no others may."),
+    "admin_roles": words("--admin-roles -r", "Roles that may administer the tenant.", None),
+    "allowed_clusters": words("--allowed-clusters -c", "Clusters that the tenant may use.", None),
+    "applied": flag(
+        "--applied -ap",
+        "Show the effective value, also where the namespace or the broker sets it."),
+    "mode": Option(Mode, "--mode -m", "Topics to list; without it persistent ones.", default=None,
+                   made=lambda mode: mode and mode.value.upper()),
+    "domain": Option(
+        TopicDomain, "--topic-domain -td", "persistent or non_persistent; without it both.",
+        "KIND", None, made=domains_of),
+    "bundle": Option(str, "--bundle -b", "Only this hash range (bundle).", "RANGE", None),
+    "include_system_topic": flag("--include-system-topic -ist", "Include system topics."),
+    "with_properties": pairs(
+        "--properties -p --property", "Only topics with all of these properties."),
+    "partitions": Option(int, "--partitions -p", "Number of partitions.", least=1),
+    "metadata": pairs("--metadata -m --properties -p", _METADATA),
+    # Here -p is the number of partitions, as pulsar-admin has it.
+    "partitioned_metadata": pairs("--metadata -m --properties", _METADATA),
+    "local": flag("--update-local-only -ulo", "Only in the cluster of --admin-url."),
+    "properties": pairs("--property -p --properties", "Properties to set.", REQUIRED),
+    "property": Option(str, "--key -k", "Property to remove."),
+    "key": Option(str, "--config -c", "Name of the key.", "KEY"),
+    "value": Option(str, "--value -v", "New value of the key.", "VALUE"),
+    "topic_version": Option(str, "--topic-version -tv", "Passed on to the broker.", "V1|V2", None),
+    "entries": Option(int, "--count -n", "Number of entries.", least=0, made=Entries),
+    "count": Option(int, "--count -n", "Number of messages.", default=1, least=1),
+    "age": parsed(seconds, "--expireTime -t", "Age: 90s, 10m, 3h, ..."),
+    "back": parsed(seconds, "--time -t", "How far back: 90s, 10m, 3h, ...", None),
+    "message_id": Option(
+        MessageId, "--messageId --message-id -m", "LEDGER:ENTRY, earliest or latest.",
+        "ID", parser=message_id),
+    "exclude": flag("--exclude-reset-position -e", "Start after the message."),
+    "from_end": Option(
+        str, "--initialPosition -i", "Count from earliest or latest.", default="latest"),
+    "position": Option(int, "--messagePosition -m", "Position from there; 1 is the first.",
+                       default=1, least=1),
+    "ledger": Option(int, "--ledgerId -l", "Ledger of the message."),
+    "entry": Option(int, "--entryId -e", "Entry of the message."),
+    "datetime": Option(int, "--datetime -d", "Milliseconds since 1970-01-01 UTC.", "MS"),
+    "earliest": flag("--get-earliest-time-in-backlog -etb",
+                     "Include the publish time of the oldest message of each backlog."),
+    # Sent in any case: without it brokers answer for each partition.
+    "per_partition": flag(
+        "--per-partition", "Show each partition too.", made=lambda shown: str(shown).lower()),
+    "version": Option(int, "--version -v", "Version to show; without it the newest.", default=None),
+    "every": flag("--all-version -a", "Show all versions."),
+    "quota_type": name_of("--type -t", "Kind of quota",
+                          "destination_storage", "message_age", default="destination_storage"),
+    "force": flag(_FORCE, "Delete it even while clients use it."),
+    "unchecked": flag(_FORCE, "Skip the check of the topic's state."),
+    "with_namespaces": flag(_FORCE, "Delete its namespaces too, if the broker allows it."),
+    "all_versions": flag(_FORCE, "Delete all versions: the next one is version 0."),
+}  # fmt: skip
+"""The options of verbs, by their names in rows and functions."""
 
-def verb(group: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a verb: its first argument is the :class:`Call`, the others are its own.
-
-    Every verb takes the options of the whole program too, so that they may stand behind it.
-    """
-
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        group.command(name)(_command(function))
-        return function
-
-    return register
-
-
-def _fitted(text: str) -> str:
-    """Break example commands that are wider than a terminal, so that they can still be pasted."""
-    lines = []
-    for line in inspect.cleandoc(text).splitlines():
-        is_example = line.startswith(f"{PROGRAM} ") and len(line) > _COLUMNS
-        lines.append(" \\\n".join(_BREAKS.wrap(line)) if is_example else line)
-    return "\n".join(lines)
-
-
-def _command(function: Callable[..., None]) -> Callable[..., None]:
-    def command(  # noqa: PLR0913 - each is an option
-        context: typer.Context,
-        admin_url: AdminUrl = None,
-        as_json: AsJson = False,
-        request_timeout: RequestTimeout = None,
-        auth_plugin: AuthPlugin = None,
-        auth_params: AuthParams = None,
-        tls_trust_certs: TrustCerts = None,
-        **own: Any,  # noqa: ANN401 - whatever the verb takes
-    ) -> None:
-        before: Call = context.obj
-        function(
-            Call(
-                admin_url or before.admin_url,
-                as_json or before.as_json,
-                request_timeout or before.request_timeout_seconds,
-                Shown(auth_plugin or "", auth_params or "", tls_trust_certs or "").over(
-                    before.shown
-                ),
-            ),
-            **own,
-        )
-
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    common = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
-    together = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *common)
-    ]
-    command.__doc__ = _fitted(function.__doc__ or "")
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in together}
-    command.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
-    return command
+_COMMON = {
+    "admin_url": Option(
+        str, "--admin-url",
+        "Web address of the broker. Without it FLOODGATE_ADMIN_URL, or http://localhost:8080.",
+        "URL", None),
+    "as_json": flag(
+        "--json", "Print results as JSON on standard output, errors as JSON on standard error."),
+    "request_timeout": Option(
+        int, "--request-timeout", "Timeout while the server sends nothing; without it 300.",
+        "SECONDS", None, least=1),
+    "auth_plugin": Option(
+        str, "--auth-plugin",
+        "Kind of the credentials: token (the default), basic, tls, or a class name of Pulsar.",
+        "NAME", None),
+    "auth_params": Option(
+        str, "--auth-params",
+        "Where the token or name:password is: file:PATH or env:NAME. For tls: tlsCertFile:PATH, "
+        "a comma, tlsKeyFile:PATH.", "WHERE", None),
+    "tls_trust_certs": Option(
+        str, "--tls-trust-certs-file-path --tls-trust-cert-path",
+        "Trusted CA certificates (PEM), to check the broker with; without it the system's.",
+        "FILE", None),
+}  # fmt: skip
+COMMON = {name: replace(option, panel="Everywhere") for name, option in _COMMON.items()}
+"""The options of every verb, and of the program before it."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 
+T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
 """Columns of the keys, half of a terminal: some keys are 80 characters long."""
@@ -31,7 +33,7 @@ class Output:
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
-    async def stream(self, batches: AsyncIterator[list[str]]) -> None:
+    async def stream(self, batches: AsyncGenerator[list[str], None]) -> None:
         """Write names as they arrive: a line each, or one array.
 
         They are taken from the server while somebody pages through them, up to
@@ -41,9 +43,10 @@ class Output:
         writing = asyncio.create_task(_write_all(ahead))
         written = 0
         try:
-            async for batch in batches:
-                await _put(ahead, writing, self._names(batch, first=not written))
-                written += len(batch)
+            async with aclosing(batches):
+                async for batch in batches:
+                    await _put(ahead, writing, self._names(batch, first=not written))
+                    written += len(batch)
             if self.as_json:
                 await _put(ahead, writing, "\n]\n" if written else "[]\n")
         finally:
@@ -95,6 +98,16 @@ class Output:
         else:
             self.say(cell(value) if isinstance(value, str) else json.dumps(value))
 
+    def messages(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Write messages of a topic, with an empty line between two."""
+        if self.as_json:
+            self.json(found)
+            return
+        for number, message in enumerate(found):
+            if number:
+                self.say("")
+            self.table(message)
+
     def text(self, text: str, key: str) -> None:
         """Write one text: bare, or as the member ``key`` of an object."""
         if self.as_json:
@@ -106,17 +119,21 @@ class Output:
         """Write one line for people."""
         sys.stdout.write(f"{printable(line)}\n")
 
-    def lines(self, text: str) -> None:
-        """Write a text of several lines that the server has laid out."""
-        for line in text.splitlines():
-            self.say(line)
-
-    def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
-        """Write a change: ``Created topic.``, or ``{"created": "topic", **details}``."""
+    def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
+        """Write JSON, or for people the lines that are made of it."""
         if self.as_json:
-            self.json({done: thing, **details})
+            self.json(found)
         else:
-            self.say(f"{done.capitalize()} {thing}.")
+            for line in lines(found):
+                self.say(line)
+
+    def changed(self, done: str, details: Mapping[str, object]) -> None:
+        """Write a change, ``created topic``: a sentence, or ``{"created": "topic"}`` and more."""
+        if self.as_json:
+            verb, _, thing = done.partition(" ")
+            self.json({verb: thing, **details})
+        else:
+            self.say(f"{done[0].upper()}{done[1:]}.")
 
     def json(self, value: object) -> None:
         """Write a value as JSON."""

@@ -2,70 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from client.admin.commands.call import Call, Changed
-from client.admin.commands.options import Tenant, verb, words_of
+from client.admin.commands.options import flag
+from client.admin.commands.shows import Done, names, table
+from client.admin.commands.verbs import Function, Verb, add, group
 
 if TYPE_CHECKING:
+    from client.admin.commands.call import Call
     from client.admin.commands.output import Output
-    from client.admin.pulsar_admin import PulsarAdmin
+    from client.admin.commands.shows import Asked
 
-tenants = typer.Typer(
-    no_args_is_help=True,
-    help="Tenants, and the roles that administer them.",
-    epilog="""Examples:
-floodgate-admin tenants create acme
-floodgate-admin tenants list
-floodgate-admin tenants VERB --help""",
-)
-clusters = typer.Typer(
-    no_args_is_help=True,
-    help="Clusters and their addresses.",
-    epilog="""Examples:
-floodgate-admin clusters list
-floodgate-admin clusters get standalone""",
-)
-
-Roles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--admin-roles", "-r", metavar="A,B", help="Roles that may administer the tenant."
-    ),
-]
-Allowed = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allowed-clusters", "-c", metavar="A,B", help="Clusters that the tenant may use."
-    ),
-]
+tenants = group("tenants", "Tenants, and the roles that administer them.", "create acme", "list",
+                "VERB --help")  # fmt: skip
+clusters = group("clusters", "Clusters and their addresses.", "list", "get standalone")  # fmt: skip
 
 
-@verb(tenants, "list")
-def list_tenants(call: Call) -> None:
-    """List all tenants.
-
-    Examples:
-    floodgate-admin tenants list
-    """
-    call.few("list the tenants", lambda admin: admin.tenants.list())
-
-
-@verb(tenants, "get")
-def get_tenant(call: Call, tenant: Tenant) -> None:
-    """Show the admin roles of a tenant, and the clusters it may use.
-
-    Examples:
-    floodgate-admin tenants get acme
-    """
-    call.table(f"get the tenant {tenant}", lambda admin: admin.tenants.get(tenant))
-
-
-@verb(tenants, "create")
 def create_tenant(
-    call: Call, tenant: Tenant, admin_roles: Roles = None, allowed_clusters: Allowed = None
+    call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
     """Create a tenant. Without -c it may use all clusters.
 
@@ -75,16 +29,13 @@ def create_tenant(
     """
     call.change(
         f"create the tenant {tenant}",
-        Changed("created", tenant),
-        lambda admin: admin.tenants.create(
-            tenant, words_of(admin_roles), words_of(allowed_clusters)
-        ),
+        f"created {tenant}",
+        lambda admin: admin.tenants.create(tenant, admin_roles, allowed_clusters),
     )
 
 
-@verb(tenants, "update")
 def update_tenant(
-    call: Call, tenant: Tenant, admin_roles: Roles = None, allowed_clusters: Allowed = None
+    call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
     """Change the roles or the clusters of a tenant; an option that is not given changes nothing.
 
@@ -93,62 +44,36 @@ def update_tenant(
     """
     call.change(
         f"change the tenant {tenant}",
-        Changed("updated", tenant),
-        lambda admin: admin.tenants.update(
-            tenant, words_of(admin_roles), words_of(allowed_clusters)
-        ),
+        f"updated {tenant}",
+        lambda admin: admin.tenants.update(tenant, admin_roles, allowed_clusters),
     )
 
 
-@verb(tenants, "delete")
-def delete_tenant(
-    call: Call,
-    tenant: Tenant,
-    force: Annotated[
-        bool,
-        typer.Option("--force", "-f", help="Delete its namespaces too, if the broker allows it."),
-    ] = False,
-) -> None:
-    """Delete a tenant that has no namespaces.
-
-    Examples:
-    floodgate-admin tenants delete acme
-    """
-    call.change(
-        f"delete the tenant {tenant}",
-        Changed("deleted", tenant),
-        lambda admin: admin.tenants.delete(tenant, force=force),
-    )
+async def _clusters(asked: Asked, output: Output) -> None:
+    """Show the clusters, and which of them is asked."""
+    names = await asked.rest.strings(asked.path)
+    if asked.values["current"]:
+        found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
+        names = [f"{name}(*)" if name == found.get("clusterName") else name for name in names]
+    output.names(names)
 
 
-@verb(clusters, "list")
-def list_clusters(
-    call: Call,
-    current: Annotated[
-        bool, typer.Option("--current", "-c", help="Mark the cluster of --admin-url with (*).")
-    ] = False,
-) -> None:
-    """List all clusters.
-
-    Examples:
-    floodgate-admin clusters list
-    """
-
-    async def write(admin: PulsarAdmin, output: Output) -> None:
-        names = await admin.clusters.list()
-        if current:
-            here = (await admin.brokers.runtime_configuration()).get("clusterName")
-            names = [f"{name}(*)" if name == here else name for name in names]
-        output.names(names)
-
-    call.run("list the clusters", write)
-
-
-@verb(clusters, "get")
-def get_cluster(call: Call, cluster: Annotated[str, typer.Argument(metavar="CLUSTER")]) -> None:
-    """Show the addresses of a cluster.
-
-    Examples:
-    floodgate-admin clusters get standalone
-    """
-    call.table(f"get the cluster {cluster}", lambda admin: admin.clusters.get(cluster))
+_CURRENT = {"current": flag("--current -c", "Mark the cluster of --admin-url with (*).")}
+add(
+    tenants,
+    Verb("list", "List all tenants.", "GET tenants", "list the tenants", names),
+    Verb("get", "Show the admin roles of a tenant, and the clusters it may use.",
+         "GET tenants/{tenant}", "get the tenant {tenant}", table),
+    Function("create", create_tenant),
+    Function("update", update_tenant),
+    Verb("delete", "Delete a tenant that has no namespaces.",
+         "DELETE tenants/{tenant}?force={with_namespaces}", "delete the tenant {tenant}",
+         Done("deleted {tenant}")),
+)  # fmt: skip
+add(
+    clusters,
+    Verb("list", "List all clusters.", "GET clusters", "list the clusters", _clusters,
+         own=_CURRENT),
+    Verb("get", "Show the addresses of a cluster.", "GET clusters/{cluster}",
+         "get the cluster {cluster}", table),
+)  # fmt: skip

@@ -12,11 +12,9 @@ import os
 import re
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
+from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE
 from client.admin.commands.key_files import (
     CURVES,
     RSA,
@@ -27,79 +25,52 @@ from client.admin.commands.key_files import (
     signing_key,
     write_key,
 )
-from client.admin.commands.options import verb
-from client.admin.commands.output import printable
+from client.admin.commands.options import Option, flag
+from client.admin.commands.values import SECONDS
+from client.admin.commands.verbs import Function, add, group
 from limiter.clock import LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-tokens = typer.Typer(
-    no_args_is_help=True,
-    help="Keys and tokens: create and inspect them, without a broker.",
-    epilog="""Examples:
-floodgate-admin tokens create-secret-key --output my-secret.key
-floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
-floodgate-admin tokens create-key-pair \\
-  --output-private-key p.key --output-public-key pub.key
-floodgate-admin tokens VERB --help""",
-)
+    from client.admin.commands.call import Call
+
+tokens = group("tokens", "Keys and tokens: create and inspect them, without a broker.",
+               "create-secret-key --output my-secret.key",
+               "create --secret-key file:my-secret.key --subject ann",
+               "create-key-pair --output-private-key p.key --output-public-key pub.key",
+               "VERB --help")  # fmt: skip
 
 _RSA_BITS = 2048
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 _DURATION = re.compile(r"([0-9]{1,9})([smhdwy]?)", re.ASCII)
 
-Secret = Annotated[
-    str | None,
-    typer.Option("--secret-key", "-sk", metavar="FILE", help="Secret key: file:PATH or env:NAME."),
-]
-Private = Annotated[
-    str | None,
-    typer.Option(
-        "--private-key",
-        "-pk",
-        metavar="FILE",
-        help="Private key, DER or PEM: file:PATH or env:NAME.",
-    ),
-]
-Public = Annotated[
-    str | None,
-    typer.Option(
-        "--public-key",
-        "-pk",
-        metavar="FILE",
-        help="Public key, DER or PEM: file:PATH or env:NAME.",
-    ),
-]
-Algorithm = Annotated[
-    str | None,
-    typer.Option(
-        "--signature-algorithm", "-a", metavar="NAME", help="Algorithm: HS256, RS256, ES256, ..."
-    ),
-]
-Shown = Annotated[
-    str | None,
-    typer.Option("--token-file", "-f", metavar="FILE", help="File with the token."),
-]
-Given = Annotated[
-    str | None,
-    typer.Option("--token", metavar="env:NAME", help="Token: env:NAME or file:PATH."),
-]
-FromInput = Annotated[
-    bool, typer.Option("--stdin", "-i", help="Read the token from standard input.")
-]
+_OPTIONS = {
+    "output": Option(str, "--output -o", "File to write.", "FILE", None),
+    "private_file": Option(str, "--output-private-key", "File for the private key.", "FILE"),
+    "public_file": Option(str, "--output-public-key", "File for the public key.", "FILE"),
+    "algorithm": Option(
+        str, "--signature-algorithm -a", "Algorithm: HS256, RS256, ES256, ...", "NAME", None),
+    "as_base64": flag("--base64 -b", "Write the key as base64."),
+    "subject": Option(str, "--subject -s", "Role of the token.", "ROLE"),
+    "secret_key": Option(
+        str, "--secret-key -sk", "Secret key: file:PATH or env:NAME.", "FILE", None),
+    "private_key": Option(
+        str, "--private-key -pk", "Private key, DER or PEM: file:PATH or env:NAME.", "FILE", None),
+    "public_key": Option(
+        str, "--public-key -pk", "Public key, DER or PEM: file:PATH or env:NAME.", "FILE", None),
+    "expiry_time": Option(str, "--expiry-time -e", "Lifetime: 1s, 10m, 5h, 3d, 2y.", "TIME", None),
+    "headers": Option(list[str], "--headers", "Header of the token. May be repeated.", "K=V", None),
+    "token_file": Option(str, "--token-file -f", "File with the token.", "FILE", None),
+    "token": Option(str, "--token", "Token: env:NAME or file:PATH.", "env:NAME", None),
+    "stdin": flag("--stdin -i", "Read the token from standard input."),
+}  # fmt: skip
 
 
-@verb(tokens, "create-secret-key")
 def create_secret_key(
     call: Call,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
-    ] = None,
-    algorithm: Algorithm = "HS256",
-    as_base64: Annotated[
-        bool, typer.Option("--base64", "-b", help="Write the key as base64.")
-    ] = False,
+    output: str | None,
+    algorithm: str = "HS256",
+    as_base64: bool = False,
 ) -> None:
     """Create a secret key that signs and checks tokens, in a file for its owner alone.
 
@@ -107,7 +78,7 @@ def create_secret_key(
     floodgate-admin tokens create-secret-key --output my-secret.key
     """
     with _sentences(call):
-        size = SECRET_BYTES.get(algorithm or "")
+        size = SECRET_BYTES.get(algorithm)
         if size is None:
             names = ", ".join(SECRET_BYTES)
             raise KeyFileError(f"{algorithm!r:.40} is no algorithm of secrets: {names}")
@@ -115,16 +86,11 @@ def create_secret_key(
         write_key(output, base64.b64encode(secret) if as_base64 else secret)
 
 
-@verb(tokens, "create-key-pair")
 def create_key_pair(
     call: Call,
-    private_key: Annotated[
-        str, typer.Option("--output-private-key", metavar="FILE", help="File for the private key.")
-    ],
-    public_key: Annotated[
-        str, typer.Option("--output-public-key", metavar="FILE", help="File for the public key.")
-    ],
-    algorithm: Algorithm = "RS256",
+    private_file: str,
+    public_file: str,
+    algorithm: str = "RS256",
 ) -> None:
     """Create a private key that signs tokens and a public key that checks them, as DER.
 
@@ -151,27 +117,18 @@ def create_key_pair(
         public = pair.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
-        write_key(private_key, private)
-        write_key(public_key, public)
+        write_key(private_file, private)
+        write_key(public_file, public)
 
 
-@verb(tokens, "create")
 def create(  # noqa: PLR0913 - pulsar-admin's options
     call: Call,
-    subject: Annotated[
-        str, typer.Option("--subject", "-s", metavar="ROLE", help="Role of the token.")
-    ],
-    secret_key: Secret = None,
-    private_key: Private = None,
-    expiry_time: Annotated[
-        str | None,
-        typer.Option("--expiry-time", "-e", metavar="TIME", help="Lifetime: 1s, 10m, 5h, 3d, 2y."),
-    ] = None,
-    algorithm: Algorithm = None,
-    headers: Annotated[
-        list[str] | None,
-        typer.Option("--headers", metavar="K=V", help="Header of the token. May be repeated."),
-    ] = None,
+    subject: str,
+    secret_key: str | None,
+    private_key: str | None,
+    expiry_time: str | None,
+    algorithm: str | None,
+    headers: list[str] | None,
 ) -> None:
     """Create a token, and print it.
 
@@ -191,15 +148,14 @@ def create(  # noqa: PLR0913 - pulsar-admin's options
     sys.stdout.write(f"{made}\n")
 
 
-@verb(tokens, "validate")
 def validate(  # noqa: PLR0913 - pulsar-admin's options
     call: Call,
-    secret_key: Secret = None,
-    public_key: Public = None,
-    algorithm: Algorithm = None,
-    token_file: Shown = None,
-    token: Given = None,
-    stdin: FromInput = False,
+    secret_key: str | None,
+    public_key: str | None,
+    algorithm: str | None,
+    token_file: str | None,
+    token: str | None,
+    stdin: bool,
 ) -> None:
     """Check the signature and the times of a token, and print its claims.
 
@@ -216,10 +172,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
     sys.stdout.write(f"{json.dumps(claims)}\n")
 
 
-@verb(tokens, "show")
-def show(
-    call: Call, token_file: Shown = None, token: Given = None, stdin: FromInput = False
-) -> None:
+def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> None:
     """Print the header and the claims of a token, unchecked, without its signature.
 
     Examples:
@@ -243,19 +196,23 @@ def _sentences(call: Call) -> Iterator[None]:
     try:
         yield
     except KeyFileError as error:
-        _fail(call, str(error), error.status)
+        call.fail(str(error), error.status)
     except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError) as error:
-        _fail(call, str(error))
+        call.fail(str(error), EXIT_FAILED)
 
 
 def _seconds(text: str) -> int:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise KeyFileError(f"{text!r:.40} is no time: write 30s, 10m, 5h, 3d, 2w or 1y", EXIT_USAGE)
-    return int(found[1]) * _UNITS[found[2] or "s"]
+    return int(found[1]) * SECONDS[found[2]]
 
 
-def _fail(call: Call, text: str, status: int = EXIT_FAILED) -> NoReturn:
-    said = json.dumps({"error": text}) if call.as_json else f"{PROGRAM}: {printable(text)}"
-    sys.stderr.write(f"{said}\n")
-    raise typer.Exit(status)
+add(
+    tokens,
+    Function("create-secret-key", create_secret_key, _OPTIONS),
+    Function("create-key-pair", create_key_pair, _OPTIONS),
+    Function("create", create, _OPTIONS),
+    Function("validate", validate, _OPTIONS),
+    Function("show", show, _OPTIONS),
+)

@@ -6,21 +6,25 @@ import asyncio
 import contextlib
 import json
 import os
+import re
+import shlex
 import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import pytest
 from typer.main import get_command
 
 from client.admin.commands.command_line import app, main
 from client.admin.commands.output import MAX_KEY_COLUMNS
+from client.admin.rest import AdminRest
 from proto.version import VERSION
 from tests.support.peers.stand_in_admin import DONE, Given, given, refused, stand_in_admin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from typing import TextIO
 
     from tests.support.peers.stand_in_admin import StandInAdmin
@@ -79,24 +83,19 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 # -- what is asked --------------------------------------------------------------------------------
 
 ASKED = {
-    "topics create acme/orders/eu -p team=red,tier=1": (
-        f"PUT {TOPIC}", '{"team": "red", "tier": "1"}',
-    ),
-    "topics create acme/orders/eu -m team=red --metadata tier=1": (
-        f"PUT {TOPIC}", '{"team": "red", "tier": "1"}',
-    ),
+    "topics create acme/orders/eu -p team=red,tier=1":
+        (f"PUT {TOPIC}", '{"team": "red", "tier": "1"}'),
+    "topics create acme/orders/eu -m team=red --metadata tier=1":
+        (f"PUT {TOPIC}", '{"team": "red", "tier": "1"}'),
     "topics delete acme/orders/eu -f": (f"DELETE {TOPIC}?force=true", ""),
     "topics create-partitioned-topic acme/orders/eu -p 4": (f"PUT {TOPIC}/partitions", "4"),
-    "topics create-partitioned-topic acme/orders/eu -p 4 -m a=b": (
-        f"PUT {TOPIC}/partitions", '{"partitions": 4, "properties": {"a": "b"}}',
-    ),
-    "topics update-partitioned-topic acme/orders/eu --partitions 8 -ulo -f": (
-        f"POST {TOPIC}/partitions?updateLocalTopicOnly=true&force=true", "8",
-    ),
+    "topics create-partitioned-topic acme/orders/eu -p 4 -m a=b":
+        (f"PUT {TOPIC}/partitions", '{"partitions": 4, "properties": {"a": "b"}}'),
+    "topics update-partitioned-topic acme/orders/eu --partitions 8 -ulo -f":
+        (f"POST {TOPIC}/partitions?updateLocalTopicOnly=true&force=true", "8"),
     "topics delete-partitioned-topic acme/orders/eu": (f"DELETE {TOPIC}/partitions", ""),
-    "topics update-properties acme/orders/eu -p a=1 -p b=2": (
-        f"PUT {TOPIC}/properties", '{"a": "1", "b": "2"}',
-    ),
+    "topics update-properties acme/orders/eu -p a=1 -p b=2":
+        (f"PUT {TOPIC}/properties", '{"a": "1", "b": "2"}'),
     "topics remove-properties acme/orders/eu -k a": (f"DELETE {TOPIC}/properties?key=a", ""),
     "namespaces create acme/orders -b 8 -c a,b": (
         "PUT /admin/v2/namespaces/acme/orders",
@@ -109,12 +108,10 @@ ASKED = {
     ),
     "tenants delete acme": ("DELETE /admin/v2/tenants/acme", ""),
     "brokers update-dynamic-config -c key -v 1": ("POST /admin/v2/brokers/configuration/key/1", ""),
-    "brokers update-dynamic-config --config key --value 1": (
-        "POST /admin/v2/brokers/configuration/key/1", "",
-    ),
-    "brokers delete-dynamic-config --config key": (
-        "DELETE /admin/v2/brokers/configuration/key", "",
-    ),
+    "brokers update-dynamic-config --config key --value 1":
+        ("POST /admin/v2/brokers/configuration/key/1", ""),
+    "brokers delete-dynamic-config --config key":
+        ("DELETE /admin/v2/brokers/configuration/key", ""),
 }  # fmt: skip
 
 
@@ -261,6 +258,21 @@ def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
     assert json.loads(stand_in.asked[0].body) == {"path": "/data"}
 
 
+def test_a_request_is_any_call_and_shows_whatever_is_answered(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    asked = f"POST {TOPIC}/a%20b?c=%C3%A9&d=1%2C2&e="
+    stand_in.answers[asked] = given({"a": {"b": None}})
+    stand_in.answers["GET /metrics"] = Given((b"up 1\n",))
+    words = ("post", f"{TOPIC}/a b?c=é", "--query", "d=1,2", "--query", "e=", "--body", "null")
+    assert run("request", *words) == (0, "a.b  -\n", "")
+    assert (stand_in.asked[0].line, stand_in.asked[0].body) == (asked, "null")
+    assert run("request", "GET", "/metrics")[1] == "up 1\n"
+    assert run("request", "GET", "tenants/x")[2].startswith(
+        "floodgate-admin: cannot GET /admin/v2/tenants/x: "
+    )
+
+
 DROP = {"on": ["SEND"], "do": {"action": "drop"}}
 FAULTS = "/admin/v2/floodgate/faults"
 
@@ -311,21 +323,9 @@ def test_an_empty_id_clears_no_fault(stand_in: StandInAdmin, run: Run) -> None:
     assert "'' names no fault: give its ID, or leave it out to clear all" in err
 
 
-def test_who_stops_reading_ends_it_quietly(
-    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    stand_in.answers = {PERSISTENT: given(["x" * 100] * 10_000), NON_PERSISTENT: given([])}
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as nobody_reads:
-        monkeypatch.setattr(sys, "stdout", nobody_reads)
-        monkeypatch.setattr(sys, "argv", ["floodgate-admin", "topics", "list", "acme/orders"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert (ended.value.code or 0, capfd.readouterr().err) == (0, "")
-
-
-@pytest.mark.parametrize("words", ["brokers get-runtime-config", "tenants list --json"])
+@pytest.mark.parametrize(
+    "words", ["topics list acme/orders", "brokers get-runtime-config", "tenants list --json"]
+)
 def test_who_stops_reading_ends_any_answer_without_a_failure(
     words: str,
     stand_in: StandInAdmin,
@@ -335,6 +335,8 @@ def test_who_stops_reading_ends_any_answer_without_a_failure(
     stand_in.answers = {
         "GET /admin/v2/brokers/configuration/runtime": given({"key": "value"}),
         "GET /admin/v2/tenants": given(["acme"]),
+        PERSISTENT: given(["x" * 100] * 10_000),
+        NON_PERSISTENT: given([]),
     }
     reading, writing = os.pipe()
     os.close(reading)
@@ -430,6 +432,9 @@ def test_a_list_that_breaks_off_is_an_error_after_what_came(
             "Input should be greater than or equal to 1",
         ),
         ("topics lst", "No such command 'lst'. Did you mean 'list'?"),
+        ("request fetch tenants", "'fetch' should be one of: GET, PUT, POST, DELETE"),
+        ("request GET tenants --query a", "'a' is no key=value"),
+        ("request PUT tenants/a --body {", "'{' is no JSON: write it, or @FILE with it"),
         ("--request-timeout 0 tenants list", "Input should be greater than or equal to 1"),
     ],
 )
@@ -485,10 +490,7 @@ def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin, 
     assert "sent nothing for 1 s" in err
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["", "topics", "namespaces", "tenants", "clusters", "brokers", "floodgate", "topics list"],
-)
+@pytest.mark.parametrize("words", ["", "topics", "topics list"])
 def test_every_level_has_examples(words: str, run: Run) -> None:
     status, out, _ = run(*words.split(), "--help")
     assert status == 0
@@ -501,16 +503,28 @@ def every_command(command: Any) -> Iterator[Any]:
         yield from every_command(each)
 
 
-def test_every_example_fits_80_columns_and_can_be_pasted() -> None:
-    found = list(every_command(get_command(app)))
-    lines = [
-        line
-        for each in found
-        for line in f"{each.help or ''}\n{each.epilog or ''}".splitlines()
-        if line.lstrip().startswith(("floodgate-admin", "-", "acme"))
-    ]
-    assert len(lines) >= len(found)
-    assert [line for line in lines if len(line) > 78] == []
+async def no_names(*_: object) -> AsyncIterator[list[str]]:
+    yield []
+
+
+def test_every_verb_has_examples_that_fit_80_columns_and_that_it_does(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("schema.json").write_text('{"type": "AVRO", "schema": "{}"}')
+    Path("slow-lookups.json").write_text("{}")
+    nothing = {"text": "", "mapping": {}, "value": None, "strings": [], "message": {}}
+    for name, answer in nothing.items():
+        monkeypatch.setattr(AdminRest, name, AsyncMock(return_value=answer))
+    monkeypatch.setattr(AdminRest, "names", no_names)
+    for command in every_command(get_command(app)):
+        text = f"{command.help}\n\n{command.epilog}".partition("Examples:\n")[2]
+        examples = text.partition("\n\n")[0]
+        assert 0 < max(map(len, examples.splitlines())) <= 78, command.name
+        for line in re.findall(r"^floodgate-admin (.*)", examples.replace("\\\n", ""), re.M):
+            words = shlex.split(re.split(r" && | \| ", line)[0])
+            if not {"tokens", "VERB"} & set(words):
+                assert run(*words)[0] == 0, line
 
 
 @pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])
@@ -536,27 +550,21 @@ TENANTS = "GET /admin/v2/tenants"
 def test_a_token_is_shown_from_the_file_that_is_named(
     stand_in: StandInAdmin, run: Run, tmp_path: Path, before: bool
 ) -> None:
-    # Given
     (tmp_path / "ann.jwt").write_text("a.b.c\n")
     stand_in.answers[TENANTS] = given([])
     options = ["--auth-params", f"file:{tmp_path / 'ann.jwt'}"]
     words = ["tenants", "list"]
-    # When
     status, _, _ = run(*(options + words if before else words + options))
-    # Then
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 
 def test_a_token_is_shown_from_where_the_environment_says(
     stand_in: StandInAdmin, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     stand_in.answers[TENANTS] = given([])
     monkeypatch.setenv("A_TOKEN", "a.b.c")
     monkeypatch.setenv("FLOODGATE_AUTH_PARAMS", "env:A_TOKEN")
-    # When
     status, _, _ = run("tenants", "list")
-    # Then
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from client.admin.commands.units import one_of
+from client.admin.commands.values import one_of
 
 
 @pytest.mark.parametrize("text", ["FULL", "full", "Full"])

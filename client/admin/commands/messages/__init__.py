@@ -1,1 +1,0 @@
-"""Verbs about messages and subscriptions: of ``floodgate-admin topics``."""

@@ -1,1 +1,0 @@
-"""Verbs of policies, from one table."""

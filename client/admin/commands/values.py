@@ -1,0 +1,207 @@
+"""Values of a command line, as pulsar-admin takes them: names, properties, times, sizes, ids."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from proto.names import DOMAINS, InvalidNameError, NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_TIME = re.compile(r"(-?\d+)([smhdwy]?)")
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
+_SIZE = re.compile(r"(-?\d+)([kmgt]?)b?")
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_NAMED = {"earliest": "-1:-1", "latest": f"{2**63 - 1}:{2**63 - 1}"}
+_ID = re.compile(r"(-?\d+):(-?\d+)")
+
+
+def seconds(text: str) -> int:
+    """Parse ``90``, ``90s``, ``10m``, ``3h``, ``2d``, ``5w``; a number below 0 stays as it is.
+
+    Raises:
+        typer.BadParameter: It is none of these.
+    """
+    found = _TIME.fullmatch(text.strip().lower())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no time: write 90s, 10m, 3h, 2d or 5w")
+    number = int(found[1])
+    return number if number < 0 else number * SECONDS[found[2]]
+
+
+def milliseconds(text: str) -> int:
+    """Parse a time into milliseconds."""
+    return seconds(text) * 1000
+
+
+def minutes(text: str) -> int:
+    """Parse a time of whole minutes.
+
+    Raises:
+        typer.BadParameter: It is not of whole minutes.
+    """
+    found = seconds(text)
+    if found > 0 and found % 60:
+        raise typer.BadParameter(f"{text!r} should be whole minutes: write 10m, 3h, 2d or 5w")
+    return found if found < 0 else found // 60
+
+
+def size_bytes(text: str) -> int:
+    """Parse ``4096``, ``64K``, ``10M``, ``16G``, ``3T``; a number below 0 stays as it is.
+
+    Raises:
+        typer.BadParameter: It is none of these.
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no size: write 4096, 64K, 10M, 16G or 3T")
+    number = int(found[1])
+    return number if number < 0 else number * _BYTES[found[2]]
+
+
+def megabytes(text: str) -> int:
+    """Parse a size of whole megabytes.
+
+    Raises:
+        typer.BadParameter: It is not of whole megabytes.
+    """
+    found = size_bytes(text)
+    if found > 0 and found % _BYTES["m"]:
+        raise typer.BadParameter(f"{text!r} should be whole megabytes: write 10M, 16G or 3T")
+    return found if found < 0 else found // _BYTES["m"]
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Return a parser of one of some names, in capitals or not.
+
+    A broker takes a name that it does not know for none at all.
+    """
+
+    def parse(text: str) -> str:
+        for name in names:
+            if name.lower() == text.lower():
+                return name
+        raise typer.BadParameter(f"{text!r} should be one of: {', '.join(names)}")
+
+    return parse
+
+
+def document(text: str) -> Any:  # noqa: ANN401 - JSON
+    """Parse JSON, or ``@FILE`` with it.
+
+    Raises:
+        typer.BadParameter: It is none, or the file cannot be read.
+    """
+    try:
+        return json.loads(Path(text[1:]).read_text() if text.startswith("@") else text)
+    except OSError as error:
+        raise typer.BadParameter(f"{text[:200]} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise typer.BadParameter(f"{text[:50]!r} is no JSON: write it, or @FILE with it") from None
+
+
+class MessageId(dict[str, int]):
+    """A message id, as the admin REST takes it."""
+
+
+def message_id(text: str) -> MessageId:
+    """Parse ``LEDGER:ENTRY``, ``earliest`` or ``latest``.
+
+    Raises:
+        typer.BadParameter: It is none of these.
+    """
+    found = _ID.fullmatch(_NAMED.get(text.lower(), text))
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no message id: write LEDGER:ENTRY, earliest, latest")
+    return MessageId(ledgerId=int(found[1]), entryId=int(found[2]), partitionIndex=-1)
+
+
+class Entries(int):
+    """A number of entries: ``10`` in a path, ``10 entries`` in a sentence."""
+
+    def __format__(self, _: str) -> str:
+        return "1 entry" if self == 1 else f"{int(self)} entries"
+
+
+class Pairs(dict[str, str]):
+    """Properties, as ``k1=v1,k2=v2`` gives them."""
+
+
+class TopicDomain(StrEnum):
+    """Pulsar's two kinds of topics, spelled as pulsar-admin does."""
+
+    PERSISTENT = "persistent"
+    NON_PERSISTENT = "non_persistent"
+
+
+class Mode(StrEnum):
+    """The topics that a namespace lists, spelled as pulsar-admin does."""
+
+    PERSISTENT = "persistent"
+    NON_PERSISTENT = "non_persistent"
+    ALL = "all"
+
+
+def domains_of(domain: TopicDomain | None) -> Sequence[str]:
+    """Return the domain that was asked for as topic names begin with it, or both."""
+    return DOMAINS if domain is None else (domain.value.replace("_", "-"),)
+
+
+def parsed_topic(text: str) -> TopicName:
+    """Parse a topic's name.
+
+    Raises:
+        typer.BadParameter: It is none.
+    """
+    try:
+        return TopicName.parse(text)
+    except InvalidNameError as error:
+        raise typer.BadParameter(
+            f"{error} (a topic is persistent://tenant/namespace/topic, tenant/namespace/topic, or "
+            "topic for one in public/default)"
+        ) from None
+
+
+def parsed_namespace(text: str) -> NamespaceName:
+    """Parse a namespace's name.
+
+    Raises:
+        typer.BadParameter: It is none.
+    """
+    try:
+        return NamespaceName.parse(text)
+    except InvalidNameError:
+        raise typer.BadParameter(f"{text!r} is no namespace: write tenant/namespace") from None
+
+
+def parsed_pairs(text: str) -> Pairs:
+    """Parse ``k1=v1,k2=v2``.
+
+    Raises:
+        typer.BadParameter: A part has no ``=``, or no key.
+    """
+    pairs = Pairs()
+    for part in text.split(","):
+        key, separator, value = part.partition("=")
+        if not separator or not key.strip():
+            raise typer.BadParameter(f"{part!r} is no key=value: write k1=v1,k2=v2")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def merged(several: Sequence[Pairs] | None) -> Pairs:
+    """Return the properties of an option that may be repeated."""
+    return Pairs({key: value for pairs in several or () for key, value in pairs.items()})
+
+
+def words_of(several: Sequence[str] | None) -> list[str]:
+    """Return the words of an option that takes ``a,b`` and may be repeated."""
+    words = [word.strip() for text in several or () for word in text.split(",")]
+    return [word for word in words if word]
