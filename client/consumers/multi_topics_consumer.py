@@ -194,7 +194,7 @@ class MultiTopicsConsumer:
         names = [f"{name}-partition-{index}" for index in range(count)] or [name]
         left = [self.topics.pop(one) for one in names if one in self.topics]
         self.end_changed()
-        await all_of(topic.close() for topic in left)
+        await all_of(topic.close(is_gone=True) for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
         """Return the consumer that a message came to.
@@ -270,10 +270,11 @@ class MultiTopicsConsumer:
         """Delete the subscription of all topics, and close.
 
         Raises:
-            PulsarException: A broker refused; that topic stays.
+            PulsarException: A broker refused; that topic stays, and may be tried again.
         """
         self._check_open()
-        await all_of(topic.unsubscribe(force=force) for topic in self.topics.values())
+        left = [topic for topic in self.topics.values() if topic.link.ended is None]
+        await all_of(topic.unsubscribe(force=force) for topic in left)
         await self.close()
 
     def _check_open(self) -> None:

@@ -298,8 +298,15 @@ class TopicConsumer:
         Raises:
             PulsarException: The broker refused, or did not serve it again in time.
         """
+        clock, seconds = self._context.clock, self._context.operation_timeout_seconds
+        due = clock.now() + seconds
         await self.link.patiently(partial(self._seek, target, inclusive=inclusive))
-        await self.attached()
+        try:
+            async with deadline(clock, due - clock.now()):
+                await self.link.attached.wait()
+        except TimeoutError:
+            raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
+        self.link.check_open()
 
     async def _seek(self, target: MessageId | int, *, inclusive: bool) -> None:
         incoming, before = self.incoming, self.incoming.progress
@@ -333,21 +340,6 @@ class TopicConsumer:
         self.incoming.seeking = False
         self.redeliver_all()
 
-    async def attached(self) -> None:
-        """Wait until a connection serves it, for the operation timeout at most.
-
-        Raises:
-            Timeout: None did.
-            PulsarException: It failed, or was closed.
-        """
-        seconds = self._context.operation_timeout_seconds
-        try:
-            async with deadline(self._context.clock, seconds):
-                await self.link.attached.wait()
-        except TimeoutError:
-            raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
-        self.link.check_open()
-
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription, and close.
 
@@ -367,10 +359,14 @@ class TopicConsumer:
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
-    async def close(self) -> None:
+    async def close(self, *, is_gone: bool = False) -> None:
         """Leave the subscription; who calls it once more waits with the first.
 
-        Whoever waits or is cancelled in it finds nothing left here.
+        Without a connection acknowledgements wait for the next; all takes the operation timeout at
+        most. Whoever waits or is cancelled in it finds nothing left here.
+
+        Args:
+            is_gone: Whether the topic is: nobody will take acknowledgements of it.
         """
         if self._closing:
             await self._left.wait()
@@ -379,15 +375,20 @@ class TopicConsumer:
             return
         self._closing = True
         self.link.ended = self._closed()
-        cnx, told = self.link.cnx, False
+        cnx, told = None, False
+        waits = self.handed_out.acks.pending and not is_gone
         try:
-            await self.handed_out.acks.sent()
-            cnx = self.link.cnx
-            self._end(self.link.ended)
-            if cnx is not None and not cnx.closed:
-                told = True
-                await cnx.request(partial(close_command, self.link.consumer_id))
-        except PulsarException as error:
+            async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+                if self.link.cnx is None and waits:
+                    self.incoming.queue.pause()
+                    await self.link.attached.wait()
+                await self.handed_out.acks.sent()
+                cnx = self.link.cnx
+                self._end(self.link.ended)
+                if cnx is not None and not cnx.closed:
+                    told = True
+                    await cnx.request(partial(close_command, self.link.consumer_id))
+        except (PulsarException, TimeoutError) as error:
             logger.info("%s: closing the consumer was not confirmed: %s", self.topic, error)
         finally:
             cnx = self.link.cnx or cnx

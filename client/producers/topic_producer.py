@@ -281,9 +281,9 @@ class TopicProducer:
         self._queue.stop(self._was_closed())
         async with deadline(self._context.clock, self._context.operation_timeout_seconds):
             await self._queue.flush()
-        if self._cnx is cnx:
-            await cnx.request(lambda number: close_command(self._id, number))
-            self._known_to = None
+            if self._cnx is cnx:
+                await cnx.request(lambda number: close_command(self._id, number))
+                self._known_to = None
 
     def _was_closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the producer of {self.topic} was closed")

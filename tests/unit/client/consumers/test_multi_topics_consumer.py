@@ -7,16 +7,23 @@ import gc
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, open_consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.topic_consumer import TopicConsumer
-from client.exceptions import AlreadyClosed, ConnectError, TopicTerminated
+from client.exceptions import (
+    AlreadyClosed,
+    ConnectError,
+    ServerResponseError,
+    TopicTerminated,
+    server_response_error,
+)
 from client.memory.upstream_receiver_queue import UpstreamReceiverQueue
 from client.memory.upstream_topics_queue import EmptiedQueue
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
-from tests.support.peers.model_consumers import after, opened
+from tests.support.peers.model_consumers import after, kinds, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
@@ -56,6 +63,38 @@ async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> 
     assert broker.subscribed is None
     with pytest.raises(AlreadyClosed):
         await topics.add_topic("persistent://public/default/other")
+
+
+async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    await consumer.acknowledge(await consumer.receive())
+    broker.close_consumer()
+    # When, as by a pattern whose topic was deleted
+    leaving = await started(topics.remove_topic(TOPIC))
+    # Then
+    assert leaving.done()
+
+
+async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker)
+    subscribed = broker.subscribed
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    with pytest.raises(ServerResponseError):
+        await consumer.unsubscribe()
+    # When
+    broker.subscribed = subscribed
+    await consumer.unsubscribe()
+    # Then
+    assert kinds(broker).count(pb.BaseCommand.UNSUBSCRIBE) == 3
+    with pytest.raises(AlreadyClosed):
+        await consumer.receive()
 
 
 async def test_messages_of_partitions_are_taken_in_turn() -> None:
