@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from client.exceptions import AlreadyClosed, PulsarException, TopicNotFound
+from client.exceptions import AlreadyClosed, TopicNotFound
 from limiter.backoff import Backoff
 from limiter.clock import deadline
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock
 
-    _Step = asyncio.Task[PulsarException | None]
+    _Step = asyncio.Task[Exception | None]
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class KeptTopics:
         except TimeoutError:
             pass
 
-    async def _attempt(self) -> list[PulsarException]:
+    async def _attempt(self) -> list[Exception]:
         """Subscribe to what is missing and leave the rest, once; return what failed.
 
         One topic may take long: what is wanted meanwhile does not wait for it.
@@ -147,13 +147,13 @@ class KeptTopics:
 
     async def _one(
         self, name: str, step: Callable[[str], Coroutine[object, object, None]]
-    ) -> PulsarException | None:
+    ) -> Exception | None:
         async with self._places:
             try:
                 await step(name)
             except AlreadyClosed as error:
                 return None if self._closed else error
-            except PulsarException as error:
+            except Exception as error:  # noqa: BLE001 - others are kept all the same
                 return error
         return None
 

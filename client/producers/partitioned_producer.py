@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from client.exceptions import AlreadyClosed, PulsarException
+from client.exceptions import AlreadyClosed
 from client.messages.enums import ProducerAccessMode
 from client.producers.routing import Router
 from client.producers.statistics import ProducerStatistics
@@ -119,7 +119,7 @@ class PartitionedProducer:
                     if not self._is_lazy:
                         await self._open_all(range(self._partitions, partitions))
                     self._partitions = partitions
-            except PulsarException as error:
+            except Exception as error:  # noqa: BLE001 - the next look may find them
                 logger.info("%s: its partitions could not be looked up: %s", self.topic, error)
 
     # -- the program's side -------------------------------------------------------------------

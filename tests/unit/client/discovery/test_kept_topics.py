@@ -85,10 +85,11 @@ async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
     await kept.close()
 
 
-async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock):
+@pytest.mark.parametrize("error", [ConsumerBusy("a"), TypeError("a schema of the program's")])
+async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock, error):
     # Given
     await kept.open(set())
-    consumer.errors["a"] = ConsumerBusy("a")
+    consumer.errors["a"] = error
     # When
     kept.want({"a"})
     for _ in range(8):

@@ -178,15 +178,18 @@ async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
     assert producer.statistics().waiting_sends == 0
 
 
-async def test_partitions_that_come_are_used() -> None:
+@pytest.mark.parametrize("errors", [[], [refusal(pb.ServiceNotReady)], [RuntimeError("odd")]])
+async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
     # Given
     broker = ScriptedBroker(partition_count=1)
     producer = await partitioned(broker)
     broker.partition_count = 2
+    broker.lookup_refusals = [*errors]
     # When
-    await settle()
-    broker.clock.advance(60.0)
-    await settle()
+    for _ in (0, *errors):
+        await settle()
+        broker.clock.advance(60.0)
+        await settle()
     # Then
     results = [producer.send_nowait(b"") for _ in range(2)]
     broker.answers()
