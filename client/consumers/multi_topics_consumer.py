@@ -176,7 +176,7 @@ class MultiTopicsConsumer:
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:
-        count = await self._context.cluster.partitions(name)
+        count = await self._context.cluster.partitions(name, auto_create=False)
         if count > known and self._partitions.get(name) == known:
             await self._add_partitions(name, known, count)
 

@@ -114,7 +114,7 @@ class PartitionedProducer:
         while True:
             await clock_sleep(self._context.clock, PARTITIONS_SECONDS)
             try:
-                partitions = await self._context.cluster.partitions(self.topic)
+                partitions = await self._context.cluster.partitions(self.topic, auto_create=False)
                 if partitions > self._partitions:
                     if not self._is_lazy:
                         await self._open_all(range(self._partitions, partitions))

@@ -145,6 +145,7 @@ async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> 
     # Then
     topics = [one.topic for one in consumer.statistics().topics]
     assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
+    assert broker.may_create == [True, False], "who looks makes no topic that was deleted"
 
 
 async def test_partitions_are_looked_for_again_after_any_error(

@@ -194,6 +194,7 @@ async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
     results = [producer.send_nowait(b"") for _ in range(2)]
     broker.answers()
     assert {one.result().partition() for one in results} == {0, 1}
+    assert broker.may_create == [True, False, *(False for _ in errors)]
     await producer.close()
 
 
