@@ -141,8 +141,8 @@ class TopicConsumer:
 
     # -- attaching ----------------------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Subscribe.
+    async def open(self, due: float) -> None:
+        """Subscribe, until ``due`` at the latest.
 
         Raises:
             PulsarException: It failed.
@@ -150,7 +150,7 @@ class TopicConsumer:
         queue = self.incoming.queue
         self._inbox.add(self.incoming, always_told=not queue.current_size)
         try:
-            await self._handler.open(self._context.operation_timeout_seconds)
+            await self._handler.open(self._context.operation_timeout_seconds, due=due)
         except BaseException as error:
             self._end(error if isinstance(error, PulsarException) else self._closed())
             await self._handler.close()

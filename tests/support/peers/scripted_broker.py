@@ -289,7 +289,7 @@ class ScriptedBroker:
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
-        task = asyncio.get_running_loop().create_task(topic_producer.open())
+        task = asyncio.get_running_loop().create_task(topic_producer.open(context.due()))
         return Producer(topic_producer, chosen, context), task
 
     def opens(self) -> None:

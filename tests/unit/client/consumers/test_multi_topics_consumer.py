@@ -16,11 +16,13 @@ from client.exceptions import (
     AlreadyClosed,
     ConnectError,
     ServerResponseError,
+    Timeout,
     TopicTerminated,
     server_response_error,
 )
 from client.memory.upstream_receiver_queue import UpstreamReceiverQueue
 from client.memory.upstream_topics_queue import EmptiedQueue
+from limiter.clock import clock_sleep
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, opened
@@ -97,6 +99,25 @@ async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> Non
         await consumer.receive()
 
 
+async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:
+    # Given partitions that are told late
+    class Slow(ModelBroker):
+        async def partitions(self, _: str, *, auto_create: bool = True) -> int:
+            await clock_sleep(self.clock, 20)
+            return 1
+
+    broker = Slow(hold=asyncio.Event())
+    opening = await started(opened(broker))
+    # When
+    await after(broker, 20)
+    await after(broker, 10)
+    # Then
+    assert kinds(broker)[0] == pb.BaseCommand.SUBSCRIBE
+    assert opening.done()
+    with pytest.raises(Timeout, match="in 30 s"):
+        await opening
+
+
 async def test_messages_of_partitions_are_taken_in_turn() -> None:
     # Given two partitions, of which each has the messages of the model's one subscription
     broker = ModelBroker(partition_count=2, delivers=False)
@@ -167,7 +188,7 @@ async def test_partitions_are_looked_for_again_after_any_error(
     assert broker.memory.statistics().reservations == 0
 
 
-async def fails_strangely(_: TopicConsumer) -> None:
+async def fails_strangely(_: TopicConsumer, __: float) -> None:
     raise RuntimeError("this was not foreseen")
 
 
