@@ -57,19 +57,23 @@ class KeptTopics:
         self._waiting: asyncio.Future[None] | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
+        self._opening = self._closed = False
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics.
+        """Subscribe to the first topics, until one fails.
 
         Raises:
             PulsarException: One could not be subscribed to.
         """
         self._wanted = wanted
-        for error in await self._attempt():
-            if not isinstance(error, TopicNotFound):  # deleted since it was listed
-                raise error
+        self._opening = True
+        try:
+            errors = await self._attempt()
+        finally:
+            self._opening = False
+        for error in filter(_is_final, errors):
+            raise error
         self.want(self._wanted)
 
     def want(self, wanted: set[str]) -> None:
@@ -82,6 +86,10 @@ class KeptTopics:
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+    def _give_up(self, error: Exception) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(error)
 
     async def _until_kept(self) -> None:
         try:
@@ -134,7 +142,10 @@ class KeptTopics:
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
-            if not under_way:
+            error = None if task.cancelled() else task.result()
+            if self._opening and error is not None and _is_final(error):
+                self._give_up(error)
+            elif not under_way:
                 self._wake()
 
         for name in sorted(self._wanted ^ self.topics):
@@ -172,3 +183,8 @@ class KeptTopics:
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
+
+
+def _is_final(error: Exception) -> bool:
+    """Tell whether an error ends the opening: a topic may be deleted since it was listed."""
+    return not isinstance(error, TopicNotFound)

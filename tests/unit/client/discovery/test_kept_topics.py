@@ -73,6 +73,19 @@ async def test_a_first_topic_that_fails_fails_the_opening(kept, consumer):
         await kept.open({"a", "b"})
 
 
+async def test_an_opening_that_fails_waits_for_no_other_topic(kept, consumer):
+    # Given
+    consumer.holds["b"] = asyncio.Event()
+    consumer.errors["a"] = ConsumerBusy("a")
+    # When
+    opening = asyncio.create_task(kept.open({"a", "b"}))
+    await all_settled()
+    # Then
+    assert opening.done()
+    with pytest.raises(ConsumerBusy):
+        await opening
+
+
 async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
     # Given
     consumer.errors["a"] = TopicNotFound("a")
