@@ -230,6 +230,13 @@ class TopicConsumer:
         self._forget_connection()
         self._handler.closed_by_broker(assigned_url)
 
+    def _attach_anew(self) -> None:
+        cnx = self.link.cnx
+        if cnx is not None:
+            cnx.attached.consumers.pop(self.link.consumer_id, None)
+            cnx.send(close_command(self.link.consumer_id))
+            self.closed_by_broker(None)
+
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
         self.link.cnx = None
@@ -352,6 +359,9 @@ class TopicConsumer:
             await self.link.unsubscribe(force=force)
         except asyncio.CancelledError:
             await self.close()  # The broker may have done it, and serves the consumer no more.
+            raise
+        except Timeout:
+            self._attach_anew()  # As above; and it may be tried again.
             raise
         self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
         await self.close()

@@ -387,6 +387,30 @@ async def test_unsubscribe_deletes_and_closes() -> None:
         await consumer.receive()
 
 
+async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows() -> None:
+    # Given a broker that does it, and does not say so in time
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    broker.subscribed, broker.hold = None, None
+    await after(broker, 30)
+    with pytest.raises(Timeout):
+        await unsubscribing
+    # When
+    again = await started(consumer.unsubscribe())
+    await after(broker, 1)
+    # Then
+    await again
+    assert kinds(broker)[-5:] == [
+        Type.CLOSE_CONSUMER,
+        Type.SUBSCRIBE,
+        Type.FLOW,
+        Type.UNSUBSCRIBE,
+        Type.CLOSE_CONSUMER,
+    ]
+
+
 async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
     # Given
     closed: list[ConsumerInterceptor] = []
