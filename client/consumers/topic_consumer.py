@@ -386,10 +386,10 @@ class TopicConsumer:
         self._closing = True
         self.link.ended = self._closed()
         cnx, told = None, False
-        waits = self.handed_out.acks.pending and not is_gone
+        is_kept = self._subscription.durable and self.link.persistent and not is_gone
         try:
             async with deadline(self._context.clock, self._context.operation_timeout_seconds):
-                if self.link.cnx is None and waits:
+                if is_kept and self.link.cnx is None and self.handed_out.acks.pending:
                     self.incoming.queue.pause()
                     await self.link.attached.wait()
                 await self.handed_out.acks.sent()
