@@ -221,9 +221,7 @@ class TopicConsumer:
             self.handed_out.acks.drop(
                 PulsarException("the consumer was set elsewhere before it was acknowledged")
             )
-        # Whoever set it elsewhere, parts of batches may come again.
-        self.handed_out.acks.partial.clear()
-        self.handed_out.acks.unanswered()
+        self.handed_out.acks.closed_by_broker()
         self._was_reset, self._resetting = self._resetting, False
         if self._subscription.durable and not self.incoming.seeking:
             self.incoming.progress.start = None  # It may stand before that.

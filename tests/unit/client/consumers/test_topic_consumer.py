@@ -150,6 +150,20 @@ async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> N
     assert await numbers(consumer, 1) == [b"2"]
 
 
+async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, batch_index_ack_enabled=True)
+    await consumer.acknowledge(await consumer.receive())
+    # When
+    broker.close_consumer()
+    await after(broker, 1)
+    # Then
+    assert broker.entries[0].left == 0b10
+    assert await numbers(consumer, 1) == [b"1"]
+
+
 async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
     # Given an acknowledgement that waits for a connection
     broker = ModelBroker()
