@@ -81,11 +81,14 @@ class ConnectionHandler:
         self.cnx: ClientCnx | None = None
         self.reconnections = 0
 
-    async def open(self, retry_seconds: float, *, bounds_attempts: bool = True) -> None:
+    async def open(
+        self, retry_seconds: float, *, due: float | None = None, bounds_attempts: bool = True
+    ) -> None:
         """Attach for the first time; try again after errors that may pass, until time is up.
 
         Args:
             retry_seconds: When it is.
+            due: The moment, if the time began to run before.
             bounds_attempts: False for a producer that waits for others to leave.
 
         Raises:
@@ -99,6 +102,7 @@ class ConnectionHandler:
                 f"{self.topic} could not be attached to",
                 retry_seconds,
                 attachment_may_pass,
+                due=due,
                 bounds_attempts=bounds_attempts,
             )
         finally:

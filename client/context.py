@@ -62,6 +62,10 @@ class ClientContext:
         """The source of time."""
         return self.cluster.clock
 
+    def due(self) -> float:
+        """Return when an operation that begins now is to be over."""
+        return self.clock.now() + self.operation_timeout_seconds
+
     @property
     def largest_message_bytes(self) -> int:
         """The bytes that a message may have, sent or received."""

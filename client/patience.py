@@ -79,6 +79,7 @@ class Patience:
         seconds: float,
         may_pass: Callable[[PulsarException], bool],
         *,
+        due: float | None = None,
         bounds_attempts: bool = True,
     ) -> T:
         """Return what an attempt returns, and try again after errors that may pass.
@@ -88,6 +89,7 @@ class Patience:
             failure: What has not come about when time is up.
             seconds: When it is.
             may_pass: Whether an error may be gone at the next attempt.
+            due: When that is, if the time began to run before.
             bounds_attempts: Whether an attempt that is under way then is cancelled.
 
         Raises:
@@ -95,7 +97,7 @@ class Patience:
             Timeout: Time was up; its cause is the last error.
         """
         backoff = Backoff(_FIRST_SECONDS, max(_FIRST_SECONDS, seconds / _SHARE))
-        due = self._clock.now() + seconds
+        due = self._clock.now() + seconds if due is None else due
         last: BaseException | None = None
         while (left := due - self._clock.now()) > 0:
             try:

@@ -6,7 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import NotConnected, PulsarException, server_response_error
+from client.exceptions import (
+    NotConnected,
+    PulsarException,
+    ServerResponseError,
+    server_response_error,
+)
 from client.messages.message_id import MessageId
 from client.patience import blip, of_server
 from proto.frames import encode_command
@@ -173,7 +178,14 @@ class BrokerLink:
             command.consumer_id, command.request_id = self.consumer_id, request_id
             return pb.BaseCommand(type=kind, **named)
 
-        return await cnx.request(build)
+        try:
+            return await cnx.request(build)
+        except ServerResponseError as error:
+            if self.consumer_id in cnx.attached.consumers:
+                raise
+            self.check_open()
+            # The broker closed the consumer before the question came, and knows it no more.
+            raise NotConnected(f"{self.topic} was closed before it could be asked") from error
 
     async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
         """Acknowledge, and wait for the answer; also for a consumer that is closing."""

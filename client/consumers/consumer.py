@@ -18,14 +18,17 @@ from client.exceptions import (
     CumulativeAcknowledgementNotAllowedError,
     InvalidConfiguration,
     OperationNotSupported,
+    PulsarException,
+    Timeout,
 )
 from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
+from limiter.clock import deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
@@ -132,17 +135,31 @@ class Consumer(Receiver):
         Raises:
             AlreadyClosed: The consumer is closed.
             InvalidMessage: The id does not say which topic or batch it is of.
+            Timeout: With a receipt: none came in the operation timeout.
             PulsarException: With a receipt: the broker has not acknowledged it.
         """
         if not isinstance(message, Sequence):
             receipt = self._acknowledge(message)
             if receipt is not None:
-                await asyncio.shield(receipt)
+                await self._received((receipt,))
             return
         receipts = dict.fromkeys([self._acknowledge(one) for one in message])
-        for receipt in receipts:
-            if receipt is not None:
-                await asyncio.shield(receipt)
+        await self._received([one for one in receipts if one is not None])
+
+    async def _received(self, receipts: Iterable[asyncio.Future[None]]) -> None:
+        """Wait for receipts: without a connection they are waited for as long as with one."""
+        gathered = self._options.ack_group_time_ms / 1_000
+        seconds = self._context.operation_timeout_seconds + gathered
+        try:
+            async with deadline(self._context.clock, seconds):
+                for receipt in receipts:
+                    await asyncio.shield(receipt)
+        except PulsarException:
+            raise
+        except TimeoutError:
+            raise Timeout(
+                f"no receipt in {seconds:g} s: the next connection acknowledges it, if there is one"
+            ) from None
 
     def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:
         message_id = _id_of(message)
@@ -168,7 +185,7 @@ class Consumer(Receiver):
         if self._is_intercepted:
             self._interceptors.on_acknowledge_cumulative(self, message_id)
         if receipt is not None:
-            await asyncio.shield(receipt)
+            await self._received((receipt,))
 
     async def negative_acknowledge(self, message: Message | MessageId) -> None:
         """Have a message sent again when its delay is over; with it, all of its batch.

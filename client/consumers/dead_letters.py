@@ -13,7 +13,6 @@ from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
     ProducerFenced,
-    PulsarException,
     TopicTerminated,
 )
 from client.messages.errors import BrokenEntryError
@@ -149,7 +148,7 @@ class DeadLetters:
                         topic.handed_out.acknowledge(message.message_id())
         except BrokenEntryError as error:
             topic.incoming.broken(place, error)
-        except PulsarException as error:
+        except Exception as error:  # noqa: BLE001 - as of what cannot be sent again; others wait
             logger.warning(
                 "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
             )

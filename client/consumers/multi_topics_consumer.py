@@ -93,28 +93,30 @@ class MultiTopicsConsumer:
             return
         self._check_open()
         self._partitions[name] = 0
+        due = self._context.due()
         try:
             count = await self._context.partitions(
                 name, auto_create=self.options.force_topic_creation
             )
-            await self._add_partitions(name, 0, count)
+            await self._add_partitions(name, range(count), due)
         except BaseException:
             self._partitions.pop(name, None)
             raise
         if count and self._growing is None and self.options.auto_update_partitions_seconds > 0:
             self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
 
-    async def _add_partitions(self, name: str, known: int, count: int) -> None:
-        """Subscribe to the partitions from ``known`` on; to the topic itself if it has none."""
+    async def _add_partitions(self, name: str, indexes: range, due: float) -> None:
+        """Subscribe to partitions until ``due``; to the topic itself if there are none."""
+        known, count = indexes.start, indexes.stop
         if count and self._start is not None and self._start.in_topic:
             raise InvalidConfiguration(
                 f"{name} has {count} partitions: begin at MessageId.earliest or latest, and seek"
                 " to a time"
             )
-        names = [f"{name}-partition-{index}" for index in range(known, count)] or [name]
+        names = [f"{name}-partition-{index}" for index in indexes] or [name]
         added = [self._topic_consumer(one, count) for one in names]
         try:
-            await all_of(topic.open() for topic in added)
+            await all_of(topic.open(due) for topic in added)
             self._check_wanted(name, known)
         except BaseException:
             await all_of(topic.close() for topic in added)
@@ -159,9 +161,9 @@ class MultiTopicsConsumer:
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:
-        count = await self._context.cluster.partitions(name)
+        count = await self._context.cluster.partitions(name, auto_create=False)
         if count > known and self._partitions.get(name) == known:
-            await self._add_partitions(name, known, count)
+            await self._add_partitions(name, range(known, count), self._context.due())
 
     async def remove_topic(self, name: str) -> None:
         """Leave a topic, and all of its partitions; the subscription stays.
@@ -177,7 +179,7 @@ class MultiTopicsConsumer:
         names = [f"{name}-partition-{index}" for index in range(count)] or [name]
         left = [self.topics.pop(one) for one in names if one in self.topics]
         self.end_changed()
-        await all_of(topic.close() for topic in left)
+        await all_of(topic.close(is_gone=True) for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
         """Return the consumer that a message came to.
@@ -253,10 +255,11 @@ class MultiTopicsConsumer:
         """Delete the subscription of all topics, and close.
 
         Raises:
-            PulsarException: A broker refused; that topic stays.
+            PulsarException: A broker refused; that topic stays, and may be tried again.
         """
         self._check_open()
-        await all_of(topic.unsubscribe(force=force) for topic in self.topics.values())
+        left = [topic for topic in self.topics.values() if topic.link.ended is None]
+        await all_of(topic.unsubscribe(force=force) for topic in left)
         await self.close()
 
     def _check_open(self) -> None:

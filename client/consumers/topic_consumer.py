@@ -141,8 +141,8 @@ class TopicConsumer:
 
     # -- attaching ----------------------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Subscribe.
+    async def open(self, due: float) -> None:
+        """Subscribe, until ``due`` at the latest.
 
         Raises:
             PulsarException: It failed.
@@ -150,7 +150,7 @@ class TopicConsumer:
         queue = self.incoming.queue
         self._inbox.add(self.incoming, always_told=not queue.current_size)
         try:
-            await self._handler.open(self._context.operation_timeout_seconds)
+            await self._handler.open(self._context.operation_timeout_seconds, due=due)
         except BaseException as error:
             self._end(error if isinstance(error, PulsarException) else self._closed())
             await self._handler.close()
@@ -221,14 +221,19 @@ class TopicConsumer:
             self.handed_out.acks.drop(
                 PulsarException("the consumer was set elsewhere before it was acknowledged")
             )
-        # Whoever set it elsewhere, parts of batches may come again.
-        self.handed_out.acks.partial.clear()
-        self.handed_out.acks.unanswered()
+        self.handed_out.acks.closed_by_broker()
         self._was_reset, self._resetting = self._resetting, False
         if self._subscription.durable and not self.incoming.seeking:
             self.incoming.progress.start = None  # It may stand before that.
         self._forget_connection()
         self._handler.closed_by_broker(assigned_url)
+
+    def _attach_anew(self) -> None:
+        cnx = self.link.cnx
+        if cnx is not None:
+            cnx.attached.consumers.pop(self.link.consumer_id, None)
+            cnx.send(close_command(self.link.consumer_id))
+            self.closed_by_broker(None)
 
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
@@ -298,8 +303,15 @@ class TopicConsumer:
         Raises:
             PulsarException: The broker refused, or did not serve it again in time.
         """
+        clock, seconds = self._context.clock, self._context.operation_timeout_seconds
+        due = clock.now() + seconds
         await self.link.patiently(partial(self._seek, target, inclusive=inclusive))
-        await self.attached()
+        try:
+            async with deadline(clock, due - clock.now()):
+                await self.link.attached.wait()
+        except TimeoutError:
+            raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
+        self.link.check_open()
 
     async def _seek(self, target: MessageId | int, *, inclusive: bool) -> None:
         incoming, before = self.incoming, self.incoming.progress
@@ -333,21 +345,6 @@ class TopicConsumer:
         self.incoming.seeking = False
         self.redeliver_all()
 
-    async def attached(self) -> None:
-        """Wait until a connection serves it, for the operation timeout at most.
-
-        Raises:
-            Timeout: None did.
-            PulsarException: It failed, or was closed.
-        """
-        seconds = self._context.operation_timeout_seconds
-        try:
-            async with deadline(self._context.clock, seconds):
-                await self.link.attached.wait()
-        except TimeoutError:
-            raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
-        self.link.check_open()
-
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription, and close.
 
@@ -361,16 +358,23 @@ class TopicConsumer:
         except asyncio.CancelledError:
             await self.close()  # The broker may have done it, and serves the consumer no more.
             raise
+        except Timeout:
+            self._attach_anew()  # As above; and it may be tried again.
+            raise
         self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
         await self.close()
 
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
-    async def close(self) -> None:
+    async def close(self, *, is_gone: bool = False) -> None:
         """Leave the subscription; who calls it once more waits with the first.
 
-        Whoever waits or is cancelled in it finds nothing left here.
+        Without a connection acknowledgements wait for the next; all takes the operation timeout at
+        most. Whoever waits or is cancelled in it finds nothing left here.
+
+        Args:
+            is_gone: Whether the topic is: nobody will take acknowledgements of it.
         """
         if self._closing:
             await self._left.wait()
@@ -379,15 +383,20 @@ class TopicConsumer:
             return
         self._closing = True
         self.link.ended = self._closed()
-        cnx, told = self.link.cnx, False
+        cnx, told = None, False
+        is_kept = self._subscription.durable and self.link.persistent and not is_gone
         try:
-            await self.handed_out.acks.sent()
-            cnx = self.link.cnx
-            self._end(self.link.ended)
-            if cnx is not None and not cnx.closed:
-                told = True
-                await cnx.request(partial(close_command, self.link.consumer_id))
-        except PulsarException as error:
+            async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+                if is_kept and self.link.cnx is None and self.handed_out.acks.pending:
+                    self.incoming.queue.pause()
+                    await self.link.attached.wait()
+                await self.handed_out.acks.sent()
+                cnx = self.link.cnx
+                self._end(self.link.ended)
+                if cnx is not None and not cnx.closed:
+                    told = True
+                    await cnx.request(partial(close_command, self.link.consumer_id))
+        except (PulsarException, TimeoutError) as error:
             logger.info("%s: closing the consumer was not confirmed: %s", self.topic, error)
         finally:
             cnx = self.link.cnx or cnx

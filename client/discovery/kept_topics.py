@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from client.exceptions import AlreadyClosed, PulsarException, TopicNotFound
+from client.exceptions import AlreadyClosed, TopicNotFound
 from limiter.backoff import Backoff
 from limiter.clock import deadline
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock
 
-    _Step = asyncio.Task[PulsarException | None]
+    _Step = asyncio.Task[Exception | None]
 
 logger = logging.getLogger(__name__)
 
@@ -57,19 +57,23 @@ class KeptTopics:
         self._waiting: asyncio.Future[None] | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
+        self._opening = self._closed = False
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics.
+        """Subscribe to the first topics, until one fails.
 
         Raises:
             PulsarException: One could not be subscribed to.
         """
         self._wanted = wanted
-        for error in await self._attempt():
-            if not isinstance(error, TopicNotFound):  # deleted since it was listed
-                raise error
+        self._opening = True
+        try:
+            errors = await self._attempt()
+        finally:
+            self._opening = False
+        for error in filter(_is_final, errors):
+            raise error
         self.want(self._wanted)
 
     def want(self, wanted: set[str]) -> None:
@@ -82,6 +86,10 @@ class KeptTopics:
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+    def _give_up(self, error: Exception) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(error)
 
     async def _until_kept(self) -> None:
         try:
@@ -105,7 +113,7 @@ class KeptTopics:
         except TimeoutError:
             pass
 
-    async def _attempt(self) -> list[PulsarException]:
+    async def _attempt(self) -> list[Exception]:
         """Subscribe to what is missing and leave the rest, once; return what failed.
 
         One topic may take long: what is wanted meanwhile does not wait for it.
@@ -134,7 +142,10 @@ class KeptTopics:
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
-            if not under_way:
+            error = None if task.cancelled() else task.result()
+            if self._opening and error is not None and _is_final(error):
+                self._give_up(error)
+            elif not under_way:
                 self._wake()
 
         for name in sorted(self._wanted ^ self.topics):
@@ -147,13 +158,13 @@ class KeptTopics:
 
     async def _one(
         self, name: str, step: Callable[[str], Coroutine[object, object, None]]
-    ) -> PulsarException | None:
+    ) -> Exception | None:
         async with self._places:
             try:
                 await step(name)
             except AlreadyClosed as error:
                 return None if self._closed else error
-            except PulsarException as error:
+            except Exception as error:  # noqa: BLE001 - others are kept all the same
                 return error
         return None
 
@@ -172,3 +183,8 @@ class KeptTopics:
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
+
+
+def _is_final(error: Exception) -> bool:
+    """Tell whether an error ends the opening: a topic may be deleted since it was listed."""
+    return not isinstance(error, TopicNotFound)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from client.exceptions import AlreadyClosed, PulsarException
+from client.exceptions import AlreadyClosed
 from client.messages.enums import ProducerAccessMode
 from client.producers.routing import Router
 from client.producers.statistics import ProducerStatistics
@@ -55,14 +55,14 @@ class PartitionedProducer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def open(self) -> None:
-        """Attach to all partitions; to none yet if they are started lazily.
+    async def open(self, due: float) -> None:
+        """Attach to all partitions until ``due``; to none yet if they are started lazily.
 
         Raises:
             PulsarException: One of them refused; none is attached then.
         """
         if not self._is_lazy:
-            await self._open_all(range(self._partitions))
+            await self._open_all(range(self._partitions), due)
         self._begin(self._watch_partitions())
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
@@ -77,12 +77,12 @@ class PartitionedProducer:
         shared = self._options.access_mode is ProducerAccessMode.Shared
         return self._options.lazy_start_partitioned_producers and shared
 
-    async def _open_all(self, indexes: range) -> None:
+    async def _open_all(self, indexes: range, due: float) -> None:
         opened = {index: self._producer(index) for index in indexes}
         try:
             async with asyncio.TaskGroup() as tasks:
                 for producer in opened.values():
-                    tasks.create_task(producer.open())
+                    tasks.create_task(producer.open(due))
         except BaseException as errors:
             await _close_all(opened.values())
             if isinstance(errors, BaseExceptionGroup):
@@ -101,7 +101,7 @@ class PartitionedProducer:
 
     async def _open_one(self, index: int, producer: TopicProducer) -> None:
         try:
-            await producer.open()
+            await producer.open(self._context.due())
         except Exception as error:  # noqa: BLE001 - as a schema of the program's own may raise
             # Its messages have failed with it; the next one tries again.
             logger.warning("%s was not opened: %s", producer.topic, error)
@@ -114,12 +114,14 @@ class PartitionedProducer:
         while True:
             await clock_sleep(self._context.clock, PARTITIONS_SECONDS)
             try:
-                partitions = await self._context.cluster.partitions(self.topic)
+                partitions = await self._context.cluster.partitions(self.topic, auto_create=False)
                 if partitions > self._partitions:
                     if not self._is_lazy:
-                        await self._open_all(range(self._partitions, partitions))
+                        await self._open_all(
+                            range(self._partitions, partitions), self._context.due()
+                        )
                     self._partitions = partitions
-            except PulsarException as error:
+            except Exception as error:  # noqa: BLE001 - the next look may find them
                 logger.info("%s: its partitions could not be looked up: %s", self.topic, error)
 
     # -- the program's side -------------------------------------------------------------------

@@ -241,6 +241,7 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
         PulsarException: The broker refused, or there was no way to it in time.
     """
     name = full_name(topic)
+    due = context.due()
     partitions = await context.partitions(name)
     sending: TopicProducer | PartitionedProducer
     if partitions:
@@ -248,7 +249,7 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
     else:
         sending = TopicProducer(context, name, options)
     try:
-        await sending.open()
+        await sending.open(due)
     except BaseException:
         await sending.close()
         raise

@@ -79,8 +79,8 @@ class TopicProducer:
 
     # -- attaching ----------------------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Attach.
+    async def open(self, due: float) -> None:
+        """Attach, until ``due`` at the latest.
 
         Raises:
             PulsarException: The broker refused, or there was no way to it in time. All that was
@@ -89,7 +89,7 @@ class TopicProducer:
         try:
             waits = self._options.access_mode is ProducerAccessMode.WaitForExclusive
             await self._handler.open(
-                self._context.operation_timeout_seconds, bounds_attempts=not waits
+                self._context.operation_timeout_seconds, due=due, bounds_attempts=not waits
             )
         except PulsarException as error:
             self._queue.end(error)
@@ -281,9 +281,9 @@ class TopicProducer:
         self._queue.stop(self._was_closed())
         async with deadline(self._context.clock, self._context.operation_timeout_seconds):
             await self._queue.flush()
-        if self._cnx is cnx:
-            await cnx.request(lambda number: close_command(self._id, number))
-            self._known_to = None
+            if self._cnx is cnx:
+                await cnx.request(lambda number: close_command(self._id, number))
+                self._known_to = None
 
     def _was_closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the producer of {self.topic} was closed")

@@ -223,6 +223,8 @@ class DirectProxyHandler:
         if command.type == pb.BaseCommand.ERROR:
             leg.abort()
             raise RequestError(command.error.error, command.error.message, by_broker=True)
+        if leg.closed:  # With TLS its end may come with its greeting; nobody would see it later.
+            raise ConnectionError(f"{leg.peer} closed the connection behind its greeting")
         return command.connected
 
     def _join(

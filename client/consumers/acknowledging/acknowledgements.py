@@ -265,8 +265,13 @@ class Acknowledgements:
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
-    def unanswered(self) -> None:
-        """Wait for no answers any more: the broker gives none for a consumer that it closed."""
+    def closed_by_broker(self) -> None:
+        """Wait for no answers any more: the broker gives none for a consumer that it closed.
+
+        Whoever set it elsewhere, parts of batches may come again that were acknowledged; but for
+        those that wait here, as whole entries do.
+        """
+        self.partial.keep(self._parts)
         self._cancel(NotConnected("the broker closed the consumer before it answered"))
 
     def _cancel(self, reason: PulsarException) -> None:

@@ -6,6 +6,8 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
@@ -86,6 +88,11 @@ class PartialBatches:
         """Forget an entry's batch and those before it."""
         for earlier in [one for one in self._batches if one <= entry]:
             del self._batches[earlier]
+
+    def keep(self, entries: Container[Place]) -> None:
+        """Forget all but these."""
+        for entry in [one for one in self._batches if one not in entries]:
+            del self._batches[entry]
 
     def clear(self) -> None:
         """Forget all."""

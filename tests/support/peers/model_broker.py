@@ -104,6 +104,7 @@ class ModelBroker:
         commands: What consumers said.
         permits: Messages that it may send.
         most_permits: The most there have been.
+        may_create: Whether it may create the topic, at each question for partitions.
     """
 
     limit_bytes: int = 1 << 20
@@ -123,6 +124,7 @@ class ModelBroker:
     subscribed: pb.CommandSubscribe | None = None
     cnx: ModelCnx | None = None
     sought: bool = False
+    may_create: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.patience = Patience(self.clock)
@@ -140,6 +142,7 @@ class ModelBroker:
         return await self.connection_of(url)
 
     async def partitions(self, _: str, *, auto_create: bool = True) -> int:
+        self.may_create.append(auto_create)
         return self.partition_count
 
     # -- the topic ----------------------------------------------------------------------------

@@ -134,6 +134,7 @@ class ScriptedBroker:
     Attributes:
         refusals: The answers to the next PRODUCERs; None accepts.
         lookup_refusals: The answers to the next questions for partitions; then it tells.
+        may_create: Whether it may create the topic, at each of these questions.
         holds: Waited for before PRODUCER is answered.
         holds_closes: Waited for before CLOSE_PRODUCER is.
         is_ready: Whether exclusive access is given at once.
@@ -144,7 +145,8 @@ class ScriptedBroker:
     limit_bytes: int = 1 << 20
     max_message_size: int = 5_242_880
     refusals: list[Exception | None] = field(default_factory=list)
-    lookup_refusals: list[PulsarException] = field(default_factory=list)
+    lookup_refusals: list[Exception] = field(default_factory=list)
+    may_create: list[bool] = field(default_factory=list)
     holds: asyncio.Event | None = None
     holds_closes: asyncio.Event | None = None
     is_ready: bool = True
@@ -184,6 +186,7 @@ class ScriptedBroker:
 
     async def partitions(self, _: str, *, auto_create: bool = True) -> int:
         """Return how many partitions there are."""
+        self.may_create.append(auto_create)
         if self.lookup_refusals:
             raise self.lookup_refusals.pop(0)
         return self.partition_count
@@ -286,7 +289,7 @@ class ScriptedBroker:
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
-        task = asyncio.get_running_loop().create_task(topic_producer.open())
+        task = asyncio.get_running_loop().create_task(topic_producer.open(context.due()))
         return Producer(topic_producer, chosen, context), task
 
     def opens(self) -> None:

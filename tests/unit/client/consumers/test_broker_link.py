@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.consumers.consumer import Consumer
 from client.exceptions import AlreadyClosed, ServerResponseError, Timeout, server_response_error
 from client.messages.enums import ConsumerType
+from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import LEDGER, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, opened, topic_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
 
 Type = pb.BaseCommand
 
@@ -92,6 +98,26 @@ async def test_what_is_asked_when_a_connection_is_lost_is_asked_again() -> None:
     await after(broker, 1)
     await after(broker, 1)
     assert (await asking).entry_id() == 0
+
+
+@pytest.mark.parametrize("asks", [lambda one: one.seek(MessageId.earliest), Consumer.unsubscribe])
+async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(
+    asks: Callable[[Consumer], Coroutine[Any, Any, None]],
+) -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
+    asking = await started(asks(consumer))
+    # When it answers that it knows no such consumer
+    broker.close_consumer()
+    hold.set()
+    broker.hold = None
+    for _ in range(3):
+        await after(broker, 1)
+    # Then
+    assert asking.done()
+    await asking
 
 
 async def test_what_is_asked_is_waited_for_no_longer_than_the_operation_timeout() -> None:

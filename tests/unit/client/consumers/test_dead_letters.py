@@ -76,7 +76,7 @@ class Producers:
 
     def __init__(self) -> None:
         self.opened: list[Producer] = []
-        self.errors: list[PulsarException] = []
+        self.errors: list[Exception] = []
         self.hold: asyncio.Event | None = None
 
     async def open(self, _: object, topic: str, options: object) -> Producer:
@@ -150,6 +150,26 @@ async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_
     assert failed == [0]
     assert [one.topic for one in producers.opened] == ["dead"]
     assert len(producers.opened[0].sent) == 1
+    assert broker.left == []
+
+
+async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Producers) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await retrying(broker, retry_enabled=False)
+    producers.errors.append(ValueError("an event's time that no producer takes"))
+    # When
+    for _ in range(2):
+        for _ in range(2):
+            await consumer.negative_acknowledge(await consumer.receive())
+        await after(broker, 1.2)
+    await after(broker, 0.1)
+    # Then
+    assert broker.left == [0]
+    await after(broker, 1.2)
+    await after(broker, 0.1)
     assert broker.left == []
 
 

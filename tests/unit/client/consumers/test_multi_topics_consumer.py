@@ -7,14 +7,23 @@ import gc
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.topic_consumer import TopicConsumer
-from client.exceptions import AlreadyClosed, ConnectError, TopicTerminated
+from client.exceptions import (
+    AlreadyClosed,
+    ConnectError,
+    ServerResponseError,
+    Timeout,
+    TopicTerminated,
+    server_response_error,
+)
+from limiter.clock import clock_sleep
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
-from tests.support.peers.model_consumers import after, opened
+from tests.support.peers.model_consumers import after, kinds, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
@@ -54,6 +63,57 @@ async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> 
     assert broker.subscribed is None
     with pytest.raises(AlreadyClosed):
         await topics.add_topic("persistent://public/default/other")
+
+
+async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    await consumer.acknowledge(await consumer.receive())
+    broker.close_consumer()
+    # When, as by a pattern whose topic was deleted
+    leaving = await started(topics.remove_topic(TOPIC))
+    # Then
+    assert leaving.done()
+
+
+async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker)
+    subscribed = broker.subscribed
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    with pytest.raises(ServerResponseError):
+        await consumer.unsubscribe()
+    # When
+    broker.subscribed = subscribed
+    await consumer.unsubscribe()
+    # Then
+    assert kinds(broker).count(pb.BaseCommand.UNSUBSCRIBE) == 3
+    with pytest.raises(AlreadyClosed):
+        await consumer.receive()
+
+
+async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:
+    # Given partitions that are told late
+    class Slow(ModelBroker):
+        async def partitions(self, _: str, *, auto_create: bool = True) -> int:
+            await clock_sleep(self.clock, 20)
+            return 1
+
+    broker = Slow(hold=asyncio.Event())
+    opening = await started(opened(broker))
+    # When
+    await after(broker, 20)
+    await after(broker, 10)
+    # Then
+    assert kinds(broker)[0] == pb.BaseCommand.SUBSCRIBE
+    assert opening.done()
+    with pytest.raises(Timeout, match="in 30 s"):
+        await opening
 
 
 async def test_messages_of_partitions_are_taken_in_turn() -> None:
@@ -104,6 +164,7 @@ async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> 
     # Then
     topics = [one.topic for one in consumer.statistics().topics]
     assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
+    assert broker.may_create == [True, False], "who looks makes no topic that was deleted"
 
 
 async def test_partitions_are_looked_for_again_after_any_error(
@@ -125,7 +186,7 @@ async def test_partitions_are_looked_for_again_after_any_error(
     assert broker.memory.statistics().reservations == 0
 
 
-async def fails_strangely(_: TopicConsumer) -> None:
+async def fails_strangely(_: TopicConsumer, __: float) -> None:
     raise RuntimeError("this was not foreseen")
 
 

@@ -138,6 +138,19 @@ async def test_a_reader_tells_the_broker_how_far_it_is() -> None:
     assert broker.left == []
 
 
+async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    reader = await opened(broker)
+    await reader.read_next()
+    broker.breaks()
+    # When
+    closing = await started(reader.close())
+    # Then
+    assert closing.done()
+
+
 async def test_seek_reads_again() -> None:
     # Given
     broker = ModelBroker()

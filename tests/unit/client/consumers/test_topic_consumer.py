@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -17,6 +17,7 @@ from client.exceptions import (
     NotConnected,
     PulsarException,
     ServerResponseError,
+    Timeout,
     server_response_error,
 )
 from client.interceptors import ConsumerInterceptor
@@ -26,6 +27,9 @@ from tests.support.clocks.settle import settle, started
 from tests.support.messages.entries import with_checksum
 from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Type = pb.BaseCommand
 
@@ -144,6 +148,20 @@ async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> N
     await asyncio.gather(*acknowledging)
     assert kinds(broker)[-3:] == [Type.SUBSCRIBE, Type.ACK, Type.FLOW]
     assert await numbers(consumer, 1) == [b"2"]
+
+
+async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, batch_index_ack_enabled=True)
+    await consumer.acknowledge(await consumer.receive())
+    # When
+    broker.close_consumer()
+    await after(broker, 1)
+    # Then
+    assert broker.entries[0].left == 0b10
+    assert await numbers(consumer, 1) == [b"1"]
 
 
 async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
@@ -333,6 +351,47 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
         await acknowledging
 
 
+@pytest.mark.parametrize("loses", [ModelBroker.close_consumer, ModelBroker.breaks])
+async def test_closing_sends_what_was_acknowledged_by_the_next_connection(
+    loses: Callable[[ModelBroker], None],
+) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    loses(broker)
+    broker.commands.clear()
+    # When
+    closing = await started(consumer.close())
+    await after(broker, 1)
+    await closing
+    # Then it takes no more messages meanwhile
+    assert broker.left == [1]
+    assert kinds(broker) == [Type.SUBSCRIBE, Type.ACK, Type.CLOSE_CONSUMER]
+
+
+async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> None:
+    # Given an acknowledgement that waits for a connection, which does not come
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    broker.breaks()
+    broker.hold = asyncio.Event()
+    closing = await started(consumer.close())
+    # When
+    await after(broker, 29)
+    waited = not closing.done()
+    await after(broker, 1)
+    # Then
+    assert waited
+    assert closing.done()
+    with pytest.raises(AlreadyClosed):
+        await acknowledging
+
+
 async def test_unsubscribe_deletes_and_closes() -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
@@ -340,6 +399,30 @@ async def test_unsubscribe_deletes_and_closes() -> None:
     assert Type.UNSUBSCRIBE in kinds(broker)
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
+
+
+async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows() -> None:
+    # Given a broker that does it, and does not say so in time
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    broker.subscribed, broker.hold = None, None
+    await after(broker, 30)
+    with pytest.raises(Timeout):
+        await unsubscribing
+    # When
+    again = await started(consumer.unsubscribe())
+    await after(broker, 1)
+    # Then
+    await again
+    assert kinds(broker)[-5:] == [
+        Type.CLOSE_CONSUMER,
+        Type.SUBSCRIBE,
+        Type.FLOW,
+        Type.UNSUBSCRIBE,
+        Type.CLOSE_CONSUMER,
+    ]
 
 
 async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
@@ -401,6 +484,23 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
     await settle()
     assert await numbers(consumer, 1) == [b"1"]
     assert broker.left == [1]
+
+
+async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
+    seeking = await started(consumer.seek(MessageId.earliest))
+    await after(broker, 20)
+    # When
+    broker.hold = asyncio.Event()
+    hold.set()
+    await after(broker, 10)
+    # Then
+    assert seeking.done()
+    with pytest.raises(Timeout, match="not subscribed to again in 30 s"):
+        await seeking
 
 
 async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:

@@ -73,6 +73,19 @@ async def test_a_first_topic_that_fails_fails_the_opening(kept, consumer):
         await kept.open({"a", "b"})
 
 
+async def test_an_opening_that_fails_waits_for_no_other_topic(kept, consumer):
+    # Given
+    consumer.holds["b"] = asyncio.Event()
+    consumer.errors["a"] = ConsumerBusy("a")
+    # When
+    opening = asyncio.create_task(kept.open({"a", "b"}))
+    await all_settled()
+    # Then
+    assert opening.done()
+    with pytest.raises(ConsumerBusy):
+        await opening
+
+
 async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
     # Given
     consumer.errors["a"] = TopicNotFound("a")
@@ -85,10 +98,11 @@ async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
     await kept.close()
 
 
-async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock):
+@pytest.mark.parametrize("error", [ConsumerBusy("a"), TypeError("a schema of the program's")])
+async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock, error):
     # Given
     await kept.open(set())
-    consumer.errors["a"] = ConsumerBusy("a")
+    consumer.errors["a"] = error
     # When
     kept.want({"a"})
     for _ in range(8):

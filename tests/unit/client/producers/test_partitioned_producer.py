@@ -15,6 +15,7 @@ from client.exceptions import (
     InvalidTopicName,
     NotAllowedError,
     ProducerBusy,
+    Timeout,
 )
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
 from client.messages.key_hash import key_hash
@@ -178,19 +179,23 @@ async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
     assert producer.statistics().waiting_sends == 0
 
 
-async def test_partitions_that_come_are_used() -> None:
+@pytest.mark.parametrize("errors", [[], [refusal(pb.ServiceNotReady)], [RuntimeError("odd")]])
+async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
     # Given
     broker = ScriptedBroker(partition_count=1)
     producer = await partitioned(broker)
     broker.partition_count = 2
+    broker.lookup_refusals = [*errors]
     # When
-    await settle()
-    broker.clock.advance(60.0)
-    await settle()
+    for _ in (0, *errors):
+        await settle()
+        broker.clock.advance(60.0)
+        await settle()
     # Then
     results = [producer.send_nowait(b"") for _ in range(2)]
     broker.answers()
     assert {one.result().partition() for one in results} == {0, 1}
+    assert broker.may_create == [True, False, *(False for _ in errors)]
     await producer.close()
 
 
@@ -213,6 +218,29 @@ async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
         await settle()
         broker.clock.advance(1.0)
     assert (await opening).is_connected()
+
+
+@pytest.mark.parametrize("partitions", [0, 1])
+async def test_the_question_for_partitions_and_the_attachment_have_one_time_together(
+    partitions: int,
+) -> None:
+    # Given
+    broker = ScriptedBroker(
+        partition_count=partitions,
+        lookup_refusals=[refusal(pb.ServiceNotReady)] * 8,
+        holds=asyncio.Event(),
+    )
+    opening = await started(partitioned(broker))
+    # When
+    for _ in range(30):
+        await settle()
+        broker.clock.advance(1.0)
+    await settle()
+    # Then
+    assert len(broker.producers) == 1
+    assert opening.done()
+    with pytest.raises(Timeout, match="in 30 s"):
+        await opening
 
 
 async def test_a_question_for_partitions_that_is_not_allowed_is_not_asked_again() -> None:

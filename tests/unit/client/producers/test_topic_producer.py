@@ -637,8 +637,9 @@ async def test_a_message_that_is_to_be_delivered_later_is_in_no_batch() -> None:
 async def test_a_producer_not_opened_holds_nothing() -> None:
     # Given
     broker = ScriptedBroker(holds=asyncio.Event())
-    producer = TopicProducer(broker.context(), TOPIC, ProducerOptions())
-    opening = await started(producer.open())
+    context = broker.context()
+    producer = TopicProducer(context, TOPIC, ProducerOptions())
+    opening = await started(producer.open(context.due()))
     # When
     opening.cancel()
     await settle()

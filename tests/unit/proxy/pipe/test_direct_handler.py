@@ -98,6 +98,24 @@ async def test_a_broker_that_is_not_trusted_is_not_available(
     assert "cannot be reached for a pipe: TLS handshake failed: so and so" in caplog.text
 
 
+async def test_a_broker_that_leaves_as_it_greets_is_not_available(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    opening = Opening(monkeypatch)
+    opening.accepts.set()
+    task = await started(opening.open(PipeLeg()))
+    (leg,) = opening.legs
+    # When both come in one chunk, as by TLS
+    greeting = pb.CommandConnected(server_version="a broker", max_message_size=1)
+    leg.greeting.set_result(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=greeting))
+    leg.abort()
+    await settle()
+    # Then
+    with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
+        await task
+
+
 async def test_a_name_that_no_host_can_have_is_not_available() -> None:
     # Given: the list of names allows it
     keys = {"brokerServiceURL": TARGET, "brokerProxyAllowedHostNames": "*.example.com"}

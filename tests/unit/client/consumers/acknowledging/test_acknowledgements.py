@@ -168,7 +168,7 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
         if how == "ended":
             case.acks.end()
         if how == "before it answered":
-            case.acks.unanswered()
+            case.acks.closed_by_broker()
         case.link.hold.set()
         await settle()
     # Then

@@ -17,6 +17,7 @@ from client.exceptions import (
     CumulativeAcknowledgementNotAllowedError,
     InvalidMessage,
     NotConnected,
+    Timeout,
 )
 from client.messages.chunked_message import ChunkedMessage
 from client.messages.enums import ConsumerType
@@ -135,6 +136,26 @@ async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
     # Then
     with pytest.raises(NotConnected):
         await acknowledging
+
+
+async def test_a_receipt_is_waited_for_no_longer_without_a_connection() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    message = await consumer.receive()
+    broker.breaks()
+    hold = broker.hold = asyncio.Event()
+    # When
+    acknowledging = await started(consumer.acknowledge(message))
+    await after(broker, 30.1)
+    # Then
+    assert acknowledging.done()
+    with pytest.raises(Timeout, match=r"no receipt in 30\.1 s"):
+        await acknowledging
+    hold.set()
+    await after(broker, 1)
+    assert broker.left == []
 
 
 async def test_an_id_that_does_not_say_enough_is_refused() -> None:
