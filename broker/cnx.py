@@ -115,6 +115,11 @@ class BrokerParts:
         """True: an id in use is refused for another topic; else it answers for the first."""
         return self.config.profile is not Profile.PULSAR
 
+    @property
+    def serves_sought(self) -> bool:
+        """True: who was closed by its own SEEK is answered until it subscribes again."""
+        return self.config.profile is not Profile.PULSAR
+
 
 class ServerCnx(ServedConnection):
     """The broker's side of one connection.
@@ -127,6 +132,7 @@ class ServerCnx(ServedConnection):
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
+        sought: Those that were closed by their own SEEK and have not subscribed again, by id.
         subscribing: Ids of consumers whose SUBSCRIBE is under way, and whether it is still wanted.
         turn_writer: Sends receipts and messages, those of a turn at once.
         publishes: What it publishes, and why it is not read.
@@ -148,6 +154,7 @@ class ServerCnx(ServedConnection):
         self.requests = PermittedRequests(self, parts.permits)
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
+        self.sought: dict[int, Consumer] = {}
         self.subscribing: dict[int, bool] = {}
         self._liveness = LivenessCheck(
             weakly(self.ask_whether_it_reads), self.abort, parts.flow.clock
@@ -222,6 +229,9 @@ class ServerCnx(ServedConnection):
         for one in self.consumers.values():
             subscription = one.subscription
             yield Use(subscription.topic.name, subscription.name, partial(_close_consumer, one))
+        for number, one in self.sought.items():
+            subscription = one.subscription
+            yield Use(subscription.topic.name, subscription.name, partial(self.sought.pop, number))
         if self.parts.config.profile is not Profile.PULSAR:
             for namespace in self.parts.watches.registry.watched(self):
                 yield Use(namespace, None, self._leave)

@@ -167,7 +167,7 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
         if "/" not in topic:
             return not is_blank(topic)
         domain, path = PERSISTENT, topic
-        if len([part for part in topic.split("/") if part]) != 3:
+        if topic.count("/") != 2:
             return False
     *parts, local = path.split("/", 3)
     known = domain.casefold() in DOMAINS and len(parts) in (2, 3) and not is_blank(local)

@@ -42,7 +42,7 @@ class Use(NamedTuple):
 
     of: TopicName | NamespaceName
     subscription: str | None
-    close: Callable[[], None]
+    close: Callable[[], object]
 
     @property
     def namespace(self) -> NamespaceName:

@@ -50,11 +50,14 @@ back."""
 IDS_A_STEP = 250
 MOST_PENDING = 10_000
 """SUBSCRIBE commands of one connection that may be under way."""
+MOST_SOUGHT = 100
+"""Consumers of one connection that their own SEEK closed; of more the oldest is forgotten."""
 
 
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a SUBSCRIBE."""
     asked = with_body(command, "subscribe").subscribe
+    cnx.sought.pop(asked.consumer_id, None)
     there = cnx.consumers.get(asked.consumer_id)
     if there is not None and cnx.parts.refuses_ids_in_use and not _is_of(there, asked):
         of = f"{there.subscription.name[:100]!r} on {excerpt(str(there.subscription.topic.name))}"
@@ -257,6 +260,7 @@ async def _redeliver_in_steps(
 def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Disconnect a consumer; that always succeeds."""
     asked = with_body(command, "close_consumer").close_consumer
+    cnx.sought.pop(asked.consumer_id, None)
     consumer = cnx.consumers.pop(asked.consumer_id, None)
     if consumer is not None:
         consumer.subscription.remove_consumer(consumer)
@@ -314,22 +318,41 @@ async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger)
 def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Move a subscription's cursor; its consumers are closed, and subscribe again."""
     asked = with_body(command, "seek").seek
-    consumer = cnx.consumers.get(asked.consumer_id)
-    if consumer is None:
-        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
-        return
     request_id = asked.request_id
-    if asked.HasField("message_id"):
-        first = from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
-    elif not asked.HasField("message_publish_time"):
+    by_id = asked.HasField("message_id")
+    if not by_id and not asked.HasField("message_publish_time"):
         text = "Message id and message publish time were not present"
         refuse(cnx, request_id, RequestError(pb.MetadataError, text))
         return
+    consumer = _positioned(cnx, asked.consumer_id)
+    if consumer is None:
+        refuse(cnx, request_id, RequestError(pb.MetadataError, _NOT_FOUND))
+    elif by_id:
+        first = from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
+        _seek_to(cnx, consumer, request_id, first)
     elif consumer.subscription.topic.name.persistent:
         cnx.requests.tasks.start(request_id, partial(_seek_time, cnx, consumer, asked))
-        return
-    else:
-        first = EARLIEST  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
+    else:  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
+        _seek_to(cnx, consumer, request_id, EARLIEST)
+
+
+def _positioned(cnx: ServerCnx, consumer_id: int) -> Consumer | None:
+    """Return a consumer, or one that was closed by its own SEEK while nobody has come since.
+
+    A client may have sent the command before it noticed that it was closed.
+    """
+    sought = cnx.sought.get(consumer_id)
+    if sought is not None and not sought.subscription.awaited:
+        sought = None
+    return cnx.consumers.get(consumer_id, sought)
+
+
+def _seek_to(cnx: ServerCnx, consumer: Consumer, request_id: int, first: Position) -> None:
+    if cnx.parts.serves_sought:
+        cnx.sought.pop(consumer.consumer_id, None)
+        cnx.sought[consumer.consumer_id] = consumer
+        if len(cnx.sought) > MOST_SOUGHT:
+            del cnx.sought[next(iter(cnx.sought))]
     _succeed_once_kept(cnx, request_id, consumer, partial(consumer.subscription.seek, first))
 
 
@@ -341,17 +364,17 @@ async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) 
     except MessageStoreError as error:
         refuse(cnx, asked.request_id, not_stored(error))
         return
-    if cnx.consumers.get(asked.consumer_id) is not consumer:
+    if _positioned(cnx, asked.consumer_id) is not consumer:
         # It has left meanwhile, maybe with its subscription.
         refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
         return
-    _succeed_once_kept(cnx, asked.request_id, consumer, partial(subscription.seek, first))
+    _seek_to(cnx, consumer, asked.request_id, first)
 
 
 def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Answer with the last message of a consumer's topic, and with what it has acknowledged."""
     asked = with_body(command, "getLastMessageId").getLastMessageId
-    consumer = cnx.consumers.get(asked.consumer_id)
+    consumer = _positioned(cnx, asked.consumer_id)
     if consumer is None:
         refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
         return

@@ -67,6 +67,10 @@ class ConsumersSubscription(Protocol):
     def internal(self) -> bool:
         """True if its cursor says what the broker itself has done."""
 
+    @property
+    def awaited(self) -> bool:
+        """True while a SEEK has closed its consumers, and nobody has come since."""
+
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Give a consumer room for more messages."""
 

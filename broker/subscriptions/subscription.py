@@ -63,6 +63,9 @@ class SubscriptionOwner(Protocol):
     def became_empty(self, subscription: Subscription) -> None:
         """The last consumer has left."""
 
+    def keeps(self, subscription: Subscription) -> bool:
+        """Tell whether it, or its cursor, is found by who subscribes again."""
+
     def delete(self, name: str) -> None:
         """Delete a subscription."""
 
@@ -123,6 +126,11 @@ class Subscription:
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
         return self.dispatcher.consumers if self.dispatcher is not None else ()
+
+    @property
+    def awaited(self) -> bool:
+        """True while a SEEK has closed its consumers, and nobody has come since."""
+        return self.awaits_return and self._owner.keeps(self)
 
     # -- consumers ----------------------------------------------------------------------------
 

@@ -213,6 +213,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             timer = clock.call_at(clock.now() + RETURN_SECONDS, self._take_left, name)
             self._left[name] = cursor, timer
 
+    def keeps(self, subscription: Subscription) -> bool:
+        """Tell whether it, or its cursor, is found by who subscribes again."""
+        name = subscription.name
+        left, _ = self._left.get(name, (None, None))
+        is_here = self._by_name.get(name) is subscription or left is subscription.cursor
+        return is_here and not self._is_closed
+
     def _take_left(self, name: str) -> ManagedCursor | None:
         cursor, timer = self._left.pop(name, (None, None))
         if timer is not None:

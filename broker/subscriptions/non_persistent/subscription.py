@@ -77,6 +77,11 @@ class NonPersistentSubscription:
         return False
 
     @property
+    def awaited(self) -> bool:
+        """Return False: a SEEK closes nobody."""
+        return False
+
+    @property
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
         return self._dispatcher.consumers

@@ -254,6 +254,8 @@ async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() 
         ("x", True),
         ("/x", False),
         ("t/ns/x", True),
+        ("t/c/ns//", False),
+        ("persistent://t/c/ns//", True),
         ("t/ns", False),
         ("persistent://t/ns/ ", False),
         ("persistent://t/c/n s/x", False),

@@ -16,6 +16,7 @@ from broker.subscriptions.consumer import Consumer
 from broker.subscriptions.subscription import INDIVIDUALLY
 from tests.unit.broker.commands.test_producing import (
     LEDGER,
+    NAME,
     Client,
     client,
     producing,
@@ -144,6 +145,118 @@ async def test_a_subscription_that_is_deleted_while_a_time_is_looked_for_stays_d
     assert answer.HasField("error") is gone
     if gone:
         assert (answer.error.request_id, answer.error.message) == (9, "Consumer not found")
+
+
+LAST = pb.BaseCommand(
+    type=Type.GET_LAST_MESSAGE_ID,
+    getLastMessageId=pb.CommandGetLastMessageId(consumer_id=1, request_id=9),
+)
+SEEK_NOTHING = pb.BaseCommand(type=Type.SEEK, seek=pb.CommandSeek(consumer_id=1, request_id=8))
+FLOW = pb.BaseCommand(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=1, messagePermits=9))
+
+
+def to_entry(entry: int) -> pb.BaseCommand:
+    asked = pb.CommandSeek(consumer_id=1, request_id=20 + entry)
+    asked.message_id.ledgerId, asked.message_id.entryId = LEDGER, entry
+    return pb.BaseCommand(type=Type.SEEK, seek=asked)
+
+
+async def stored(messages: int, *, durable: bool, **keys: str) -> Client:
+    """Return a client whose consumer 1 has a topic of so many messages."""
+    found = await producing(**keys)
+    for number in range(messages):
+        await found.ask(send_frame(number))
+    await found.ask(returning(durable=durable))
+    return found
+
+
+def returning(*, durable: bool) -> pb.BaseCommand:
+    asked = subscribe()
+    asked.subscribe.durable = durable
+    return asked
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_who_was_closed_by_its_seek_seeks_again_and_comes_back_to_the_newest_place(
+    *, durable: bool
+) -> None:
+    found = await stored(4, durable=durable)
+    answers = await found.ask(to_entry(1), LAST, SEEK_TIME, to_entry(2))
+    assert answers[0].HasField("close_consumer")
+    assert not any(one.HasField("error") for one in answers)
+    assert not any(one.HasField("close_consumer") for one in answers[1:])
+    answers = await found.ask(to_entry(3), returning(durable=durable))
+    assert sorted(one.success.request_id for one in answers) == [7, 23]
+    await found.ask(FLOW)
+    assert only_consumer(found).messages_out == 1
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_a_second_seek_is_refused_in_profile_pulsar(*, durable: bool) -> None:
+    found = await stored(4, durable=durable, floodgateProfile="pulsar")
+    await found.ask(to_entry(1))
+    (answer,) = await found.ask(to_entry(2))
+    assert (answer.error.error, answer.error.message) == (pb.MetadataError, "Consumer not found")
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_a_second_seek_is_refused_when_another_client_came_first(*, durable: bool) -> None:
+    found = await stored(4, durable=durable)
+    await found.ask(to_entry(1))
+    other = await client(found.cnx.parts)
+    (answer,) = await other.ask(returning(durable=durable))
+    assert answer.HasField("success")
+    (answer,) = await found.ask(to_entry(2))
+    assert answer.error.message == "Consumer not found"
+
+
+async def test_a_second_seek_is_refused_when_the_grant_was_revoked_meanwhile() -> None:
+    found = await stored(4, durable=True)
+    await found.ask(to_entry(1))
+    (use,) = [one for one in found.cnx.uses() if one.subscription == "s"]
+    use.close()
+    (answer,) = await found.ask(to_entry(2))
+    assert answer.error.message == "Consumer not found"
+
+
+async def test_a_second_seek_is_refused_when_the_topic_was_unloaded_meanwhile() -> None:
+    found = await stored(4, durable=True)
+    await found.ask(to_entry(1))
+    await found.cnx.parts.loaded_topics.unload(NAME)
+    *_, answer = await found.ask(to_entry(2))
+    assert answer.error.message == "Consumer not found"
+
+
+async def test_who_has_closed_its_consumer_after_a_seek_cannot_seek() -> None:
+    found = await stored(4, durable=True)
+    await found.ask(to_entry(1))
+    close = pb.CommandCloseConsumer(consumer_id=1, request_id=5)
+    await found.ask(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=close))
+    (answer,) = await found.ask(to_entry(2))
+    assert answer.error.message == "Consumer not found"
+
+
+async def test_no_more_than_a_bound_of_closed_consumers_may_seek_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker.commands.consuming.MOST_SOUGHT", 1)
+    found = await stored(1, durable=True)
+    await found.ask(SEEK)
+    second, seek = subscribe(2), pb.BaseCommand(type=Type.SEEK, seek=SEEK.seek)
+    second.subscribe.subscription, seek.seek.consumer_id = "s2", 2
+    await found.ask(second)
+    await found.ask(seek)
+    (answer,) = await found.ask(SEEK)
+    assert answer.error.message == "Consumer not found"
+    (answer,) = await found.ask(seek)
+    assert answer.HasField("success")
+
+
+async def test_a_seek_without_a_place_is_refused_for_that_whoever_it_is() -> None:
+    found = await client()
+    (answer,) = await found.ask(SEEK_NOTHING)
+    text = "Message id and message publish time were not present"
+    assert (answer.error.error, answer.error.message) == (pb.MetadataError, text)
 
 
 async def consuming(kind: pb.CommandSubscribe.SubType.ValueType, messages: int) -> Client:
