@@ -1,20 +1,14 @@
 """Fixtures that tests of every kind may ask for."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import tests.support.clocks.hurried  # noqa: F401 - may let time run faster
 from proto.transport import process_flow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.processes.postgresql import PostgresqlServer
+from tests.support.processes.postgresql import PostgresqlServer
 
 # A run of the tests finds what the one before it found. New examples are the business of a proof,
 # tests.proof.random_properties, which runs them under the other profile. A slow machine fails none.

@@ -3,18 +3,18 @@
 PULSAR_SERVICE_URL=pulsar://... PULSAR_WEB_URL=http://... python -m tests.differential --seed 7
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.differential.cases import Case
 from tests.differential.deviations import load_deviations
 from tests.differential.dialogues.generating import dialogues
 from tests.differential.dialogues.report import DialogueFigures, dialogue_lines, figures_of
+from tests.differential.dialogues.run import DialogueRun
 from tests.differential.dialogues.run import open_run as open_dialogues
 from tests.differential.figures import Figures
 from tests.differential.generator import cases
@@ -22,16 +22,9 @@ from tests.differential.recording import without_users
 from tests.differential.report import count, difference_lines, listed
 from tests.differential.rest import report as rest_report
 from tests.differential.rest.generating import exchanges
-from tests.differential.run import DEVIATIONS, new_label, open_run
+from tests.differential.run import DEVIATIONS, Outcome, Run, new_label, open_run
 from tests.differential.shrinker import shrink
 from tests.differential.sides import NO_REAL_PULSAR
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.differential.cases import Case
-    from tests.differential.dialogues.run import DialogueRun
-    from tests.differential.run import Outcome, Run
 
 SHRUNK = 5
 """Cases that are shrunk, of those that differ and are not listed."""

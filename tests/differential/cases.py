@@ -4,8 +4,6 @@ A token has the length of what takes its place, so it may stand in raw bytes, to
 field has to be made anew.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from proto import PulsarApi_pb2 as pb

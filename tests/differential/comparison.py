@@ -1,21 +1,14 @@
 """Two plays of a case side by side: kinds and codes, then every field, after named masks."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import Silence
+from tests.differential.cases import Case
+from tests.differential.player import Played
+from tests.support.golden.exchange import Answer, Silence
 from tests.support.golden.masks import Difference, differences, masked_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.differential.cases import Case
-    from tests.differential.player import Played
-    from tests.support.golden.exchange import Answer
 
 _MASK = re.compile(r"<(exception|id|address|date|server_version|syntax|cut)>")
 _SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)

@@ -1,16 +1,11 @@
 """The list of differences that stay, each with its reason: ``deviations.toml``."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.differential.cases import Step
+from tests.differential.cases import Step
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 LEAST_CODES, LEAST_CLASS, LEAST_FIELDS, LEAST_ANSWERED = 0.995, 0.95, 0.97, 0.6
 MOST_DROPPED, MOST_LISTED = 0.05, 0.01

@@ -1,9 +1,9 @@
 """Makes cases by seed: the same seed makes the same cases, whatever ran before."""
 
-from __future__ import annotations
-
 import random as randomness
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from random import Random
+from typing import Any
 from urllib.parse import quote
 
 from proto import PulsarApi_pb2 as pb
@@ -17,10 +17,6 @@ from tests.differential.odd_names import (
 from tests.differential.odd_patterns import pattern
 from tests.differential.raw_frames import raw_frame
 from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 Type = pb.BaseCommand
 Mode = pb.CommandGetTopicsOfNamespace

@@ -1,13 +1,8 @@
 """Names of topics and namespaces of every odd shape."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.differential.cases import NAMESPACE, NAMESPACE_TOKEN, World
-
-if TYPE_CHECKING:
-    from random import Random
 
 WORDS = ("alpha", "beta-1", "gamma.x", "delta_7", "Eps", "zeta=1", "eta:2", "t-1", "t-2", "a", "7")
 ODD_WORDS = (

@@ -1,14 +1,9 @@
 """Patterns from a grammar: what Java's two engines take, what one takes, and what none does."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.differential.cases import NAMESPACE
 from tests.differential.odd_names import ODD_WORDS, WORDS, World
-
-if TYPE_CHECKING:
-    from random import Random
 
 PREFIXES = (
     f"persistent://{NAMESPACE}/",

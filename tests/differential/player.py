@@ -1,22 +1,16 @@
 """Plays cases to one server: what is sent, and all that comes back, step by step."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from proto import PulsarApi_pb2 as pb
-from tests.differential.cases import NAMESPACE_TOKEN, NO_HASH, Case, Step, wire_bytes
+from tests.differential.cases import NAMESPACE_TOKEN, NO_HASH, Case, Step, World, wire_bytes
 from tests.differential.generator import preparation
 from tests.support.golden.connection import GoldenConnection
-from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send, Silence, with_address
+from tests.support.golden.exchange import RECORDED_BROKER, Answer, Rest, Send, Silence, with_address
 from tests.support.golden.rest import ask
 from tests.support.golden.watches import WatchedTopics
-
-if TYPE_CHECKING:
-    from tests.differential.cases import World
-    from tests.support.golden.exchange import Answer
 
 ANSWER_SECONDS = 15.0
 """How long an answer may take that must come; a real broker loads a bundle first."""

@@ -1,17 +1,12 @@
 """Frames that no client sends: lengths off, bodies missing or of another command, broken fields."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from random import Random
 
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE
 from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 _TYPES = sorted(pb.BaseCommand.Type.values())
 _ANSWERED = (

@@ -1,21 +1,15 @@
 """Writes what a real server said to a case as a recorded exchange, to be replayed without it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf import text_format
 
 from proto import PulsarApi_pb2 as pb
-from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, NO_HASH
+from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, NO_HASH, Case
 from tests.differential.generator import preparation
-from tests.support.golden.exchange import Rest, Silence
-
-if TYPE_CHECKING:
-    from tests.differential.cases import Case
-    from tests.differential.player import Played
-    from tests.support.golden.exchange import Answer
+from tests.differential.player import Played
+from tests.support.golden.exchange import Answer, Rest, Silence
 
 
 def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str, Any]:

@@ -1,17 +1,11 @@
 """Counts exchanges on the binary protocol, and describes those that differ."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Iterator
 
-from typing import TYPE_CHECKING
-
+from tests.differential.deviations import Deviation
+from tests.differential.figures import Figures
+from tests.differential.run import Outcome
 from tests.support.golden.exchange import Silence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.differential.deviations import Deviation
-    from tests.differential.figures import Figures
-    from tests.differential.run import Outcome
 
 
 def count(figures: Figures, outcome: Outcome, deviations: Iterable[Deviation]) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import secrets
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from tests.differential.comparison import compare, differs_from_itself
+from tests.differential.cases import Case
+from tests.differential.comparison import StepComparison, compare, differs_from_itself
 from tests.differential.generator import shared_worlds
 from tests.differential.player import (
     PATIENT_SECONDS,
@@ -26,12 +28,6 @@ from tests.differential.player import (
 )
 from tests.differential.recording import recorded
 from tests.differential.sides import floodgate_side, real_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tests.differential.cases import Case
-    from tests.differential.comparison import StepComparison
 
 SIDE_BY_SIDE = 48
 DEVIATIONS = Path(__file__).with_name("deviations.toml")

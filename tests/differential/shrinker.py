@@ -1,21 +1,14 @@
 """Makes a case smaller as long as it still differs."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from google.protobuf.message import Message
 
 from proto import PulsarApi_pb2 as pb
-from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, Step
+from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, Case, Step
 from tests.support.golden.exchange import Send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from google.protobuf.message import Message
-
-    from tests.differential.cases import Case
 
 MOST_PLAYS, MOST_SECONDS = 150, 20.0
 """Of a case; a play in which an answer never comes takes a quarter of a minute."""

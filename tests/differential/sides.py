@@ -1,17 +1,12 @@
 """The two servers: a real Pulsar that the environment names, and Floodgate, started here."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.differential.player import Side
 from tests.support.processes.server_process import running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ENVIRONMENT = ("PULSAR_SERVICE_URL", "PULSAR_WEB_URL")
 PROXY_ENVIRONMENT = "PULSAR_PROXY_URL"

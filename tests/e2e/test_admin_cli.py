@@ -1,23 +1,18 @@
 """``floodgate-admin`` against a broker: what one call changes the next one sees."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from client.admin.commands.command_line import main
 from client.admin.commands.policies import POLICIES
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.processes
 

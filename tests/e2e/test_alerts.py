@@ -1,13 +1,11 @@
 """The alerts against storms that were recorded: each fires when it should, and is silent else."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
 import subprocess
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +22,6 @@ from tools.storms import (
     unpacked,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 STORED = all_stored()
 LARGEST_BYTES = 200_000
 needs_promtool = pytest.mark.skipif(
@@ -38,11 +33,9 @@ needs_promtool = pytest.mark.skipif(
 @needs_promtool
 @pytest.mark.parametrize("name", [storm.name for storm in STORED])
 def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> None:
-    # Given
     shutil.copy(DEPLOY / "alerts.yml", tmp_path)
     document = promtool_document([stored(name)])
     (tmp_path / "alerts_test.yml").write_text(json.dumps(document), encoding="utf-8")
-    # When
     done = subprocess.run(
         ["promtool", "test", "rules", "alerts_test.yml"],
         cwd=tmp_path,
@@ -50,7 +43,6 @@ def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> 
         text=True,
         check=False,
     )
-    # Then
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -58,10 +50,8 @@ def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> 
 def test_each_alert_fires_in_one_storm_of_a_real_broker_and_is_silent_in_another(
     alert: str,
 ) -> None:
-    # When
     real = [storm for storm in STORED if storm.name.endswith("-real")]
     fired = {any(each.alert == alert for each in storm.firing) for storm in real}
-    # Then
     assert fired == {True, False}
 
 
@@ -91,17 +81,13 @@ def test_pictures_are_those_that_are_drawn_of_the_stored_storms(name: str) -> No
 
 
 def test_values_are_stored_shortly_and_read_back() -> None:
-    # Given
     values = [None, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 7.5, None, None, None, None]
-    # When
     text = packed(values)
-    # Then
     assert text == "_ 1 1 0x4 7.5 _x4"
     assert unpacked(text) == values
 
 
 def test_a_scrape_keeps_what_alerts_need_and_adds_groups_up() -> None:
-    # Given
     page = """# TYPE pulsar_broker_topic_list_heap_queue_size gauge
 pulsar_broker_topic_list_heap_queue_size{cluster="standalone"} 3.0
 pulsar_broker_topic_list_heap_wait_time_ms{cluster="standalone",quantile="0.99"} NaN
@@ -111,9 +97,7 @@ pulsar_broker_lookup_pending_requests{cluster="standalone"} 1.0
 loadgen_requests_total{run="r",scenario="s",group="a",operation="list",outcome="answered"} 2.0
 loadgen_requests_total{run="r",scenario="s",group="b",operation="list",outcome="answered"} 5.0
 """
-    # When
     found = kept(page)
-    # Then
     wait = found.pop('pulsar_broker_topic_list_heap_wait_time_ms{quantile="0.99"}')
     assert math.isnan(wait)  # it is kept: rules must bear it
     assert found == {

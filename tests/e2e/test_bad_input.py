@@ -1,14 +1,13 @@
 """Broker and proxy as processes: what a user can get wrong, and what must work all the same."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,10 +18,6 @@ from client.exceptions import ServerResponseError
 from client.pulsar_client import PulsarClient
 from tests.support.key_files import file_of_defaults
 from tests.support.processes.server_process import REPOSITORY, running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.processes
 
@@ -100,11 +95,8 @@ BOTH_ROLES += [("proxy", case) for case in ("a file that is not there", "malform
 def test_a_configuration_that_cannot_be_used_ends_with_status_2_and_its_sentence(
     role: str, case: str, tmp_path: Path
 ) -> None:
-    # Given
     arguments, sentence = BAD_CONFIGURATION[case]
-    # When
     status, output, errors = failed(command(role, *arguments(tmp_path)))
-    # Then
     assert (status, output) == (2, "")
     assert len(errors.splitlines()) == 1
     assert sentence in errors
@@ -112,9 +104,7 @@ def test_a_configuration_that_cannot_be_used_ends_with_status_2_and_its_sentence
 
 @pytest.mark.parametrize("role", ROLES)
 def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str) -> None:
-    # When
     status, output, errors = failed(command(role, "--fast"))
-    # Then
     assert (status, output) == (2, "")
     assert "--fast" in errors
     assert "Traceback" not in errors
@@ -123,12 +113,9 @@ def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str) -> None:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("web", [False, True])
 def test_a_port_in_use_is_one_sentence(role: str, web: bool) -> None:
-    # Given
     key = "webServicePort" if web else {"broker": "brokerServicePort"}.get(role, "servicePort")
     with taken_port() as port:
-        # When
         status, output, errors = failed([*command(role), "--set", f"{key}={port}"])
-    # Then
     assert (status, output) == (1, "")
     assert f"cannot listen on 127.0.0.1:{port}: the port is in use" in errors.splitlines()[-1]
     assert f"set {key} to another one" in errors.splitlines()[-1]
@@ -136,17 +123,13 @@ def test_a_port_in_use_is_one_sentence(role: str, web: bool) -> None:
 
 
 def test_an_address_of_another_machine_is_one_sentence() -> None:
-    # When
     status, output, errors = failed([*command("broker"), "--set", "bindAddress=192.0.2.1"])
-    # Then
     assert (status, output) == (1, "")
     assert "is not one of this machine's" in errors.splitlines()[-1]
 
 
 def test_a_proxy_without_a_broker_is_told_which_key_is_missing() -> None:
-    # When
     status, output, errors = failed(["-m", "proxy", *ANY_PORTS["proxy"]])
-    # Then
     assert (status, output) == (2, "")
     assert "brokerServiceURL is missing" in errors
 
@@ -170,11 +153,8 @@ BAD_IMPORTS: dict[str, tuple[Callable[[Path], str], str]] = {
 
 @pytest.mark.parametrize("case", BAD_IMPORTS)
 def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) -> None:
-    # Given
     path, sentence = BAD_IMPORTS[case]
-    # When
     status, output, errors = failed(command("broker", "--import", path(tmp_path)))
-    # Then
     assert (status, output) == (1, "")
     _, flag, told = errors.rpartition("--import: ")
     assert flag
@@ -184,14 +164,11 @@ def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) ->
 
 
 async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> None:
-    # Given
     topics = write(tmp_path / "t.txt", "hello\npersistent://public/default/t\nworld\n")
     words = command("broker", "--import", topics, "--skip-invalid")
-    # When
     with running_server(words, tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
             listing = await client.topics_of_namespace("public/default")
-    # Then
     assert listing.topics == ("persistent://public/default/t",)
     assert "2 of 3 topics are invalid" in (tmp_path / "log").read_text()
     assert "line 3: 'world' is not a full topic name" in (tmp_path / "log").read_text()
@@ -201,17 +178,14 @@ async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> No
 def test_a_store_that_cannot_be_opened_is_one_sentence(
     content: bytes | None, tmp_path: Path
 ) -> None:
-    # Given
     path = tmp_path / "topics.db"
     if content is None:
         path.mkdir()
     else:
         path.write_bytes(content)
-    # When
     status, output, errors = failed(
         command("broker", "--set", f"metadataStoreUrl=sqlite:///{path}")
     )
-    # Then
     assert (status, output) == (1, "")
     assert f"{path} cannot be opened" in errors.splitlines()[-1]
     assert "Traceback" not in errors
@@ -219,22 +193,16 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_file_with_every_recorded_key_at_its_default_starts(role: str, tmp_path: Path) -> None:
-    # Given
     log, file = tmp_path / "log", write(tmp_path / "all.conf", file_of_defaults(role, ""))
-    # When
     with running_server(command(role, file), log) as server:
         metrics = read(f"{server.web_url}/metrics/")
-    # Then
     assert f"pulsar_{role}_topic_list" in metrics
     assert "Traceback" not in log.read_text()
 
 
 def test_a_store_of_zookeeper_is_warned_of_and_the_broker_starts(tmp_path: Path) -> None:
-    # Given
     log = tmp_path / "log"
-    # When
     with running_server(command("broker", "--set", "metadataStoreUrl=zk:a:2181"), log) as server:
-        # Then
         assert server.service_url.startswith("pulsar://127.0.0.1:")
     assert "metadataStoreUrl=zk:a:2181: this store is not supported" in log.read_text()
 
@@ -242,36 +210,29 @@ def test_a_store_of_zookeeper_is_warned_of_and_the_broker_starts(tmp_path: Path)
 async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(
     tmp_path: Path,
 ) -> None:
-    # Given
     with running_server(command("proxy"), tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
-            # When
             with pytest.raises(ServerResponseError) as caught:
                 await client.topics_of_namespace("public/default")
-    # Then
     assert caught.value.server_error == pb.ServiceNotReady
     assert "127.0.0.1:1 cannot be reached" in caught.value.message
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> None:
-    # Given
     topics = write(tmp_path / "t.txt", "persistent://public/default/kept\n")
     kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db"]
     with running_server(command("broker", *kept, "--import", topics), tmp_path / "log"):
         pass
-    # When
     with running_server(command("broker", *kept), tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
             listing = await client.topics_of_namespace("public/default")
-    # Then
     assert listing.topics == ("persistent://public/default/kept",)
 
 
 async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to(
     tmp_path: Path,
 ) -> None:
-    # Given
     name = "persistent://public/default/t"
     topics = write(tmp_path / "t.txt", f"{name}\n")
     kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db", "--import", topics]
@@ -279,17 +240,14 @@ async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to
         delete(f"{server.web_url}/admin/v2/persistent/public/default/t")
     found = []
     for more in ([], ["--import-again"]):
-        # When
         with running_server(command("broker", *kept, *more), tmp_path / "log") as server:
             async with PulsarClient(server.service_url) as client:
                 found.append((await client.topics_of_namespace("public/default")).topics)
-    # Then
     assert found == [(), (name,)]
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_ready_is_the_only_line_on_output_and_sigterm_ends_with_0(role: str) -> None:
-    # Given
     with subprocess.Popen(
         [sys.executable, *command(role)],
         stdout=subprocess.PIPE,
@@ -298,11 +256,9 @@ def test_ready_is_the_only_line_on_output_and_sigterm_ends_with_0(role: str) -> 
         cwd=REPOSITORY,
     ) as process:
         first = process.stdout.readline()
-        # When
         process.send_signal(signal.SIGTERM)
         rest = process.stdout.read()
         status = process.wait(20)
-    # Then
     words = first.split()
     assert words[:2] == ["READY", role]
     assert words[2].startswith("pulsar://127.0.0.1:")

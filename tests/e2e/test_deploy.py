@@ -4,8 +4,6 @@ Each command of docker-compose.yml runs as a process on free ports, and a real P
 is installed, scrapes what came up.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,9 +15,9 @@ import threading
 import tomllib
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pulsar
 import pytest
@@ -33,9 +31,6 @@ from proxy.config import ProxyConfig
 from tests.support.processes.compose import Network, load_compose
 from tests.support.processes.prometheus import asked_until, running_prometheus
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.processes
 
@@ -164,9 +159,7 @@ def load(stack: Stack) -> Iterator[None]:
 
 
 def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
-    # When
     services = COMPOSE.services
-    # Then
     assert {
         "topics",
         "postgresql",
@@ -185,16 +178,14 @@ def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
 def test_floodgates_containers_have_no_rights_and_no_file_system_to_write_to() -> None:
     for name, service in COMPOSE.services.items():
         if service.build:
-            # Then: but for the one that makes the folder on the host, and ends
+            # But for the one that makes the folder on the host, and ends
             assert service.read_only, name
             assert (service.cap_drop, service.security_opt) == (["ALL"], ["no-new-privileges:true"])
             assert service.user != "root" or name == "report-folder", name
 
 
 def test_nobody_but_the_broker_reaches_the_database() -> None:
-    # When
     there = [name for name, service in COMPOSE.services.items() if "database" in service.networks]
-    # Then
     assert there == ["postgresql", "broker"]
     assert COMPOSE.networks["database"] == Network(internal=True)
     assert not COMPOSE.services["postgresql"].ports
@@ -202,9 +193,7 @@ def test_nobody_but_the_broker_reaches_the_database() -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) -> None:
-    # When
     grace = COMPOSE.services[role].stop_grace_period
-    # Then
     assert grace
     assert int(grace.removesuffix("s")) > DRAINS[role]
 
@@ -213,26 +202,21 @@ def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) ->
 def test_an_unknown_key_or_a_port_open_to_the_network_is_refused(
     tmp_path: Path, wrong: tuple[str, str]
 ) -> None:
-    # Given
     text = (REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8")
     (tmp_path / "docker-compose.yml").write_text(text.replace(*wrong), encoding="utf-8")
-    # When / Then
     with pytest.raises(ValueError, match="validation error"):
         load_compose(tmp_path / "docker-compose.yml", {})
 
 
 def test_every_dependency_volume_and_mounted_file_exists() -> None:
     for name, service in COMPOSE.services.items():
-        # When
         unknown = service.depends_on.keys() - COMPOSE.services.keys()
         undeclared = set(service.named_volumes) - COMPOSE.volumes.keys()
         missing = [path for path in service.mounted_files if not (REPOSITORY / path).exists()]
-        # Then
         assert (unknown, undeclared, missing) == (set(), set(), []), name
 
 
 def test_whoever_is_waited_for_to_be_healthy_has_a_health_check() -> None:
-    # Given
     waited_for = {
         name
         for service in COMPOSE.services.values()
@@ -240,10 +224,9 @@ def test_whoever_is_waited_for_to_be_healthy_has_a_health_check() -> None:
         if dependency.condition == "service_healthy"
     }
     for name in waited_for:
-        # When
         service = COMPOSE.services[name]
         own = service.healthcheck
-        # Then: its own, or the image's, which asks the web port.
+        # Its own, or the image's, which asks the web port.
         assert (own.test and not own.disable) if own else service.build, name
 
 
@@ -254,34 +237,28 @@ def dockerfile_words(instruction: str) -> list[list[str]]:
 
 
 def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
-    # Given
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
     # In a checkout; `floodgate` holds them all in the wheel, which `packaging` makes.
     packages = {name.partition(".")[0] for name in listed} - {"floodgate"} | {"packaging"}
-    # When
     local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--")]
     copied = {source for *sources, _ in local for source in sources}
     let_in = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    # Then
     assert packages <= copied
     assert not [source for source in copied if not (REPOSITORY / source).exists()]
     assert copied == {line[1:] for line in let_in if line.startswith("!")}
 
 
 def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
-    # When
     users, checks = dockerfile_words("USER"), dockerfile_words("HEALTHCHECK")
-    # Then: a number, so that Kubernetes sees that it is not root
+    # A number, so that Kubernetes sees that it is not root
     assert users == [["10001:10001"]]
     assert len(checks) == 1
 
 
 def test_servers_in_containers_listen_beyond_their_own_loopback() -> None:
-    # Given
     image = json.loads(" ".join(*dockerfile_words("CMD")[-1:]))
     commands = [image, *(COMPOSE.services[role].command for role in ("broker", "proxy"))]
-    # Then
     assert [command for command in commands if "bindAddress=0.0.0.0" not in command] == []
 
 
@@ -289,29 +266,23 @@ def test_servers_in_containers_listen_beyond_their_own_loopback() -> None:
 
 
 def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(stack: Stack) -> None:
-    # Given
     script = [sys.executable, str(DEPLOY / "healthcheck.py")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-    # When
     healthy = subprocess.run([*script, f"{stack.proxy.web_url}/metrics/"], check=False)
     sick = subprocess.run([*script, nobody], capture_output=True, text=True, check=False)
-    # Then
     assert healthy.returncode == 0
     assert sick.returncode == 1
     assert sick.stderr.startswith(f"{nobody} does not answer")
 
 
 def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stack) -> None:
-    # Given
     addresses = addresses_of(stack.broker)
     addresses |= {
         "pulsar://proxy:6650": stack.proxy.service_url,
         "http://proxy:8080": stack.proxy.web_url,
     }
-    # When
     run_once(as_process("loadgen", stack.data, addresses), stack.data)
-    # Then
     (summary,) = (stack.data / "out" / "compose" / "runs").glob("*/summary.json")
     result = json.loads(summary.read_text(encoding="utf-8"))
     total = result["total"]
@@ -321,11 +292,9 @@ def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stac
 def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_folder_of_the_host(
     tmp_path: Path,
 ) -> None:
-    # Given
     comparison = COMPOSE.services["comparison"]
-    # When: what the command does is the demo's own tests' business
+    # What the command does is the demo's own tests' business
     run_once([*as_process("comparison", tmp_path, {}), "--help"], tmp_path)
-    # Then
     assert not comparison.profiles
     assert "./out:/out" in comparison.volumes
     assert comparison.command[-1].startswith("/out/")
@@ -333,9 +302,7 @@ def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_fol
 
 def test_the_servers_know_every_key_that_the_compose_file_sets(stack: Stack) -> None:
     for log in ("broker.log", "proxy.log"):
-        # When
         text = (stack.data / log).read_text(encoding="utf-8")
-        # Then
         assert "warning" not in text, text
 
 
@@ -364,12 +331,9 @@ def expressions() -> list[tuple[str, str]]:
 
 @pytest.mark.usefixtures("load")
 def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> None:
-    # Given
     exposed = metric_names(stack.broker.web_url) | metric_names(stack.proxy.web_url)
     exposed |= names_of_a_run()
-    # When
     named = {(name, place) for place, text in expressions() for name in METRIC_NAME.findall(text)}
-    # Then
     assert len({name for name, _ in named}) > TOPIC_LIST_SAMPLES
     assert not sorted((name, place) for name, place in named if name not in exposed)
 
@@ -377,7 +341,7 @@ def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> 
 def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
     stack: Stack,
 ) -> None:
-    # Given: how many results are remembered says less than their bytes.
+    # How many results are remembered says less than their bytes.
     left_out = {"floodgate_listing_cache_entries"}
     left_out |= {"floodgate_message_store_entries", "floodgate_message_store_data_bytes"}
     prefixes = (
@@ -387,10 +351,8 @@ def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
         "floodgate_message_store",
     )
     exposed = {name for name in metric_names(stack.broker.web_url) if name.startswith(prefixes)}
-    # When
     panels = [text for place, text in expressions() if not place.startswith("alert ")]
     shown = {name for text in panels for name in METRIC_NAME.findall(text)}
-    # Then
     assert exposed - shown == left_out
 
 
@@ -408,11 +370,9 @@ def names_of_a_run() -> set[str]:
 
 
 def test_the_dashboard_of_topic_lists_shows_every_metric_of_a_run_of_loadgen() -> None:
-    # Given: of a histogram its buckets are shown.
+    # Of a histogram its buckets are shown.
     samples = names_of_a_run() - {"loadgen_response_seconds_count", "loadgen_response_seconds_sum"}
-    # When
     named = [(place, text) for place, text in expressions() if "loadgen_" in text]
-    # Then
     assert {name for _, text in named for name in METRIC_NAME.findall(text)} == samples
     for place, text in named:
         chosen = text.count('{run=~"$run", scenario=~"$scenario"')
@@ -433,26 +393,22 @@ def test_the_dashboard_of_topic_lists_shows_every_metric_of_a_run_of_loadgen() -
     ids=" ".join,
 )
 def test_promtool_accepts_configuration_and_rules(arguments: list[str]) -> None:
-    # When
     done = subprocess.run(
         ["promtool", *arguments], cwd=DEPLOY, capture_output=True, text=True, check=False
     )
-    # Then
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @needs_promtool
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> None:
-    # Given
     url = {"broker": stack.broker, "proxy": stack.proxy}[role].web_url
     with urllib.request.urlopen(f"{url}/metrics/", timeout=60) as answer:
         text = answer.read()
-    # When
     done = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
     )
-    # Then: milliseconds in a name, and gauges that end in _count, are Pulsar's own
+    # Milliseconds in a name, and gauges that end in _count, are Pulsar's own
     complaints = (done.stdout + done.stderr).decode().splitlines()
     own = [line for line in complaints if not line.startswith("pulsar_")]
     assert own == []
@@ -470,13 +426,11 @@ def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> N
 def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
     stack: Stack, tmp_path: Path, configuration: str, cluster: str, broker: str, proxy: str
 ) -> None:
-    # Given
     jobs = ("broker", "proxy")
     samples = 'count by (job) ({__name__=~"pulsar_(broker|proxy)_topic_list_.*"})'
     command = COMPOSE.services["prometheus"].command
     targets = {broker: stack.broker.web_url, proxy: stack.proxy.web_url}
     with running_prometheus(command, targets, tmp_path, configuration) as url:
-        # When
         # Public dashboards ask for this label; that of the samples stays what the server says.
         up = asked_until(url, f'up{{cluster="{cluster}"}}', dict.fromkeys(jobs, 1.0))
         own = 'group by (job) ({__name__="process_open_fds", cluster="floodgate"})'
@@ -484,7 +438,6 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
         counts = asked_until(url, samples, dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES)))
         with urllib.request.urlopen(f"{url}/api/v1/rules", timeout=60) as answer:
             rules = json.load(answer)["data"]["groups"]
-    # Then
     assert up == clusters == dict.fromkeys(jobs, 1.0)
     assert counts == dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES))
     assert {rule["health"] for group in rules for rule in group["rules"]} <= {"ok", "unknown"}
@@ -495,14 +448,11 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
 def test_a_real_prometheus_sees_messages_go_through_the_broker(
     stack: Stack, tmp_path: Path
 ) -> None:
-    # Given
     command = COMPOSE.services["prometheus"].command
     targets = {"broker:8080": stack.broker.web_url, "proxy:8080": stack.proxy.web_url}
     topic = '{topic="persistent://public/default/orders"}'
     grows = f"sum by (job) (delta(pulsar_in_messages_total{topic}[5s])) > bool 0"
     backlog = f"sum by (job) (pulsar_subscription_back_log{topic}) > bool 0"
     with running_prometheus(command, targets, tmp_path) as url:
-        # When
         answers = [asked_until(url, one, {"broker": 1.0}) for one in (grows, backlog)]
-    # Then
     assert answers == [{"broker": 1.0}] * 2

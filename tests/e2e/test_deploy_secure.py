@@ -1,16 +1,14 @@
 """The configurations with TLS and tokens in deploy/secure, as the page says to use them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from proxy.service import ProxyService
 from server.configuration.file import parse_properties
 from tests.support.processes.compose import load_compose
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 SECURE = REPOSITORY / "deploy" / "secure"
 MADE = "/run/secrets"
@@ -93,7 +88,7 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
     async with both(secrets) as (broker, proxy):
         admin = f"file://{secrets}/admin.token"
         for server in (broker, proxy):
-            # Then: there is no plain port for clients
+            # There is no plain port for clients
             assert server.urls.service == ""
             async with client(server.urls.service_tls, secrets, admin) as own:
                 consumer = await own.subscribe("public/default/secret", "s")
@@ -104,12 +99,12 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
             async with client(server.urls.service_tls, secrets, None) as nobody:
                 with pytest.raises(AuthenticationError):
                     await nobody.get_topic_partitions("public/default/secret")
-            # Then: the proxy's own role may do nothing by itself
+            # The proxy's own role may do nothing by itself
             token = f"file://{secrets}/proxy.token"
             async with client(server.urls.service_tls, secrets, token) as other:
                 with pytest.raises(PulsarException):
                     await other.get_topic_partitions("public/default/secret")
-            # Then: the images' health check needs no token
+            # The images' health check needs no token
             for web in (server.urls.web, server.urls.web_tls):
                 url = f"{web}/admin/v2/brokers/ready"
                 assert await asyncio.to_thread(healthy, url)
@@ -124,10 +119,8 @@ def test_the_secrets_are_kept_from_other_users(secrets: Path) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_a_service_is_given_the_files_that_its_configuration_names(role: str) -> None:
-    # Given
     text = (SECURE / f"{role}.conf").read_text(encoding="utf-8")
     service = COMPOSE.services[role]
-    # Then
     named = set(re.findall(rf"{MADE}/([\w.-]+)$", text, re.MULTILINE))
     assert named == set(service.secrets)
     assert service.command[1] == f"/etc/floodgate/{role}.conf"
@@ -137,12 +130,10 @@ def test_a_service_is_given_the_files_that_its_configuration_names(role: str) ->
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_every_key_of_the_configurations_has_an_effect(role: str) -> None:
-    # When
     keys = keys_of(role, MADE)
     config = (
         BrokerConfig.from_properties(keys)
         if role == "broker"
         else ProxyConfig.from_properties(keys)
     )
-    # Then
     assert [notice.sentence for notice in config.notices] == []

@@ -1,12 +1,12 @@
 """The units of systemd and the manifests of Kubernetes, held true without either of them."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -21,10 +21,6 @@ from server.command_line import properties_of
 from server.configuration.file import parse_properties
 from server.seeing.status import STATUS_PATH
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SYSTEMD = REPOSITORY / "deploy" / "systemd"
 KUBERNETES = REPOSITORY / "deploy" / "kubernetes"
@@ -90,7 +86,6 @@ def configurations(role: str) -> list[str]:
 @pytest.mark.parametrize("role", ROLES)
 def test_what_is_offered_as_comments_is_tls_and_tokens_complete(role: str, tmp_path: Path) -> None:
     for text in configurations(role):
-        # When
         offered = re.sub(r"^#(?=[a-z]\w+=)", "", text, flags=re.MULTILINE)
         keys = parse_properties(with_store(offered, tmp_path), role)
         config: BrokerConfig | ProxyConfig
@@ -100,7 +95,6 @@ def test_what_is_offered_as_comments_is_tls_and_tokens_complete(role: str, tmp_p
             config = ProxyConfig.from_properties(keys)
             assert config.broker_tls is not None
             assert config.broker_credentials is not None
-        # Then
         check_notices(config)
         assert config.tls is not None
         assert config.web_tls is not None
@@ -125,29 +119,22 @@ def test_every_manifest_is_one_by_the_schemas_of_kubernetes() -> None:
 
 @pytest.mark.parametrize("key", ["replica", "replicas"])
 def test_the_schemas_refuse_an_unknown_key_and_a_value_of_the_wrong_type(key: str) -> None:
-    # Given
     (document,) = of_kind("Deployment")
-    # When
     document["spec"][key] = "two"
-    # Then
     assert problems(document)
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_pod_is_not_killed_before_its_drain_may_have_ended(role: str, tmp_path: Path) -> None:
-    # Given
     configs = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
     (container,) = pod(role)["containers"]
-    # When
     drain = drain_seconds(role, configs[f"floodgate-{role}"][f"{role}.conf"], tmp_path)
     _, waits = container["lifecycle"]["preStop"]["exec"]["command"]
-    # Then
     assert pod(role)["terminationGracePeriodSeconds"] >= int(waits) + drain + 10
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_containers_have_no_rights_and_a_file_system_that_is_read_only(role: str) -> None:
-    # Then
     assert pod(role)["securityContext"]["runAsNonRoot"]
     for container in pod(role)["containers"] + pod(role).get("initContainers", []):
         context = container["securityContext"]
@@ -159,30 +146,24 @@ def test_containers_have_no_rights_and_a_file_system_that_is_read_only(role: str
 
 @pytest.mark.parametrize("role", ROLES)
 def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(role: str) -> None:
-    # Given
     (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == f"floodgate-{role}")
     claims = workload["spec"].get("volumeClaimTemplates", [])
     volumes = {v["name"] for v in pod(role)["volumes"]} | {c["metadata"]["name"] for c in claims}
     for container in pod(role)["containers"] + pod(role).get("initContainers", []):
-        # When
         ports = {port["name"] for port in container.get("ports", [])}
         probes = [each for name, each in container.items() if name.endswith("Probe")]
         asked = {next(v["port"] for v in p.values() if isinstance(v, dict)) for p in probes}
-        # Then
         assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
         assert asked <= ports
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_probes_need_no_credentials_and_the_one_for_life_passes_in_a_drain(role: str) -> None:
-    # Given
     (container,) = pod(role)["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     (configured,) = (m for m in of_kind("ConfigMap") if m["metadata"]["name"].endswith(role))
-    # When
     asked = {name: each["httpGet"] for name, each in container.items() if name.endswith("Probe")}
     _, _, file = configured["data"][f"{role}.conf"].partition("statusFilePath=")
-    # Then
     assert {one["path"] for one in asked.values()} <= set(OPEN_PATHS)
     assert asked["livenessProbe"]["path"] != STATUS_PATH
     assert asked["readinessProbe"]["path"] == asked["startupProbe"]["path"] == STATUS_PATH
@@ -191,18 +172,15 @@ def test_probes_need_no_credentials_and_the_one_for_life_passes_in_a_drain(role:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_services_and_disruption_budgets_select_the_pods(role: str) -> None:
-    # Given
     name = f"floodgate-{role}"
     (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == name)
     labels = workload["spec"]["template"]["metadata"]["labels"]
-    # When
     services = [s["spec"]["selector"] for s in of_kind("Service") if s["metadata"]["name"] == name]
     budgets = [
         b["spec"]["selector"]["matchLabels"]
         for b in of_kind("PodDisruptionBudget")
         if b["metadata"]["name"] == name
     ]
-    # Then
     assert (services, budgets) == ([labels], [labels])
     assert workload["spec"]["selector"]["matchLabels"] == labels
 
@@ -227,21 +205,18 @@ def on_this_machine(role: str, folder: Path) -> Path:
 @needs_systemd
 @pytest.mark.parametrize("role", ROLES)
 def test_systemd_accepts_the_units(role: str, tmp_path: Path) -> None:
-    # When
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(on_this_machine(role, tmp_path))],
         capture_output=True,
         text=True,
         check=False,
     )
-    # Then
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_systemd
 @pytest.mark.parametrize("role", ROLES)
 def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: Path) -> None:
-    # When
     command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}"]
     done = subprocess.run(
         [*command, "--no-pager", str(on_this_machine(role, tmp_path))],
@@ -249,7 +224,6 @@ def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: P
         text=True,
         check=False,
     )
-    # Then
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -257,21 +231,16 @@ def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: P
 def test_systemd_kills_no_service_before_its_drain_may_have_ended(
     role: str, tmp_path: Path
 ) -> None:
-    # When
     drain = drain_seconds(role, (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8"), tmp_path)
     (grace,) = re.findall(r"^TimeoutStopSec=(\d+)s$", unit(role), re.MULTILINE)
-    # Then
     assert int(grace) >= drain + 10
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_unit_writes_to_no_folder_but_its_own(role: str) -> None:
-    # Given
     parser = configparser.RawConfigParser(strict=False, interpolation=None)
     parser.read_string(unit(role))
     state = f"/var/lib/{parser['Service']['StateDirectory']}"
-    # When
     text = (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8")
-    # Then
     assert parser["Service"]["WorkingDirectory"] == state
     assert all(found.startswith(state) for found in re.findall(r"/var/[\w/.-]+", text))

@@ -1,7 +1,5 @@
 """Every command in README.md and docs/*.md exists; those that are marked are run, in small."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import io
@@ -13,13 +11,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 from unittest.mock import patch
 
 import pytest
@@ -46,9 +45,6 @@ from tests.support.golden.rest import load_rest_cases
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY, running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.processes
 
@@ -190,11 +186,9 @@ def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
 
 
 def test_the_pages_say_which_keys_a_real_broker_lets_change_at_run_time() -> None:
-    # Given
     recorded = json.loads((GOLDEN / "broker-keys.json").read_text(encoding="utf-8"))
     dynamic = {each["key"] for each in recorded if each.get("dynamic")}
     page = (REPOSITORY / "docs" / "admin.md").read_text(encoding="utf-8")
-    # Then
     assert f"lets {len(dynamic)} of its {len(recorded)} keys change at run time" in page
     assert not dynamic & {*ADVISED.values(), "maxMessageSize", "keepAliveIntervalSeconds"}
     assert "maxConcurrentLookupRequest" in dynamic
@@ -365,15 +359,12 @@ def test_marked_commands_run_in_their_order(page: Path, desk: Desk) -> None:
 
 
 def test_blocks_are_found_with_their_directives(tmp_path: Path) -> None:
-    # Given
     page = tmp_path / "page.md"
     page.write_text(
         "Text.\n\n<!-- runs: storm -->\n```sh\na --x 1 \\\n  --y=2 | b  # why\n\n# nothing\nc > f\n"
         "```\n```\nd\n```\nMore.\n```sh\ne\n```\n<!-- run -->\n```sh\nf\n```\n"
     )
-    # When
     found = blocks(page)
-    # Then
     assert [(block.set_up, len(block.commands)) for block in found] == [
         ("storm", 2), ("", 1), ("run", 1),
     ]  # fmt: skip
@@ -383,14 +374,11 @@ def test_blocks_are_found_with_their_directives(tmp_path: Path) -> None:
 
 
 def test_a_transcript_is_commands_and_what_they_print(tmp_path: Path) -> None:
-    # Given
     page = tmp_path / "page.md"
     page.write_text(
         "<!-- runs: transcript -->\n```console\n$ a --x\n$ b \\\n    --y\none\n...\ntwo\n```\n"
     )
-    # When
     (found,) = blocks(page)
-    # Then
     assert (found.set_up, found.commands) == ("transcript", ("a --x", "b      --y"))
     assert found.outputs == ("", "one\n...\ntwo")
 

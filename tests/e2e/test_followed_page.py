@@ -1,14 +1,9 @@
 """A page, followed by the newcomers' proof."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.proof.newcomers.page import follow
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = """
 ```sh
@@ -29,28 +24,23 @@ never
 
 
 def test_steps_share_a_shell_and_end_with_the_first_that_fails(tmp_path: Path) -> None:
-    # Given
     page, folder, records = tmp_path / "page.md", tmp_path / "work", tmp_path / "records"
     folder.mkdir()
     records.mkdir()
     page.write_text(PAGE)
-    # When
     steps = list(follow(page, folder, os.environ, records))
-    # Then
     assert [step.as_written for step in steps] == [True, True, True, True, False, False]
     assert [step.done for step in steps] == [True] * 5 + [False]
     assert "nothing" in steps[-1].said
 
 
 def test_what_a_page_leaves_running_is_ended(tmp_path: Path) -> None:
-    # Given
     page, alive = tmp_path / "page.md", tmp_path / "alive"
     page.write_text("```sh\nexec 3> alive\nsleep 1000 &\n```\n")
     os.mkfifo(alive)
     pipe = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
-    # When
     steps = list(follow(page, tmp_path, os.environ, tmp_path))
-    # Then: the pipe is at its end once nobody is left who could write into it
+    # The pipe is at its end once nobody is left who could write into it
     os.set_blocking(pipe, True)
     assert os.read(pipe, 1) == b""
     assert all(step.as_written for step in steps)

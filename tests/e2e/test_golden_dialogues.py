@@ -7,24 +7,18 @@ The test can be turned on another broker: see ``golden_targets``. Topics of an e
 deleted there first, and it must keep topics that nobody uses.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogues.comparison import disagreement
+from tests.support.dialogues.comparison import Disagreement, disagreement
 from tests.support.dialogues.dialogue import load_dialogues
 from tests.support.dialogues.side_by_side import disagreements
 from tests.support.dialogues.standing import play_standing
 from tests.support.golden.exchange import Rest, load_deviations
 from tests.support.golden.rest import ask
 from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, look_up
-
-if TYPE_CHECKING:
-    from tests.support.dialogues.comparison import Disagreement
 
 pytestmark = pytest.mark.processes
 
@@ -80,7 +74,5 @@ def test_the_whole_recording_is_replayed() -> None:
 
 
 def test_every_deviation_names_a_recorded_dialogue() -> None:
-    # Given
     named = {name for name, _ in DEVIATIONS if name.startswith("dialogues/")}
-    # When / Then
     assert not named - {dialogue.name for dialogue in DIALOGUES}

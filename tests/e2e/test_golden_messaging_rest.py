@@ -4,20 +4,14 @@ The test can be turned on another broker: see ``golden_targets``. It must be fre
 topics that nobody uses (``brokerDeleteInactiveTopicsEnabled=false``).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.exchange import load_deviations
-from tests.support.golden.masks import complaint
+from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_rest import load_rows, replay, row_name
 from tests.support.golden.targets import FOREIGN_BROKER
-
-if TYPE_CHECKING:
-    from tests.support.golden.masks import Difference
 
 pytestmark = pytest.mark.processes
 
@@ -45,7 +39,5 @@ def test_the_whole_recording_is_replayed() -> None:
 
 
 def test_every_deviation_names_a_recorded_row() -> None:
-    # Given
     rows = {name for name, _ in DEVIATIONS if name.startswith("msg ")}
-    # When / Then
     assert not rows - set(NAMES), "deviations.toml names rows that are not replayed"

@@ -4,20 +4,14 @@ Each policy is shown, set to values that fit and to some that do not, shown agai
 answers were taken one after the other, and each depends on those before it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.exchange import load_deviations
-from tests.support.golden.masks import complaint
+from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_rest import load_rows, replay, row_name
 from tests.support.golden.targets import FOREIGN_BROKER
-
-if TYPE_CHECKING:
-    from tests.support.golden.masks import Difference
 
 pytestmark = pytest.mark.processes
 

@@ -6,16 +6,14 @@ then hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partit
 ``brokerProxyAllowedTargetPorts`` to name the broker's port.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.connection import Place, replay
-from tests.support.golden.exchange import load_cases, load_deviations
+from tests.support.golden.exchange import Case, load_cases, load_deviations
 from tests.support.golden.masks import complaint
 from tests.support.golden.targets import (
     FOREIGN_BROKER,
@@ -24,11 +22,6 @@ from tests.support.golden.targets import (
     golden_proxy,
     look_up,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.golden.exchange import Case
 
 pytestmark = pytest.mark.processes
 
@@ -69,41 +62,29 @@ def proxy(broker: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.target}-{case.name}")
 def test_every_recorded_field_agrees(case: Case, request: pytest.FixtureRequest) -> None:
-    # Given
     target: Target = request.getfixturevalue(case.target)
     broker: Target = request.getfixturevalue("broker")
-    # When
     found = replay(case, Place(target.address, broker.address, broker.web))
-    # Then
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, case.target))
     assert not complaint(found, deviation)
 
 
 @pytest.mark.parametrize("case", TUNNELLED, ids=lambda case: case.name)
 def test_watches_agree_through_the_proxys_tunnel(case: Case, broker: Target, proxy: Target) -> None:
-    # Given
     place = Place(proxy.address, broker.address, broker.web, tunnel_to=broker.address)
-    # When
     found = replay(replace(case, target="tunnel"), place)
-    # Then
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))
     assert not complaint(found, deviation)
 
 
 def test_every_deviation_of_an_exchange_names_a_recorded_case() -> None:
-    # Given
     known = {(case.name, case.target) for case in CASES}
     exchanges = {key for key in DEVIATIONS if "/" in key[0]}
-    # When
     unknown = sorted(exchanges - known)
-    # Then
     assert not unknown, f"deviations.toml names cases that are not replayed: {unknown}"
 
 
 def test_each_group_is_replayed_against_broker_and_proxy() -> None:
-    # Given
     expected = {(group, target) for group in GROUPS for target in ("broker", "proxy")}
-    # When
     replayed = {(case.group, case.target) for case in CASES}
-    # Then
     assert replayed == expected

@@ -4,23 +4,23 @@ The test can be turned on another broker: see ``golden_targets``. It must be fre
 needs what those before it changed, and nothing else.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.exchange import load_deviations
 from tests.support.golden.masks import complaint
-from tests.support.golden.rest import ask, complete_names, load_rest_cases, rest_differences
+from tests.support.golden.rest import (
+    RestAnswer,
+    RestCase,
+    ask,
+    complete_names,
+    load_rest_cases,
+    rest_differences,
+)
 from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.golden.rest import RestAnswer, RestCase
 
 pytestmark = pytest.mark.processes
 
@@ -48,9 +48,7 @@ def answers(broker: Target) -> dict[str, RestAnswer]:
 def test_status_headers_and_body_agree(
     case: RestCase, answers: dict[str, RestAnswer], broker: Target
 ) -> None:
-    # When
     found = rest_differences(case, answers[case.name], broker.address, broker.web)
-    # Then
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))
     assert not complaint(found, deviation)
 
@@ -58,29 +56,21 @@ def test_status_headers_and_body_agree(
 def test_the_keys_that_change_at_run_time_are_those_recorded(
     answers: dict[str, RestAnswer],
 ) -> None:
-    # Given
     keys = json.loads((GOLDEN / "broker-keys.json").read_text(encoding="utf-8"))
     recorded = {entry["key"] for entry in keys if entry.get("dynamic")}
-    # When
     names = json.loads(answers["dynamic names"].body)
-    # Then
     assert set(names) == recorded
     assert len(names) == len(recorded)
 
 
 def test_the_whole_recording_is_replayed() -> None:
-    # When
     names = [case.name for case in CASES]
-    # Then
     assert len(names) == len(set(names)) == 207
 
 
 def test_every_deviation_of_a_call_names_a_recorded_case() -> None:
-    # Given
     calls = {name for name, _ in DEVIATIONS if "/" not in name}
-    # When
     unknown = sorted(calls - {case.name for case in CASES})
-    # Then
     assert not unknown, f"deviations.toml names calls that are not replayed: {unknown}"
 
 

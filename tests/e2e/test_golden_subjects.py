@@ -9,20 +9,14 @@ places, and bodies that are missing (``enums``), statistics of consumers (``cons
 made by ``python -m tests.recording.messages``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.exchange import load_deviations
-from tests.support.golden.masks import complaint
+from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_rest import load_rows, replay, row_name
 from tests.support.golden.targets import FOREIGN_BROKER
-
-if TYPE_CHECKING:
-    from tests.support.golden.masks import Difference
 
 pytestmark = pytest.mark.processes
 

@@ -1,20 +1,15 @@
 """A behaviour of docs/behaviours.md is one module and one row, and runs in every place."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
 from difflib import unified_diff
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.processes
 

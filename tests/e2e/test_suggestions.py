@@ -1,19 +1,14 @@
 """Every command that a text of the programs names exists: help, errors, reports, alerts."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from loadgen.documents.reading import shipped
 from tests.e2e.test_docs import check
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FOLDERS = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen", "examples")
 PROGRAM = r"(?:\.venv/bin/)?(?:loadgen|floodgate-(?:admin|broker|proxy))"
@@ -85,7 +80,6 @@ def test_suggestions_are_found_wherever_they_stand() -> None:
 def test_every_command_that_a_text_suggests_exists(command: str) -> None:
     # Without what stands for a word of the reader's, and quotes that go on in the next line.
     words = PLACEHOLDER.sub("", command.partition(" '")[0]).split()
-    # When / Then
     check(words)
     for name in TAKES_SCENARIO.findall(command):
         assert name in shipped(), f"{SUGGESTED[command]}: there is no scenario {name}"

@@ -1,23 +1,19 @@
 """A campaign: each target in a process of its own, until it has had its inputs; then the table."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.fuzz.judge import ROOT
 from tests.fuzz.registry import TARGETS
 from tests.fuzz.rules import BOUND_MILLIS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NICENESS = 15
 _SHARED_MEMORY = "/dev/shm"

@@ -3,15 +3,13 @@
 What the target imports is instrumented, so that this imports nothing of Floodgate before.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import logging
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import atheris
 import typer
@@ -20,9 +18,7 @@ from tests.fuzz.judge import Judge
 from tests.fuzz.kept import kept
 from tests.fuzz.registry import TARGETS
 from tests.fuzz.rules import ERRORS, TURNS
-
-if TYPE_CHECKING:
-    from tests.fuzz.target import Target
+from tests.fuzz.target import Target
 
 WRITTEN_EACH_SECONDS = 1.0
 COLLECTED_AFTER = 5_000

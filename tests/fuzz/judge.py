@@ -1,18 +1,13 @@
 """Gives a target one input after another, and keeps what breaks a rule."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.fuzz.rules import BOUND_MILLIS, ERRORS, TURNS, BrokenRuleError
-
-if TYPE_CHECKING:
-    from tests.fuzz.target import Loaded
+from tests.fuzz.target import Loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 RENEWED_AFTER = 4_000

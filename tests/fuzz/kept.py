@@ -1,13 +1,8 @@
 """The corpus that is kept: of each target a text file, a line an input, in base64."""
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FOLDER = Path(__file__).with_name("corpus")
 

@@ -10,8 +10,10 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import CodeType, FrameType
+from typing import Annotated, Any
 
 import typer
 
@@ -19,10 +21,6 @@ from tests.fuzz.judge import ROOT, Judge
 from tests.fuzz.kept import keep, kept
 from tests.fuzz.registry import TARGETS
 from tests.fuzz.rules import ERRORS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import CodeType, FrameType
 
 Line = tuple[str, int]
 ROUNDS = 6

@@ -1,16 +1,10 @@
 """Fuzzing as a proof: a twentieth of the whole amounts; ``make fuzz`` runs all of them."""
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING
 
 from tests.fuzz.campaign import NoAtherisError, amounts, fuzzed
 from tests.fuzz.registry import TARGETS
-from tests.proof.result import ProofError, ProofResult
-
-if TYPE_CHECKING:
-    from tests.proof.result import ProofOptions
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 SHARE, QUICK_SHARE = 0.05, 0.002
 

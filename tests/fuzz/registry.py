@@ -1,7 +1,5 @@
 """All targets. A new one is a module and a line here."""
 
-from __future__ import annotations
-
 from tests.fuzz.target import Target
 
 HALF_A_MILLION, FIFTY_THOUSAND = 500_000, 50_000

@@ -1,14 +1,9 @@
 """The rules of every target: what breaks one is found, whatever the input was."""
 
-from __future__ import annotations
-
 import logging
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BOUND_MILLIS = 20.0
 """The longest turn of the loop, in processor time."""

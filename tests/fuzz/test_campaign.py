@@ -1,16 +1,11 @@
 """A campaign adds up what its processes say."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.fuzz.__main__ import table
 from tests.fuzz.campaign import Outcome, _add, amounts
 from tests.fuzz.registry import TARGETS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_whole_amounts_are_ten_millions() -> None:
@@ -23,16 +18,13 @@ def test_the_whole_amounts_are_ten_millions() -> None:
 
 
 def test_figures_of_several_processes_are_added_up(tmp_path: Path) -> None:
-    # Given
     figures = {"inputs": 10, "refused": 1, "seconds": 1.0, "cpu_seconds": 1.0}
     figures |= {"longest_turn_ms": 3.0, "finds": {"x": 2}, "frames": 10, "valid": 4}
     (tmp_path / "figures.json").write_text(json.dumps(figures))
     outcome = Outcome("frames", seconds=2.0)
-    # When
     for _ in range(2):
         _add(outcome, tmp_path / "figures.json")
     _add(outcome, tmp_path / "nothing.json")
-    # Then
     assert (outcome.inputs, outcome.finds, outcome.valid_share) == (20, {"x": 4}, 0.4)
     assert not outcome.found_nothing
     assert [list(column.cells) for column in table([outcome]).columns][1] == ["20", "20"]

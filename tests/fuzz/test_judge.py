@@ -1,11 +1,10 @@
 """A judge keeps what breaks a rule, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +12,6 @@ from tests.fuzz.judge import Judge
 from tests.fuzz.replay import fewest
 from tests.fuzz.rules import ERRORS, BrokenRuleError
 from tests.fuzz.target import Loaded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def judge_of(one_input: Callable[[bytes], None], out: Path | None, **parts: object) -> Judge:
@@ -31,12 +26,9 @@ def fails(data: bytes) -> None:
 
 
 def test_an_error_that_is_no_answer_is_kept_once(tmp_path: Path) -> None:
-    # Given
     judge = judge_of(fails, tmp_path)
-    # When
     for data in (b"", b"named", b"one", b"two"):
         judge.take(data)
-    # Then
     assert (judge.inputs, judge.refused, list(judge.finds.values())) == (4, 1, [2])
     assert [path.read_bytes() for path in tmp_path.glob("*.bin")] == [b"one"]
     assert "It comes alone" in next(tmp_path.glob("*.txt")).read_text()
@@ -48,14 +40,12 @@ def test_without_a_place_for_it_a_find_is_raised() -> None:
 
 
 def test_an_error_that_a_server_logs_as_its_own_is_found() -> None:
-    # Given
     def logs(_: bytes) -> None:
         try:
             fails(b"x")
         except ValueError:
             logging.getLogger("some.server").exception("closing a peer")
 
-    # When, Then
     with (
         ERRORS.listening(),
         pytest.raises(BrokenRuleError, match="an error of ours: closing a peer"),
@@ -64,7 +54,7 @@ def test_an_error_that_a_server_logs_as_its_own_is_found() -> None:
 
 
 def test_what_it_takes_inputs_before_is_kept_with_those_and_reduced(tmp_path: Path) -> None:
-    # Given: a target that breaks at its third b
+    # A target that breaks at its third b
     count = 0
 
     def third(data: bytes) -> None:
@@ -79,10 +69,8 @@ def test_what_it_takes_inputs_before_is_kept_with_those_and_reduced(tmp_path: Pa
 
     judge = judge_of(third, tmp_path, renewed=renewed)
     inputs = [b"a", b"b", b"a", b"b", b"a", b"b"]
-    # When
     for data in inputs:
         judge.take(data)
-    # Then
     (path,) = tmp_path.glob("*.history.json")
     assert len(json.loads(path.read_text())) == len(inputs)
     assert "only after the inputs before it" in next(tmp_path.glob("*.txt")).read_text()

@@ -1,7 +1,5 @@
 """Kept inputs of every target break no rule: what was found once, and a little of the rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.judge import Judge
@@ -14,9 +12,7 @@ MOST_BYTES = 300_000
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_no_kept_input_breaks_a_rule(name: str) -> None:
-    # Given
     judge, inputs = Judge(TARGETS[name].loaded()), kept(name)
-    # When, Then
     with ERRORS.listening():
         judge.renew()
         for data in inputs:

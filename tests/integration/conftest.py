@@ -1,16 +1,10 @@
 """The loops that tests run on: what depends on how a loop closes sockets runs on both."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+import pytest
 import uvloop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import pytest
 
 BOTH_LOOPS = {
     "test_client_killed",

@@ -4,20 +4,15 @@ An environment is made once, by the ordinary tools of its language. Where a tool
 missing, ``ClientMissingError`` says so in a sentence.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parents[1] / "out" / "official"

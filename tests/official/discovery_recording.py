@@ -1,21 +1,15 @@
 """Runs an official client against a scripted broker and returns what was seen."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.discovery.scripted_broker import ScriptedBroker
-from tests.support.discovery.scripts import OPERATION_SECONDS, PATTERN, SCRIPTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.support.discovery.scripts import Script
+from tests.support.discovery.scripts import OPERATION_SECONDS, PATTERN, SCRIPTS, Script
 
 START_SECONDS = 30.0
 AT_ONCE = 3

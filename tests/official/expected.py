@@ -4,13 +4,9 @@ A driver prints what it saw as one JSON line a scenario; messages are named afte
 hashed in the order in which they must come (or sorted, where no order is promised).
 """
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import Any
 
 CHUNKED_BYTES = 12 << 20
 RESTART_COUNT = 200

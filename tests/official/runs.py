@@ -1,26 +1,21 @@
 """Runs a client's driver against servers and compares what it saw with what must be."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import urllib.request
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.official.clients import OfficialClient
 from tests.official.expected import EXPECTED, RESTART
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tests.official.clients import OfficialClient
 
 PATIENCE_SECONDS = 180.0
 _KEY_BITS = 2048

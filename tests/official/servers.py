@@ -1,23 +1,16 @@
 """Floodgate as its users run it: a broker with messages in a database, and a proxy in front."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from loadgen.places.server_process import running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from tests.official.runs import Target
 from tests.proof.servers import ClusterSettings, Restartable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerLaunch, ServerProcess
 
 ANY_TARGET = {
     "brokerProxyAllowedTargetPorts": "*",

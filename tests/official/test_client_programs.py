@@ -1,7 +1,5 @@
 """The lines of other clients in docs/testing-your-application.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

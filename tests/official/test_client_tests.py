@@ -1,20 +1,15 @@
 """Runs with pytest all that the documentation offers for tests of programs that use Pulsar."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
@@ -34,12 +29,10 @@ def block(language: str) -> str:
 
 
 def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> None:
-    # Given
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     shutil.copy(OF_THE_PLUGIN, tmp_path / "test_plugin.py")
     (tmp_path / "test_page.py").write_text(block("python"))
     (tmp_path / "pytest.ini").write_text(block("ini"))
-    # When
     paths = f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'packaging'}"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *QUIET, "-p", PLUGIN],
@@ -49,6 +42,5 @@ def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> No
         text=True,
         check=False,
     )
-    # Then
     assert done.returncode == 0, done.stdout[-2000:]
     assert "10 passed" in done.stdout

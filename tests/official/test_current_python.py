@@ -1,19 +1,14 @@
 """The current official Python client, unmodified, against a broker and through a proxy."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.official.clients import ClientMissingError, OfficialClient, python_client
 from tests.official.runs import run_client, run_restart
 from tests.official.servers import Servers, floodgate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.official, pytest.mark.timeout(300)]
 
@@ -38,9 +33,7 @@ def servers(
 def test_every_scenario_gives_what_a_real_broker_gave(
     servers: Servers, client: OfficialClient, role: str, tmp_path: Path
 ) -> None:
-    # When
     run = run_client(client, getattr(servers, role), tmp_path)
-    # Then
     assert not run.differences, os.linesep.join(run.differences)
     assert set(run.absent) == client.absent
 
@@ -50,7 +43,5 @@ def test_every_scenario_gives_what_a_real_broker_gave(
 def test_nothing_is_lost_when_the_broker_is_killed_beneath_a_client(
     servers: Servers, client: OfficialClient, role: str, tmp_path: Path
 ) -> None:
-    # When
     run = run_restart(client, getattr(servers, role), tmp_path, servers.kill_and_start)
-    # Then
     assert not run.differences, os.linesep.join(run.differences)

@@ -1,36 +1,27 @@
 """Entries between the official Python client and this one: each reads what the other wrote."""
 
-from __future__ import annotations
-
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import pulsar
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.connection.cnx import ClientCnx
 from client.messages.batch import BatchBuilder
 from client.messages.chunked_message import ChunkedMessage
 from client.messages.chunks import ChunkAssembly
-from client.messages.entry import EntrySource, read_entry
+from client.messages.entry import Entry, EntrySource, read_entry
 from client.messages.enums import CompressionType
+from client.messages.message import Message
 from client.messages.message_id import MessageId
-from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
+from client.messages.outgoing import OutgoingEntry, OutgoingMessage, SendingProducer, message_entry
 from limiter.clock import LoopClock
+from proto.frames import Frame
 from tests.official.test_official_client import with_client
 from tests.support.messages.entries import BYTES
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from client.connection.cnx import ClientCnx
-    from client.messages.entry import Entry
-    from client.messages.message import Message
-    from client.messages.outgoing import OutgoingEntry
-    from proto.frames import Frame
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster
 
 pytestmark = pytest.mark.official
 

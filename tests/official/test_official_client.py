@@ -1,12 +1,11 @@
 """The commands of the official Python client, as a broker in this very process receives them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pulsar
 import pytest
@@ -14,14 +13,9 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnx
 from broker.stores.changes import TopicChanges
+from proto.frames import Frame
 from proto.names import NamespaceName
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from proto.frames import Frame
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster
 
 pytestmark = pytest.mark.official
 
@@ -83,10 +77,8 @@ async def fill(parts: Cluster) -> None:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -> None:
-    # Given
     async with cluster(profile=profile) as parts:
         await fill(parts)
-        # When
         found = await with_client(
             parts,
             role,
@@ -95,7 +87,6 @@ async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -
                 client.get_topic_partitions("persistent://public/official/alpha-1"),
             ],
         )
-        # Then
         assert found == [
             [f"{PARTITIONED}-partition-{number}" for number in range(3)],
             ["persistent://public/official/alpha-1"],
@@ -107,14 +98,11 @@ async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -
 async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(
     role: str, profile: str
 ) -> None:
-    # Given
     async with cluster(profile=profile) as parts:
-        # When
         with pytest.raises(pulsar.PulsarException) as caught:
             await with_client(
                 parts, role, lambda client: client.get_topic_partitions("persistent://no/where/t")
             )
-        # Then
         assert "TopicNotFound" in str(caught.value)
 
 
@@ -123,13 +111,10 @@ async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(
 async def test_a_regex_subscription_looks_up_each_topic_and_attaches(
     role: str, profile: str, received: list[int]
 ) -> None:
-    # Given
     pattern = re.compile("persistent://public/official/alpha.*")
     async with cluster(profile=profile) as parts:
         await fill(parts)
-        # When
         await with_client(parts, role, lambda client: client.subscribe(pattern, "storm").close())
-        # Then
         attaching = [Type.GET_TOPICS_OF_NAMESPACE, Type.PARTITIONED_METADATA, Type.LOOKUP]
         attaching += [Type.SUBSCRIBE, Type.FLOW]
         first_seen = [kind for kind in dict.fromkeys(received) if kind in attaching]

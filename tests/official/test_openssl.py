@@ -1,10 +1,8 @@
 """OpenSSL's own client against the TLS port of a broker: what Python's TLS cannot begin itself."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.official,
@@ -37,7 +32,6 @@ async def until_said(reader: asyncio.StreamReader, words: bytes) -> None:
 
 
 async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -> None:
-    # Given
     pem = PemFiles(tmp_path)
     connect = pb.CommandConnect(client_version="openssl", protocol_version=21)
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
@@ -53,12 +47,11 @@ async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -
         assert client.stdin is not None
         assert client.stdout is not None
         await until_said(client.stdout, b"---\n")
-        # When: both sides have new keys, twice
+        # Both sides have new keys, twice
         for _ in range(2):
             client.stdin.write(UPDATE)
             await until_said(client.stdout, b"KEYUPDATE")
         client.stdin.write(frame)
-        # Then
         await until_said(client.stdout, b"Pulsar Server")
         client.stdin.close()
         await client.wait()

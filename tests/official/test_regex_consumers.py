@@ -1,8 +1,6 @@
 """Regex consumers of the official client attach through the proxy, are killed, and come again."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,20 +8,14 @@ from tests.official.clients import ClientMissingError, python_client
 from tests.proof.consumers.regex_consumers import prove
 from tests.proof.result import ProofOptions
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = [pytest.mark.official, pytest.mark.timeout(300)]
 
 
 def test_all_attach_cold_and_after_a_kill(tmp_path: Path) -> None:
-    # Given
     try:
         python_client()
     except ClientMissingError as missing:
         pytest.skip(str(missing))
-    # When
     result = prove(ProofOptions(tmp_path, quick=True))
-    # Then
     assert [check.sentence for check in result.checks if not check.passed] == []
     assert [result.figures[start]["attachments"] for start in ("cold", "restart")] == [500, 500]

@@ -1,18 +1,13 @@
 """A run of a client tells of a client that ends without a word."""
 
-from __future__ import annotations
-
 import signal
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.official import runs
 from tests.official.clients import OfficialClient
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOWHERE = runs.Target("pulsar://nowhere", "http://nowhere")
 
@@ -27,10 +22,7 @@ NOWHERE = runs.Target("pulsar://nowhere", "http://nowhere")
 def test_a_client_that_ends_without_a_word_is_told_by_its_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, last_act: str, said: str
 ) -> None:
-    # Given
     monkeypatch.setattr(runs, "_put", lambda _url: None)
     client = OfficialClient("C", (sys.executable, "-c", f"import os; {last_act}"))
-    # When
     run = runs.run_client(client, NOWHERE, tmp_path, ["shared"])
-    # Then
     assert run.differences == [f"C said:  {said}"]

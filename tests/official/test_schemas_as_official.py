@@ -1,13 +1,12 @@
 """Records are defined, encoded and decoded as the official client's are: each is written once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 from uuid import UUID
 
 import pulsar.schema
@@ -18,9 +17,6 @@ import proto.PulsarApi_pb2 as pb
 from client import Client
 from tests.official.test_official_client import with_client
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 pytestmark = pytest.mark.official
 PACKAGES = (pulsar.schema, client.schema)
@@ -142,26 +138,20 @@ RECORDS = (flat, required, defaults, enums, nested, sorted_fields, derived, name
 
 @pytest.mark.parametrize("define", RECORDS)
 def test_a_record_has_the_official_definition(define: Any) -> None:
-    # When
     theirs, ours = (define(package).schema() for package in PACKAGES)
-    # Then
     assert json.dumps(ours) == json.dumps(theirs)
 
 
 @pytest.mark.parametrize("define", RECORDS)
 def test_the_broker_is_told_the_same_bytes(define: Any) -> None:
-    # When
     theirs, ours = (package.JsonSchema(define(package)).schema_info() for package in PACKAGES)
-    # Then
     assert ours.schema_data.decode() == theirs.schema()
     assert (ours.name, ours.type) == (theirs.name(), pb.Schema.Json)
 
 
 def test_text_and_protobuf_have_the_official_definition() -> None:
     for name, arguments in {"StringSchema": (), "ProtobufNativeSchema": (pb.Schema,)}.items():
-        # When
         theirs, ours = (getattr(one, name)(*arguments).schema_info() for one in PACKAGES)
-        # Then
         assert (ours.name, ours.schema_data.decode()) == (theirs.name(), theirs.schema())
         assert pb.Schema.Type.Name(ours.type).upper() == theirs.schema_type().name.replace("_", "")
 
@@ -189,12 +179,9 @@ VALUES: tuple[tuple[Any, dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize(("define", "fields"), VALUES)
 def test_each_reads_the_json_of_the_other(define: Any, fields: dict[str, Any]) -> None:
-    # Given
     theirs, ours = (package.JsonSchema(define(package)) for package in PACKAGES)
-    # When
     their_data = theirs.encode(theirs._record_cls(**fields))
     our_data = ours.encode(ours._record_cls(**fields))
-    # Then
     assert json.loads(our_data) == json.loads(their_data)
     assert json.loads(ours.encode(ours.decode(their_data))) == json.loads(their_data)
     assert json.loads(theirs.encode(theirs.decode(our_data))) == json.loads(our_data)
@@ -221,7 +208,6 @@ WRONG: tuple[tuple[Any, dict[str, Any]], ...] = (
 @pytest.mark.parametrize(("define", "fields"), WRONG)
 def test_both_refuse_a_value_of_another_type(define: Any, fields: dict[str, Any]) -> None:
     for package in PACKAGES:
-        # When / Then
         with pytest.raises(TypeError):
             define(package)(**fields)
 
@@ -229,7 +215,6 @@ def test_both_refuse_a_value_of_another_type(define: Any, fields: dict[str, Any]
 def test_both_refuse_a_field_that_is_not_there_and_a_record_of_another_class() -> None:
     for package in PACKAGES:
         record = flat(package)()
-        # When / Then
         with pytest.raises(AttributeError):
             record.missing = 1
         with pytest.raises(TypeError):
@@ -264,22 +249,17 @@ ONE, TWO = (
     ],
 )
 def test_avro_by_a_definition_is_what_the_official_client_writes(kind: Any, value: Any) -> None:
-    # Given
     fields = [{"name": "a", "type": kind}, {"name": "b", "type": ["null", "int"]}]
     definition = {"type": "record", "name": "R", "fields": fields}
     theirs, ours = (package.AvroSchema(None, definition) for package in PACKAGES)
-    # When
     encoded = ours.encode({"a": value})
-    # Then
     assert encoded == theirs.encode({"a": value})
     assert ours.decode(encoded) == theirs.decode(encoded) == {"a": value, "b": None}
 
 
 def test_every_official_name_is_there() -> None:
-    # When
     official = {name for name in vars(pulsar.schema) if not name.startswith("_")}
     modules = {"definition", "schema", "schema_avro", "schema_protobuf"}
-    # Then
     assert official - modules <= set(client.schema.__all__)
 
 
@@ -307,20 +287,18 @@ SENT: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", SENT)
 async def test_values_go_from_each_client_to_the_other_under_one_version(name: str) -> None:
-    # Given
     define, value_of = SENT[name]
     theirs, ours = (define(package) for package in PACKAGES)
     topic = f"persistent://public/default/schemas-{name}"
     async with cluster() as parts, Client(parts.broker.service_url) as client:
         consumer = await client.subscribe(topic, "s", schema=ours)
-        # When: the official client sends, and then waits for what this one sends
+        # The official client sends, and then waits for what this one sends
         answer = asyncio.create_task(
             with_client(parts, "broker", lambda official: ask(official, topic, theirs, value_of))
         )
         question = await consumer.receive()
         producer = await client.create_producer(f"{topic}-back", schema=ours)
         await producer.send(value_of(ours))
-        # Then
         assert await answer == theirs.encode(value_of(theirs))
         assert ours.encode(question.value()) == ours.encode(value_of(ours))
         assert question.int_schema_version() == (-1 if name == "bytes" else 0)

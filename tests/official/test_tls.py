@@ -1,18 +1,13 @@
 """The official Python client against the TLS ports of broker and proxy."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulsar
 import pytest
 
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker, tls_proxy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.official
 
@@ -45,23 +40,19 @@ def _there_and_back(url: str, pem: PemFiles, shows: tuple[str, str] | None, seco
 
 
 async def test_messages_go_by_tls_to_the_broker_and_through_the_proxy(tmp_path: Path) -> None:
-    # Given
     pem = PemFiles(tmp_path)
     async with (
         tls_broker(pem) as broker,
         tls_proxy(broker, pem, brokerProxyAllowedTargetPorts="*") as proxy,
     ):
-        # Then
         for url in (broker.urls.service_tls, proxy.urls.service_tls, proxy.urls.service):
             assert await there_and_back(url, pem) == b"in secret"
 
 
 async def test_a_client_that_must_show_a_certificate_does(tmp_path: Path) -> None:
-    # Given
     pem = PemFiles(tmp_path)
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     async with tls_broker(pem, brokerServicePort="", **strict) as broker:
-        # Then
         pair = pem.pair("client", "a-client")
         assert await there_and_back(broker.urls.service_tls, pem, shows=pair) == b"in secret"
         with pytest.raises(pulsar.PulsarException):

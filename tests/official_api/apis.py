@@ -1,15 +1,14 @@
 """The two imports under one name each, and the few steps that all tests take."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import urllib.request
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pulsar
@@ -19,9 +18,6 @@ import pytest
 
 import client
 import client.schema
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 0.2

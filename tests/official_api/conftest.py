@@ -1,17 +1,12 @@
 """The cluster that the suite runs against, and the import that it uses."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from loadgen.places.server_process import ServerLaunch, running_server
 from tests.official_api.apis import APIS, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LOCAL = {
     "webServicePort": "0",

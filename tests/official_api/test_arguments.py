@@ -1,17 +1,13 @@
 """Arguments that make no sense, and uses of what is closed: refused by both."""
 
-from __future__ import annotations
-
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.official_api.apis import ANY_ERROR, Place, code_of, new_topic, received, refusal, within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 SAID = re.compile(r"\w")
@@ -85,9 +81,7 @@ async def test_a_send_refuses(place: Place) -> None:
         for content in ("text", 1, [], {}):
             with pytest.raises(TypeError):
                 await producer.send(content)
-        # When
         await within(producer.send(b"well"))
-        # Then
         assert (await received(consumer, 1))[0].data() == b"well"
 
 
@@ -122,10 +116,8 @@ async def test_a_seek_that_is_refused_drops_nothing(place: Place) -> None:
         producer = await client.create_producer(topic)
         await asyncio.gather(*(within(producer.send(data)) for data in (b"one", b"two")))
         await received(consumer, 1)
-        # When
         for target in (None, "earliest", 1.5, -1):
             assert not await _taken("messageid", target, consumer.seek), target
-        # Then
         assert (await received(consumer, 1))[0].data() == b"two"
 
 
@@ -158,10 +150,8 @@ async def test_what_is_closed_says_so(place: Place) -> None:
         reader = await client.create_reader(topic, place.api.MessageId.earliest)
         await within(producer.send(b"x"))
         (message,) = await received(consumer, 1)
-        # When
         for one in (producer, consumer, reader):
             await within(one.close())
-        # Then
         for use in (
             producer.send(b"x"),
             producer.flush(),

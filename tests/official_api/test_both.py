@@ -1,18 +1,14 @@
 """The two clients on one topic: each reads what the other wrote."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.official_api.apis import OFFICIAL, OURS, Place, new_topic, received, within
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 DIRECTIONS = pytest.mark.parametrize(
@@ -119,9 +115,7 @@ async def test_each_reads_the_values_of_the_other(
         other_schema, wanted = defined(reading)
         consumer = await reader.subscribe(topic, "s", schema=other_schema)
         producer = await writer.create_producer(topic, schema=schema)
-        # When
         await within(producer.send(sent))
-        # Then
         (message,) = await received(consumer, 1)
         assert message.value() == wanted
         assert message.schema_version() == "\0" * 8
@@ -137,23 +131,18 @@ async def test_ids_are_understood_by_the_other(
             await writer.create_reader(topic, writing.MessageId.earliest),
             await reader.create_reader(topic, reading.MessageId.earliest),
         ]
-        # Given
         batching = await writer.create_producer(topic)
         chunking = await writer.create_producer(
             topic, batching_enabled=False, chunking_enabled=True
         )
         sent = list(await asyncio.gather(*(within(batching.send(b"%d" % n)) for n in range(3))))
         sent += [await within(chunking.send(data)) for data in (b"single", LARGE)]
-        # When
         found = [[(await within(one.read_next())).message_id() for _ in sent] for one in readers]
-        # Then
         assert [str(one) for one in found[0]] == [str(one) for one in found[1]]
         assert [one.serialize() for one in found[0]] == [one.serialize() for one in found[1]]
         assert [_place(one) for one in found[1]] == [_place(one) for one in sent]
-        # When
         at = reading.MessageId.deserialize(found[0][1].serialize())
         behind = await reader.create_reader(topic, at)
-        # Then
         assert (await within(behind.read_next())).data() == b"2"
 
 

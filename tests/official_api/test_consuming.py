@@ -1,7 +1,5 @@
 """Consuming: subscriptions of all types, acknowledging, redelivery, dead letters, closing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from typing import Any
@@ -48,9 +46,7 @@ async def test_acknowledged_messages_do_not_come_again(place: Place) -> None:
         await within(consumer.acknowledge(messages[0]))
         await within(consumer.acknowledge(messages[1].message_id()))
         await within(consumer.close())
-        # When
         consumer = await client.subscribe(topic, "s")
-        # Then
         assert _data(await received(consumer, 1)) == [b"2"]
 
 
@@ -62,9 +58,7 @@ async def test_acknowledging_cumulatively_takes_all_before(place: Place) -> None
         messages = await received(consumer, 3)
         await within(consumer.acknowledge_cumulative(messages[2]))
         await within(consumer.close())
-        # When
         consumer = await client.subscribe(topic, "s")
-        # Then
         assert _data(await received(consumer, 1)) == [b"3"]
 
 
@@ -95,10 +89,8 @@ async def test_a_negative_acknowledgement_brings_a_message_again(
         await _sent(client, topic, 2, batching_enabled=batched)
         first, second = await received(consumer, 2)
         await within(consumer.acknowledge(second))
-        # When
         await within(consumer.negative_acknowledge(first))
         (again,) = await received(consumer, 1)
-        # Then
         assert again.data() == first.data()
         assert again.redelivery_count() == 1
         assert again.message_id() == first.message_id()
@@ -115,11 +107,9 @@ async def test_messages_that_were_not_acknowledged_come_again(place: Place) -> N
         )
         await _sent(client, topic, 1)
         await received(consumer, 1)
-        # When
         redelivering = consumer.redeliver_unacknowledged_messages()
         if redelivering is not None:
             await redelivering
-        # Then
         assert _data(await received(consumer, 1)) == [b"0"]
 
 
@@ -138,12 +128,10 @@ async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
             ),
         )
         await _sent(client, topic, 1)
-        # When
         for count in range(3):
             (message,) = await received(consumer, 1)
             assert message.redelivery_count() == count
             await within(consumer.negative_acknowledge(message))
-        # Then
         (letter,) = await received(letters, 1)
         assert letter.data() == b"0"
         assert letter.properties()["REAL_TOPIC"] == topic
@@ -172,9 +160,7 @@ async def test_the_next_consumer_takes_over(place: Place) -> None:
         await _sent(client, topic, 2)
         messages = await received(first, 2)
         await within(first.acknowledge(messages[0]))
-        # When
         await within(first.close())
-        # Then
         assert _data(await received(second, 1)) == [b"1"]
 
 
@@ -213,11 +199,9 @@ async def test_a_key_stays_with_its_consumer(place: Place, mode: str) -> None:
                     everything.set()
 
         consuming = [asyncio.ensure_future(consume(number)) for number in range(2)]
-        # When
         sends = [within(producer.send(b"x", partition_key=f"k{n % 20}")) for n in range(80)]
         await asyncio.gather(*sends)
         await within(everything.wait())
-        # Then
         assert len(seen) == 20
         assert all(len(numbers) == 1 for numbers in seen.values())
         assert {number for numbers in seen.values() for number in numbers} == {0, 1}
@@ -287,9 +271,7 @@ async def test_an_unsubscribed_subscription_is_gone(place: Place) -> None:
         consumer = await client.subscribe(topic, "s")
         await within(consumer.unsubscribe())
         await _sent(client, topic, 1)
-        # When
         consumer = await client.subscribe(topic, "s")
-        # Then
         async with nothing_comes(consumer):
             await within(consumer.close())
 

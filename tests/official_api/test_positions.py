@@ -1,7 +1,5 @@
 """Readers, seeking, last message ids and partitions."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any
@@ -51,15 +49,11 @@ async def test_a_reader_starts_where_it_was_told(
     async with place.client() as client:
         ids = await _sent(client, topic, 4, batched=batched)
         where = ids[1] if start == "second" else getattr(place.api.MessageId, start)
-        # When
         reader = await client.create_reader(topic, where, start_message_id_inclusive=inclusive)
-        # Then
         assert await _read(reader) == wanted
         assert reader.topic() == topic
         assert reader.is_connected()
-        # When
         await _sent(client, topic, 1)
-        # Then
         assert await within(reader.has_message_available())
         assert await _read(reader) == [b"0"]
         await within(reader.close())
@@ -80,13 +74,9 @@ async def test_a_consumer_seeks_a_message(place: Place, batched: bool) -> None:
         consumer = await client.subscribe(topic, "s")
         ids = await _sent(client, topic, 5, batched=batched)
         await received(consumer, 5)
-        # When
         await within(consumer.seek(ids[2]))
-        # Then
         assert (await within(consumer.receive())).data() == b"3"
-        # When
         await within(consumer.seek(place.end("earliest")))
-        # Then
         assert (await within(consumer.receive())).data() == b"0"
 
 
@@ -101,9 +91,7 @@ async def test_a_consumer_seeks_a_time(place: Place) -> None:
         producer = await client.create_producer(topic)
         await within(producer.send(b"later"))
         await received(consumer, 2)
-        # When
         await within(consumer.seek(between))
-        # Then
         assert (await within(consumer.receive())).data() == b"later"
 
 
@@ -114,13 +102,9 @@ async def test_a_reader_seeks(place: Place, batched: bool) -> None:
         ids = await _sent(client, topic, 4, batched=batched)
         reader = await client.create_reader(topic, place.api.MessageId.earliest)
         assert len(await _read(reader)) == 4
-        # When
         await within(reader.seek(ids[1]))
-        # Then
         assert await _read(reader) == [b"2", b"3"]
-        # When
         await within(reader.seek(place.end("latest")))
-        # Then
         assert await _read(reader) == []
 
 
@@ -214,9 +198,7 @@ async def test_a_partitioned_consumer_seeks_the_beginning(place: Place) -> None:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 4, batched=False)
         await received(consumer, 4)
-        # When
         await within(consumer.seek(place.end("earliest")))
-        # Then
         assert {one.data() for one in await received(consumer, 4)} == {b"0", b"1", b"2", b"3"}
 
 

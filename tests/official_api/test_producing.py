@@ -1,7 +1,5 @@
 """Producing: batches, compression, chunks, keys, times, access modes, refusals."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from datetime import timedelta
@@ -31,11 +29,9 @@ async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, batching_enabled=batched)
-        # When
         sends = [within(producer.send(b"%d" % number)) for number in range(50)]
         ids = await asyncio.gather(*sends)
         messages = await received(consumer, 50)
-        # Then
         assert [one.data() for one in messages] == [b"%d" % number for number in range(50)]
         assert [position(one.message_id()) for one in messages] == [position(one) for one in ids]
         assert (ids[0].batch_index() >= 0) is batched
@@ -49,10 +45,8 @@ async def test_a_chunked_message_arrives_whole(place: Place) -> None:
         producer = await client.create_producer(
             topic, chunking_enabled=True, batching_enabled=False
         )
-        # When
         sent = await within(producer.send(LARGE))
         (message,) = await received(consumer, 1)
-        # Then
         assert message.data() == LARGE
         assert position(message.message_id()) == position(sent)
         await within(consumer.acknowledge(message))
@@ -70,7 +64,6 @@ async def test_all_that_a_message_carries_arrives(place: Place) -> None:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, producer_name="who")
         before = int(time.time() * 1000)
-        # When
         sent = await within(
             producer.send(
                 b"data",
@@ -82,7 +75,6 @@ async def test_all_that_a_message_carries_arrives(place: Place) -> None:
             )
         )
         (message,) = await received(consumer, 1)
-        # Then
         assert message.data() == message.value() == b"data"
         assert message.properties() == {"a": "1", "b": "2"}
         assert (message.partition_key(), message.ordering_key()) == ("key", "order")
@@ -119,7 +111,6 @@ async def test_delayed_messages_come_later(place: Place) -> None:
         consumer = await client.subscribe(topic, "s", consumer_type=place.api.ConsumerType.Shared)
         producer = await client.create_producer(topic)
         start = time.time()
-        # When
         sends = [
             producer.send(b"after", deliver_after=timedelta(seconds=DELAY_SECONDS)),
             producer.send(b"at", deliver_at=int((start + DELAY_SECONDS) * 1000)),
@@ -128,7 +119,6 @@ async def test_delayed_messages_come_later(place: Place) -> None:
         await within(asyncio.gather(*sends))
         (soon,) = await received(consumer, 1)
         late = await received(consumer, 2)
-        # Then
         assert soon.data() == b"soon"
         assert {one.data() for one in late} == {b"after", b"at"}
         # A broker may be early by the time between two looks.
@@ -142,14 +132,12 @@ async def test_key_based_batches_keep_keys_together(place: Place) -> None:
         producer = await client.create_producer(
             topic, batching_type=place.api.BatchingType.KeyBased, batching_max_publish_delay_ms=50
         )
-        # When
         sends = [
             within(producer.send(b"%d" % number, partition_key="ab"[number % 2]))
             for number in range(6)
         ]
         await asyncio.gather(*sends)
         messages = await received(consumer, 6)
-        # Then
         assert sorted(one.data() for one in messages) == [b"%d" % number for number in range(6)]
         entries = {(one.message_id().entry_id(), one.partition_key()) for one in messages}
         assert len(entries) == len({entry for entry, _ in entries}) == 2
@@ -168,14 +156,10 @@ async def test_an_exclusive_producer_keeps_others_out(place: Place) -> None:
         )
         await asyncio.sleep(0.05)
         assert not waiting.done()
-        # When
         await within(first.close())
-        # Then
         second = await within(waiting)
         await within(second.send(b"mine"))
-        # When
         third = await client.create_producer(topic, access_mode=modes.ExclusiveWithFencing)
-        # Then
         await within(third.send(b"now mine"))
 
 
@@ -215,10 +199,8 @@ async def test_sends_beyond_the_queue_fail(place: Place) -> None:
             batching_max_publish_delay_ms=200,
             block_if_queue_full=False,
         )
-        # When
         sends = [within(producer.send(b"x")) for _ in range(8)]
         outcomes = await asyncio.gather(*sends, return_exceptions=True)
-        # Then
         # How many depends on how soon a full queue is sent.
         assert {one.error().name for one in outcomes if isinstance(one, Exception)} == {
             "ProducerQueueIsFull"

@@ -1,7 +1,5 @@
 """Redelivery: of batches, by type of subscription, and when a topic moves or ends."""
 
-from __future__ import annotations
-
 import asyncio
 import urllib.request
 from typing import Any
@@ -44,10 +42,8 @@ async def test_a_batch_comes_again_whole_or_without_what_was_acknowledged(
         await _batch(client, topic, 5)
         for message in (await received(consumer, 5))[:2]:
             await within(consumer.acknowledge(message))
-        # When
         await within(consumer.close())
         consumer = await client.subscribe(topic, "s", **options)
-        # Then
         wanted = [b"2", b"3", b"4"] if by_index else [b"0", b"1", b"2", b"3", b"4"]
         assert await _rest(client, consumer, topic) == wanted
 
@@ -61,10 +57,8 @@ async def test_acknowledging_up_to_the_middle_of_a_batch(place: Place, by_index:
             await _batch(client, topic, 3)
         messages = await received(consumer, 6)
         await within(consumer.acknowledge_cumulative(messages[4]))
-        # When
         await within(consumer.close())
         consumer = await client.subscribe(topic, "s", batch_index_ack_enabled=by_index)
-        # Then
         wanted = [b"2"] if by_index else [b"0", b"1", b"2"]
         assert await _rest(client, consumer, topic) == wanted
 
@@ -101,9 +95,7 @@ async def test_a_receive_that_waits_gets_what_a_seek_brings(place: Place) -> Non
         await received(consumer, 2)
         waiting = asyncio.ensure_future(consumer.receive())
         await asyncio.sleep(0)
-        # When
         await within(consumer.seek(0))
-        # Then
         assert (await within(waiting)).data() == b"0"
 
 
@@ -119,12 +111,10 @@ async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
         producer = await client.create_producer(topic)
         await within(producer.send(b"before"))
         await within(consumer.acknowledge((await received(consumer, 1))[0]))
-        # When
         path = f"persistent/{topic.partition('://')[2]}{end}"
         request = urllib.request.Request(f"{place.web_url}/admin/v2/{path}", method=method)
         await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
         await within(producer.send(b"behind"))
-        # Then
         while (await received(consumer, 1))[0].data() != b"behind":
             pass  # The acknowledgement may have been on its way.
 

@@ -1,7 +1,5 @@
 """Schemas: text, JSON and Avro records; what does not fit is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.official_api.apis import Place, new_topic, received, refusal, within
@@ -41,10 +39,8 @@ async def test_records(place: Place, kind: str) -> None:
         consumer = await client.subscribe(topic, "s", schema=made)
         producer = await client.create_producer(topic, schema=made)
         person = Person(name="Ada", age=36, tags=["x", "y"], address=Address(street="High"))
-        # When
         await within(producer.send(person))
         (message,) = await received(consumer, 1)
-        # Then
         found = message.value()
         assert isinstance(found, Person)
         assert (found.name, found.age, found.tags) == ("Ada", 36, ["x", "y"])

@@ -4,13 +4,12 @@ It closes the connection and then does nothing at all, so what falls due meanwhi
 moves again. Response times have the waiting, each request its own part; service times have none.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -21,11 +20,6 @@ from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from tests.proof.result import ProofOptions, ProofResult
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
 
 NAMESPACE = "load/ns"
 INTERVAL_SECONDS, SECONDS = 0.01, 10.0

@@ -1,7 +1,5 @@
 """The demo as a user runs it, and its own checks."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Random odd exchanges, played to a real Pulsar that the environment names and to Floodgate."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import subprocess

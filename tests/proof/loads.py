@@ -1,17 +1,12 @@
 """Loads against the servers of a proof, and the figures of them that proofs judge."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+from loadgen.documents.model import Document
 from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
 from loadgen.results.results import Results
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
-    from loadgen.places.options import RunOptions
 
 _ENDS = """SELECT what, text, count(*) AS n FROM events WHERE what IN ('refused', 'lost')
   GROUP BY what, text ORDER BY n DESC, text"""

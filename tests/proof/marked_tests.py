@@ -1,7 +1,5 @@
 """Tests that carry the marker ``proof``: make test leaves them out."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

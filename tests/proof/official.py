@@ -1,29 +1,21 @@
 """Official clients of several languages and ages, against a broker and through a proxy."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from tests.differential.sides import ENVIRONMENT, PROXY_ENVIRONMENT
 from tests.official.clients import (
     ClientMissingError,
+    OfficialClient,
     go_client,
     java_client,
     node_client,
     python_client,
 )
-from tests.official.runs import Target, run_client, run_restart
-from tests.official.servers import floodgate
+from tests.official.runs import ClientRun, Target, run_client, run_restart
+from tests.official.servers import Servers, floodgate
 from tests.proof.result import ProofOptions, ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.official.clients import OfficialClient
-    from tests.official.runs import ClientRun
-    from tests.official.servers import Servers
 
 PROFILES = ("pulsar", "floodgate")
 NOT_IN_3_6 = frozenset({"table_view"})

@@ -1,23 +1,15 @@
 """The Java client by TLS, with certificates on both sides, directly and through the proxy."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loadgen.places.server_process import running_server
-from tests.official.clients import ClientMissingError, java_client
-from tests.official.runs import Target, run_client
+from tests.official.clients import ClientMissingError, OfficialClient, java_client
+from tests.official.runs import ClientRun, Target, run_client
 from tests.official.servers import ANY_TARGET, free_port
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.support.certificates import PemFiles
-
-if TYPE_CHECKING:
-    from tests.official.clients import OfficialClient
-    from tests.official.runs import ClientRun
-    from tests.proof.result import ProofOptions
 
 CIPHER, OTHER_CIPHER = (
     f"TLS_ECDHE_ECDSA_WITH_AES_{suite}" for suite in ("256_GCM_SHA384", "128_GCM_SHA256")

@@ -3,8 +3,6 @@
 Source: proc(5), /proc/PID/status and /proc/PID/clear_refs.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _RESET_PEAK = "5"

@@ -3,17 +3,12 @@
 Source: proc(5).
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.proof.process_memory import peak_resident_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 

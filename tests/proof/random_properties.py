@@ -1,7 +1,5 @@
 """Property tests with examples no run had before: ``make test`` has the same ones each time."""
 
-from __future__ import annotations
-
 import secrets
 import subprocess
 import sys

@@ -1,15 +1,10 @@
 """All proofs. A new one is a function ``(options) -> ProofResult`` and a line here."""
 
-from __future__ import annotations
-
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.proof.result import ProofOptions, ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,9 @@
 """The options of a proof and its result: figures, and checks as sentences."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 
 class ProofError(Exception):

@@ -1,25 +1,18 @@
 """Broker and proxy as processes that a proof may kill, and what their metrics say."""
 
-from __future__ import annotations
-
 import time
 import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from loadgen.places.sampling import kept_samples
-from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from loadgen.plan.clients import Namespace
 from loadgen.topics.manifest import read_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofResult
+from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1

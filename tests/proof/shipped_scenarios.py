@@ -4,23 +4,16 @@ What a scenario expects of profile ``floodgate`` and profile ``pulsar`` cannot g
 that as well, and must be missed there: an expectation that nothing can miss says nothing.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.documents.reading import read_document, shipped
 from loadgen.errors import ExitCode
-from tests.proof.result import ProofError, ProofResult
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 # Of ten thousand sockets: shown by proofs of their own.
 FULL_SIZE = "-full"

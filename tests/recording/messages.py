@@ -6,23 +6,19 @@ Each line of the file has ``case`` and either ``request`` or ``exchange`` with i
 ``REST``; whatever else is in it was answered before, and is answered anew. Nothing is started.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf import text_format
 
 from tests.support.golden.connection import GoldenConnection, handshake
 from tests.support.golden.exchange import RECORDED_BROKER, Send, Silence, parse_request, parse_row
 from tests.support.golden.rest import RECORDED_WEB, ask
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 QUIET_SECONDS = 1.0
 """Silence after which no further message is expected."""

@@ -7,13 +7,12 @@ the keys they must be started with, for a broker or a proxy, one ``key=value`` a
 ``--forwarding`` the proxy forwards credentials, and the broker looks at them: a recording apart.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.support.security.binary import (
     ANSWERED_BY_PROXY,
@@ -39,9 +38,6 @@ from tests.support.security.expiry import record_expiry
 from tests.support.security.rest_calls import record as record_rest
 from tests.support.security.revoked import record_revoked
 from tests.support.security.world import build
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _TESTS = Path(__file__).parents[1]
 _FOLDER = _TESTS / "data" / "security"

@@ -7,15 +7,13 @@ import base64
 import re
 import shutil
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _FLAGS = (
     "--headless=new",

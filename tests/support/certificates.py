@@ -1,15 +1,10 @@
 """PEM files of an authority, a server and clients, as an operator has them."""
 
-from __future__ import annotations
-
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import trustme
 from cryptography.hazmat.primitives import serialization
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 SERVER = "127.0.0.1"
 

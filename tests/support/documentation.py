@@ -9,16 +9,11 @@ A ```console block is a transcript: commands behind ``$ ``, and below each what 
 ``...`` stands for lines that are left out.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from pathlib import Path
 
 AS_IT_IS = "run"
 PYTHON = "python"

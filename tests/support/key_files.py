@@ -1,7 +1,5 @@
 """The recorded keys of a real broker and proxy, and configuration files made of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

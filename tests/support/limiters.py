@@ -1,16 +1,10 @@
 """Semaphores of policy fair, as tests want them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from limiter.admission.caps import AdmissionCaps
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.permits.permit import AcquireOutcome
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.permits.permit import AcquireOutcome
 
 
 class FairLimiter:

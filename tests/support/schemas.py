@@ -1,9 +1,7 @@
 """Schemas for tests, and a registry that judges them without a process."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import proto.PulsarApi_pb2 as pb
 from broker.schemas.avro.jobs import Answer, Job, judged
@@ -11,13 +9,9 @@ from broker.schemas.avro.judge import judgement
 from broker.schemas.checks import SchemaChecks
 from broker.schemas.registry import SchemaRegistry
 from broker.schemas.rules import FLOODGATE_SCHEMAS, SchemaRules
+from broker.schemas.schema import Schema
 from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
 from proto.names import TopicName
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from broker.schemas.schema import Schema
 
 TOPIC = TopicName.parse("persistent://tenant/a/t")
 

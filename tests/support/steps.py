@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.console import Console
-    from rich.progress import Task
-
 
 _WIDEST_STEP = 56
 

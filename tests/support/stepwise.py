@@ -1,11 +1,7 @@
 """Work in steps, done to its end."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from collections.abc import Generator
+from typing import TypeVar
 
 T = TypeVar("T")
 

@@ -1,13 +1,9 @@
 """Cancels a coroutine at one of the moments at which it waits."""
 
-from __future__ import annotations
-
 import asyncio
 import types
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 

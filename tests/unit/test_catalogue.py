@@ -1,16 +1,11 @@
 """Each catalogued case of upstream is named by a test, so that none gets lost."""
 
-from __future__ import annotations
-
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 UNIT = Path(__file__).parent
 INTEGRATION = UNIT.parent / "integration"

@@ -1,7 +1,5 @@
 """The top-level names are generic words: they must be ours and nobody else's."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import tomllib
@@ -18,16 +16,13 @@ PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen"
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_top_level_name_resolves_to_this_repository(name: str) -> None:
-    # When
     package = importlib.import_module(name)
-    # Then
     assert package.__file__ is not None
     assert Path(package.__file__).parent == ROOT / name
 
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_no_other_distribution_installs_a_top_level_name(name: str) -> None:
-    # When
     owners = importlib.metadata.packages_distributions().get(name, [])
     # Then (an editable install may not list its packages at all)
     assert set(owners) <= {"floodgate"}
@@ -39,10 +34,7 @@ def test_peers_are_told_the_version_of_the_package() -> None:
 
 
 def test_every_folder_with_code_and_nothing_else_is_shipped() -> None:
-    # Given
     find = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {path.parent for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
-    # When
     shipped = set(find_packages(str(ROOT), include=find["find"]["include"]))
-    # Then
     assert shipped == {str(one.relative_to(ROOT)).replace("/", ".") for one in folders}

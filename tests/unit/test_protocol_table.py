@@ -1,7 +1,5 @@
 """docs/protocol.md says what becomes of every command: it must be whole, and true."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import partial
@@ -70,14 +68,12 @@ def mentioned_by_the_library() -> set[str]:
 
 
 def test_every_command_has_a_row_of_known_words(table: Table) -> None:
-    # When
     unknown = {
         (name, column)
         for name, cells in table.items()
         for column, words in cells.items()
         if not words <= WORDS[column]
     }
-    # Then
     assert sorted(table) == COMMANDS
     assert not unknown
 
@@ -86,38 +82,27 @@ def test_every_command_has_a_row_of_known_words(table: Table) -> None:
 def test_what_a_server_takes_is_in_its_table_of_commands(
     table: Table, column: str, commands: object
 ) -> None:
-    # Given
     taken = handlers(commands)
-    # When
     said = {name for name, cells in table.items() if cells[column] & {"handles", "refuses"}}
-    # Then
     assert said == set(taken)
 
 
 @pytest.mark.parametrize("column", ["broker", "proxy"])
 def test_what_closes_is_neither_taken_nor_sent(table: Table, column: str) -> None:
-    # When
     both = [name for name, cells in table.items() if {"closes"} < cells[column]]
-    # Then
     assert not both
 
 
 def test_what_the_broker_refuses_is_about_transactions(table: Table) -> None:
-    # Given
     taken = handlers(BROKER).items()
     refusing = {name for name, one in taken if module_of(one) == transactions.__name__}
-    # When
     said = {name for name, cells in table.items() if "refuses" in cells["broker"]}
-    # Then
     assert said == refusing
 
 
 def test_the_library_knows_what_the_table_says(table: Table) -> None:
-    # Given
     answers = {pb.BaseCommand.Type.Name(kind) for kind in {*_ANSWERS, *FOR_ATTACHED}}
-    # When
     known = {name for name, cells in table.items() if cells["library"] != {"-"}}
     read = {name for name, cells in table.items() if "reads" in cells["library"]}
-    # Then
     assert known == mentioned_by_the_library()
     assert read == answers | ALWAYS_READ

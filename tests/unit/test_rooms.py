@@ -1,7 +1,5 @@
 """Unit tests stand where their modules stand, and pages name paths that are there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -23,54 +21,44 @@ TESTS = sorted(path for path in UNIT.rglob("test_*.py") if path.parent != UNIT)
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(UNIT)))
 def test_a_unit_test_stands_where_its_module_stands(path: Path) -> None:
-    # Given
     folder = subject(path.parent)
     name = str(folder).replace("/", ".")
-    # When
     named_for = [one for one in (ROOT / folder).glob("*.py") if is_for(path.stem, one.stem)]
     imported = {one for one in imports(path) if one == name or one.startswith(f"{name}.")}
-    # Then
     assert (ROOT / folder).is_dir()
     assert named_for or imported, f"it is named for no module of {folder}, and imports none"
 
 
 def test_a_test_named_for_a_module_stands_beside_it() -> None:
-    # Given
     places = {}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             places.setdefault((package, path.stem), set()).add(path.parent.relative_to(ROOT))
-    # When
     lost = [
         str(path.relative_to(UNIT))
         for path in TESTS
         if (homes := places.get((path.relative_to(UNIT).parts[0], path.stem[len("test_") :])))
         and subject(path.parent) not in homes
     ]
-    # Then
     assert not lost
 
 
 def test_every_page_of_the_documentation_can_be_found() -> None:
-    # When
     linked = {
         (page.parent / target).resolve()
         for page in (ROOT / "README.md", ROOT / "ARCHITECTURE.md")
         for target in re.findall(r"\]\(([\w./-]+\.md)", page.read_text(encoding="utf-8"))
     }
-    # Then
     assert not set((ROOT / "docs").glob("*.md")) - linked
 
 
 def test_a_path_that_a_page_names_is_there() -> None:
-    # When
     named = {
         (page.name, path)
         for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
         if page.name != "CHANGELOG.md"
         for path in NAMED_PATH.findall(page.read_text(encoding="utf-8"))
     }
-    # Then
     assert not [(page, path) for page, path in sorted(named) if not (ROOT / path).exists()]
 
 

@@ -7,19 +7,15 @@ what would be open if it agreed to everything.
 One half is like the recorded dialogues; the other holds what few clients use besides.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.differential.dialogues import rare_fields
 from tests.differential.dialogues.rare_fields import AFTER_ALL_MS, KEYS
 from tests.support.dialogues.dialogue import FAILOVER, RESET, Dialogue, Step
 from tests.support.dialogues.wire import EARLIEST, LATEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FEWEST_STEPS, MOST_STEPS = 6, 14
 EXCLUSIVE, SHARED, KEY_SHARED = 0, 1, 3

@@ -1,12 +1,8 @@
 """Fields that few clients use: of messages, producers, consumers; and calls of the admin."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import random
+import random
+from typing import Any
 
 AFTER_ALL_MS = 4_102_444_800_000
 """The year 2100; messages are of the first millisecond of 1970."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.differential.dialogues.run import Outcome
+from tests.differential.dialogues.run import Outcome
 
 LEAST_AGREE, LEAST_KEPT, LEAST_PRODUCTIVE = 0.99, 0.9, 0.6
 COMMANDS = (

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.differential.dialogues.generating import PARTITION
+from tests.differential.player import Side
 from tests.differential.sides import floodgate_side, real_side
-from tests.support.dialogues.comparison import agree, disagreement
-from tests.support.dialogues.player import Patience, play
+from tests.support.dialogues.comparison import Disagreement, agree, disagreement
+from tests.support.dialogues.dialogue import Dialogue
+from tests.support.dialogues.player import Patience, Played, play
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.golden.targets import look_up_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.differential.player import Side
-    from tests.support.dialogues.comparison import Disagreement
-    from tests.support.dialogues.dialogue import Dialogue
-    from tests.support.dialogues.player import Played
 
 SIDE_BY_SIDE = 64
 AGAIN_SIDE_BY_SIDE = 8

@@ -1,7 +1,5 @@
 """Calls of the admin REST, and exchanges of several with state carried along."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 JSON_TYPE = "application/json"

@@ -16,18 +16,14 @@ counted. That JSON objects have no order is no mask.
 | system topics | ``__change_events``, which holds policies of topics, and is not built here |
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.differential.rest.calls import RestCall, RestExchange
-    from tests.differential.rest.playing import RestAnswer
+from tests.differential.rest.calls import RestCall, RestExchange
+from tests.differential.rest.playing import RestAnswer
 
 FIELDS = ("status", "type", "location", "allow", "body")
 """What is compared of an answer; the first is its kind."""

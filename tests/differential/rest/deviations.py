@@ -3,17 +3,12 @@
 A call that one of these names counts neither as agreeing nor as differing; it is counted by name.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.differential.rest.calls import RestCall
-    from tests.differential.rest.playing import RestAnswer
+from tests.differential.rest.calls import RestCall
+from tests.differential.rest.playing import RestAnswer
 
 _REGISTERED = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"})
 _CONTROL = re.compile(r"%0[0-9A-Fa-f]|%1[0-9A-Fa-f]|%7[Ff]")

@@ -1,17 +1,12 @@
 """The endpoints of the admin REST: each method and path, with a likely call of it."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 from urllib.parse import quote
 
 from tests.differential.rest.calls import JSON_TYPE, METADATA_TYPE, NAMESPACE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 DOMAINS = ("persistent", "non-persistent")
 TOPIC_WORDS = ("a", "beta-1", "gamma.x", "delta_7", "Eps", "zeta=1", "eta:2", "theta-partition")

@@ -5,18 +5,13 @@ has one oddity (``rest_oddities``). Endpoints and oddities are dealt like cards 
 deck, so that each comes about equally often.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
 
 from tests.differential.rest.calls import NAMESPACE, PLAIN, RestCall, RestExchange
 from tests.differential.rest.endpoints import CREATIONS, ENDPOINTS, Draft, Endpoint, World
 from tests.differential.rest.oddities import ODDITIES, Oddity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 ODD_SHARE = 0.5
 """How many of the calls are odd that are dealt."""

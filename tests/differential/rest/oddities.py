@@ -1,17 +1,11 @@
 """The oddities of a call: of its path, its parameters, its body, its headers, its method."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.differential.rest.calls import METADATA_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
-
-    from tests.differential.rest.endpoints import Draft
+from tests.differential.rest.endpoints import Draft
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,11 @@
 """Plays exchanges of REST calls to a server by its address, and removes what they made there."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tests.differential.rest.calls import JSON_TYPE, RestCall
-
-if TYPE_CHECKING:
-    from tests.differential.rest.calls import RestExchange
+from tests.differential.rest.calls import JSON_TYPE, RestCall, RestExchange
 
 ANSWER_SECONDS = 20.0
 SET_KEYS = "/admin/v2/brokers/configuration/values"

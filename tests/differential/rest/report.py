@@ -1,30 +1,22 @@
 """Plays REST calls to a real Pulsar twice and to Floodgate, and counts what comes back."""
 
-from __future__ import annotations
-
 import tempfile
 import threading
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.differential.rest.comparing import FIELDS, compare
+from tests.differential.figures import Figures
+from tests.differential.rest.calls import RestCall, RestExchange
+from tests.differential.rest.comparing import FIELDS, RestComparison, compare
 from tests.differential.rest.deviations import deviation_of
 from tests.differential.rest.endpoints import ENDPOINTS
 from tests.differential.rest.oddities import ODDITIES
-from tests.differential.rest.playing import UnpreparedError, play
+from tests.differential.rest.playing import RestAnswer, UnpreparedError, play
 from tests.differential.sides import real_side
 from tests.support.golden.targets import golden_broker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tests.differential.figures import Figures
-    from tests.differential.rest.calls import RestCall, RestExchange
-    from tests.differential.rest.comparing import RestComparison
-    from tests.differential.rest.playing import RestAnswer
 
 SIDE_BY_SIDE = 16
 """Exchanges that are played at the same time."""

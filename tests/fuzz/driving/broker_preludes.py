@@ -1,22 +1,16 @@
 """The states of a broker's connection in which a script begins."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.frames import encode_payload_command
-from tests.fuzz.driving.broker_world import LARGE_NAMESPACE
+from tests.fuzz.driving.broker_world import LARGE_NAMESPACE, BrokerWorld
+from tests.fuzz.driving.peer import Peer
 from tests.fuzz.inputs.commands import TOPIC
 from tests.fuzz.inputs.credentials import PROXY
 from tests.support.peers.raw_peer import frame
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.fuzz.driving.broker_world import BrokerWorld
-    from tests.fuzz.driving.peer import Peer
 
 Type = pb.BaseCommand
 Kind = pb.CommandSubscribe

@@ -1,8 +1,8 @@
 """A broker in this process, without sockets, threads and waiting; and what must hold of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
@@ -12,6 +12,7 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.permits.ledger import check_all_balanced
 from loadgen.virtual.loop import VirtualClock
 from proto.names import NamespaceName
+from proxy.service import ProxyService
 from server.connection.listener import Listener
 from server.imports import NO_IMPORTS
 from tests.fuzz.driving.peer import Peer
@@ -20,12 +21,6 @@ from tests.fuzz.driving.stepped_loop import SteppedLoop
 from tests.fuzz.inputs.credentials import ADMIN, KEYS
 from tests.fuzz.rules import BrokenRuleError
 from tests.support.peers.raw_peer import connect_command, frame
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-    from proxy.service import ProxyService
 
 LIMIT_BYTES = 24_000
 """Of heap and direct memory each: two large listings, so that a third one waits."""

@@ -3,16 +3,12 @@
 An input is a row of changes: five bytes each, and a byte run's bytes.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import struct
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from random import Random
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
 
 BYTES, CELL = 0, 1
 VALUES: tuple[Any, ...] = (

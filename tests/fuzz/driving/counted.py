@@ -1,12 +1,9 @@
 """Counts the frames that a server's connections take, and those that end none of them."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from proto.frames import Frame
-    from tests.fuzz.driving.broker_world import Doors
+from proto.frames import Frame
+from tests.fuzz.driving.broker_world import Doors
 
 
 def count_frames(doors: Doors, port_key: str, figures: dict[str, int]) -> None:

@@ -1,14 +1,15 @@
 """Databases of messages that a broker has written, and something has changed since."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
+from collections.abc import Coroutine
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from random import Random
+from typing import Any
 from unittest.mock import patch
 
-from broker.messages.managed_ledger import CursorState, MessageStoreError
+from broker.messages.managed_ledger import CursorState, ManagedLedger, MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.room import NO_BOUNDS
@@ -19,14 +20,6 @@ from limiter.clock import LoopClock
 from tests.fuzz.driving import changed_file
 from tests.fuzz.driving.scratch import scratch
 from tests.fuzz.rules import ERRORS, BrokenRuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from pathlib import Path
-    from random import Random
-    from typing import Any
-
-    from broker.messages.managed_ledger import ManagedLedger
 
 CELLS = (
     ("store", "key"), ("store", "value"), ("topics", "topic_id"), ("topics", "name"),

@@ -1,11 +1,10 @@
 """SQLite files that a broker has written, and something has changed since: cells, or bytes."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import AsyncExitStack
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from random import Random
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.dynamic import DynamicConfiguration
@@ -18,10 +17,6 @@ from proto.names import NamespaceName
 from tests.fuzz.driving import changed_file
 from tests.fuzz.driving.scratch import scratch
 from tests.fuzz.driving.stepped_loop import SteppedLoop
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from random import Random
 
 CELLS = (
     ("namespaces", "name"), ("namespaces", "version"), ("topics", "namespace"), ("topics", "name"),

@@ -1,20 +1,14 @@
 """The other end of one connection: what it is sent must be whole frames of valid commands."""
 
-from __future__ import annotations
-
+import asyncio
 import struct
-from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from tests.fuzz.driving.stepped_loop import SteppedLoop
 from tests.fuzz.rules import TURNS, BrokenRuleError
 from tests.support.peers.memory_transport import MemoryTransport
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from tests.fuzz.driving.stepped_loop import SteppedLoop
 
 
 class Peer:

@@ -1,14 +1,10 @@
 """Plays a script, and looks at what is left when everybody has gone."""
 
-from __future__ import annotations
+from typing import Protocol, runtime_checkable
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
+from tests.fuzz.driving.peer import Peer
+from tests.fuzz.driving.stepped_loop import SteppedLoop
 from tests.fuzz.inputs import script
-
-if TYPE_CHECKING:
-    from tests.fuzz.driving.peer import Peer
-    from tests.fuzz.driving.stepped_loop import SteppedLoop
 
 SHORTEST_SECONDS = 0.01
 """A step of time lasts this, or twice, four times ... as long: up to five minutes."""

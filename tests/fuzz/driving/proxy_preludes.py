@@ -1,21 +1,16 @@
 """The states of a proxy's connection in which a script begins."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import proto.PulsarApi_pb2 as pb
 from tests.fuzz.driving.broker_preludes import (
     have_messages,
     have_producers_and_consumers,
     large_listing,
 )
-from tests.fuzz.driving.proxy_world import BROKER_PORT, SILENT_PORT
+from tests.fuzz.driving.peer import Peer
+from tests.fuzz.driving.proxy_world import BROKER_PORT, SILENT_PORT, ProxyWorld
 from tests.support.peers.raw_peer import connect_command, frame
-
-if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
-    from tests.fuzz.driving.peer import Peer
-    from tests.fuzz.driving.proxy_world import ProxyWorld
 
 BEFORE, LOOKUPS, PIPE, PRODUCING, RECEIVING, PAUSED, DRAINING, CONNECTING = range(8)
 _TARGETS = {

@@ -1,8 +1,7 @@
 """A proxy before a broker, in this process and on one loop; and what must hold of both."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable
 
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
@@ -10,10 +9,6 @@ from tests.fuzz.driving.broker_world import BrokerWorld, Doors, check_at_rest, w
 from tests.fuzz.driving.link import LinkEnd, linked
 from tests.fuzz.driving.peer import Peer
 from tests.fuzz.driving.stand_ins import stand_ins
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
 
 BROKER_PORT, SILENT_PORT = 6650, 6651
 """Whoever calls the second one waits for ever."""

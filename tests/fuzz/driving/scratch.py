@@ -1,7 +1,5 @@
 """A folder for the files of inputs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

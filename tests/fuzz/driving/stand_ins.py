@@ -6,8 +6,9 @@ What they do in earnest takes as long as it takes, in processes of their own.
 from __future__ import annotations
 
 import zlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -19,9 +20,6 @@ from broker.schemas.avro.judge import judgement
 from broker.schemas.errors import SchemaRefusal, SchemaRefusedError
 from server.metrics.process import EventLoopLag
 from server.tasks.worker_processes import WorkerFailedError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
 
 
 class StandInWorkers:

@@ -1,17 +1,13 @@
 """A loop whose callbacks run one by one, each timed, and whose time passes only when it is told."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from heapq import heappop
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.virtual.loop import VirtualLoop
 from tests.fuzz.rules import ERRORS, TURNS, BrokenRuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
 
 MOST_TURNS = 20_000
 """More turns without a moment's pause, and the loop would never come to rest."""

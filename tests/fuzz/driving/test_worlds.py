@@ -1,7 +1,5 @@
 """Servers without sockets: what they hold, what they send and how long they take is looked at."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 
@@ -14,49 +12,38 @@ from tests.fuzz.rules import BrokenRuleError
 
 
 def test_a_permit_that_nobody_gives_back_is_found() -> None:
-    # Given
     world = BrokerWorld()
     world.check()
-    # When
     world.service.lookups.try_acquire(object())
-    # Then
     with pytest.raises(BrokenRuleError, match="'lookup places': 1"):
         world.check()
 
 
 def test_a_loop_that_never_rests_is_found() -> None:
-    # Given
     loop = SteppedLoop()
 
     def again() -> None:
         loop.call_soon(again)
 
-    # When, Then
     loop.call_soon(again)
     with pytest.raises(BrokenRuleError, match="come to rest"):
         loop.settle()
 
 
 def test_time_passes_when_it_is_told_and_timers_run_in_their_order() -> None:
-    # Given
     loop, rung = SteppedLoop(), []
     for seconds in (3, 1, 2):
         loop.call_later(seconds, rung.append, seconds)
     loop.call_later(1, rung.append, "cancelled").cancel()
-    # When
     loop.pass_time(2.5)
-    # Then
     assert (rung, loop.time()) == ([1, 2], 2.5)
 
 
 @pytest.mark.parametrize("sent", [struct.pack(">II", 4, 9), struct.pack(">II", 6, 2) + b"\xff\xff"])
 def test_an_answer_that_no_client_can_read_is_found(sent: bytes) -> None:
-    # Given
     loop = SteppedLoop()
     with loop.running():
         peer = Peer(loop, asyncio.Protocol())
-        # When
         peer.transport.write(sent)
-    # Then
     with pytest.raises(BrokenRuleError, match="that the server sent"):
         peer.answers()

@@ -4,20 +4,14 @@ The same names, ids and positions come again and again, so that one command meet
 made; a few are odd.
 """
 
-from __future__ import annotations
+from random import Random
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
 from tests.fuzz.inputs.credentials import TOKENS
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from google.protobuf.descriptor import FieldDescriptor
-    from google.protobuf.message import Message
 
 TYPES: list[int] = sorted(pb.BaseCommand.Type.values())
 TOPIC = "persistent://public/default/t"

@@ -1,16 +1,10 @@
 """Changes configuration texts line by line: keys that are known, values that mean something."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
+from random import Random
 
 from loadgen.documents.reading import shipped
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from server.configuration.known_keys import KnownKeys
+from server.configuration.known_keys import KnownKeys
 
 VALUES = (
     "", " ", "0", "1", "-1", "2147483647", "2147483648", "9223372036854775808", "1.5", "1e400",

@@ -1,7 +1,5 @@
 """Tokens for a broker that asks for them: of an administrator, of others, one that expires."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

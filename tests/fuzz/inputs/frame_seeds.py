@@ -1,7 +1,5 @@
 """Frames to begin with: one of each type, complete, and one with a payload."""
 
-from __future__ import annotations
-
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_payload_command
 from tests.support.peers.raw_peer import frame

@@ -1,7 +1,5 @@
 """Values for REST: what stands in paths, queries, headers and bodies, and what should not."""
 
-from __future__ import annotations
-
 import json
 
 METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")

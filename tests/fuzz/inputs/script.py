@@ -4,19 +4,15 @@ An input is a byte that chooses the state to begin in, then steps. A step is a b
 and for some a length (two bytes) and so many bytes.
 """
 
-from __future__ import annotations
-
 import random
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import google_crc32c
 
 import proto.PulsarApi_pb2 as pb
 from tests.fuzz.inputs.commands import CommandMaker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMMAND, MESSAGE, BYTES, TIME, READS, STOPS, LEAVES, SWITCHES = range(8)
 """A command, to be framed; a command with a payload; bytes as they are; time passes; the peer reads

@@ -1,15 +1,10 @@
 """Changes streams of frames so that most stay valid; now and then bytes, as libFuzzer does."""
 
-from __future__ import annotations
-
 import random
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.fuzz.inputs.commands import CommandMaker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _LENGTHS = struct.Struct(">II")
 _BYTES_SHARE = 0.5

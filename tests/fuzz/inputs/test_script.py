@@ -1,7 +1,5 @@
 """Every input is a script, and changes keep it one."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,11 +23,9 @@ KINDS = tuple(pb.BaseCommand.Type.values())
 
 @given(st.binary(max_size=400), st.integers(0, 2**32))
 def test_a_changed_script_is_read_as_it_was_written(data: bytes, seed: int) -> None:
-    # When
     changed = ScriptMutator(KINDS, has_broker=True).mutated(
         data, MOST_BYTES, seed, lambda some, most: some[:most]
     )
-    # Then
     assert len(changed) <= MOST_BYTES
     whole = written(*read(changed))  # The last step may have been cut off.
     assert written(*read(whole)) == whole
@@ -39,12 +35,9 @@ def test_a_changed_script_is_read_as_it_was_written(data: bytes, seed: int) -> N
 def test_a_message_is_a_frame_whose_checksum_is_right_unless_it_is_to_be_wrong(
     random: object, wrong: bool
 ) -> None:
-    # Given
     decoder = FrameDecoder()
-    # When
     decoder.feed(wire_bytes(Step(MESSAGE, WRONG if wrong else 0, message(random))))
     frame = decoder.next_frame()
-    # Then
     assert verify_checksum(split_body(frame.body(), frame.total_size)[1]) is not wrong
 
 

@@ -3,8 +3,6 @@
 An input is a script: see tests.fuzz.inputs.script.
 """
 
-from __future__ import annotations
-
 from broker.commands.table import COMMANDS
 from tests.fuzz.driving.broker_preludes import PRELUDES, prelude
 from tests.fuzz.driving.broker_world import BrokerWorld

@@ -3,11 +3,9 @@
 An input: a byte that chooses which, then the text.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
@@ -19,9 +17,6 @@ from server.configuration.file import key_lines, parse_properties, parse_setting
 from server.errors import ConfigError
 from tests.fuzz.inputs.config_texts import changed_lines, changed_yaml
 from tests.fuzz.rules import BrokenRuleError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALLOWED = (ConfigError, LoadgenError)
 FIGURES = {"made": 0}

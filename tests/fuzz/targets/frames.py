@@ -3,10 +3,7 @@
 An input: how it is cut (flags, a number of cuts, their places), then the stream.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.totals import FlowTotals
@@ -14,6 +11,7 @@ from proto.command_log import described
 from proto.errors import RemoteProtocolError
 from proto.frames import (
     LENGTH_FIELD_BYTES,
+    Frame,
     FrameDecoder,
     command_size_in,
     command_type_in,
@@ -27,9 +25,6 @@ from proto.transport.frame_intake import MAX_PARKED_BYTES, FrameIntake
 from tests.fuzz.inputs.frame_seeds import frame_seeds
 from tests.fuzz.inputs.stream_mutation import mutated_stream
 from tests.fuzz.rules import TURNS, BrokenRuleError
-
-if TYPE_CHECKING:
-    from proto.frames import Frame
 
 MAX_MESSAGE_BYTES = 20_000
 MOST_CUTS = 8

@@ -3,8 +3,6 @@
 An input: a byte of flags; then a table (what columns it has, and rows), or a file's bytes.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import struct

@@ -5,9 +5,7 @@ pieces bytes arrive between proxy and broker. Commands and bytes with the flag W
 broker.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import proto.PulsarApi_pb2 as pb
 from tests.fuzz.driving.counted import count_frames
@@ -16,9 +14,6 @@ from tests.fuzz.driving.proxy_preludes import prelude
 from tests.fuzz.driving.proxy_world import ProxyWorld
 from tests.fuzz.inputs.script import COMMAND, WRONG, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Type = pb.BaseCommand
 PULSAR = 8

@@ -3,8 +3,6 @@
 An input: a byte of flags; then changes to a file that a broker has written (cells, or bytes).
 """
 
-from __future__ import annotations
-
 import random
 
 from broker.stores.changes import StoreError

@@ -3,8 +3,6 @@
 An input: requests one after the other (method, path, headers and body), or bytes as they are.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from functools import cache

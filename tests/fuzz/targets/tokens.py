@@ -4,13 +4,11 @@ An input: a byte that chooses which, then bytes. A token is a header and claims 
 them), signed here with the server's own key, or any bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
@@ -23,6 +21,7 @@ from server.authentication.basic.provider import BasicProvider
 from server.authentication.certificate import CertificateProvider
 from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import ProxyRules, session_of
+from server.authentication.principal import Principal
 from server.authentication.service import AuthenticationService
 from server.authentication.token import TokenProvider
 from server.configuration.authentication import TokenSettings
@@ -31,9 +30,6 @@ from server.connection.request_errors import RequestError
 from server.errors import StartError
 from tests.fuzz.inputs.commands import CommandMaker
 from tests.fuzz.rules import TURNS, BrokenRuleError
-
-if TYPE_CHECKING:
-    from server.authentication.principal import Principal
 
 ALLOWED = (AuthenticationError, RequestError, KeySourceError, PasswordFileError, StartError)
 FIGURES = {"tokens": 0, "accepted": 0}

@@ -1,11 +1,9 @@
 """Bodies of admin requests that are large, or numbers as Java reads them."""
 
-from __future__ import annotations
-
 import json
 import logging
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +11,6 @@ from broker.admin.negotiation import METADATA_TYPE
 from broker.topics.properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 TOPICS = "/admin/v2/persistent/public/default"
 TENANT = "/admin/v2/tenants/t"
@@ -47,19 +42,15 @@ async def broker(profile: str = "floodgate") -> AsyncIterator[RestClient]:
 )
 async def test_a_body_of_very_many_values_is_not_parsed(body: str, encoding: str) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("PUT", TENANT, body.encode(encoding))
-        # Then
         assert (answer.status, answer.text) == (400, "the body has more than 10000 values")
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 async def test_null_properties_of_a_partitioned_topic_are_left_out(profile: str) -> None:
     async with broker(profile) as rest:
-        # When
         body = '{"partitions": 3, "properties": {"a": null, "b": "c"}}'
         answer = await rest.ask("PUT", f"{TOPICS}/parts/partitions", body, METADATA_TYPE)
-        # Then
         assert answer.status == 204
         found = (await rest.ask("GET", f"{TOPICS}/parts/partitions")).value
         assert found == {"partitions": 3, "deleted": False, "properties": {"b": "c"}}
@@ -69,9 +60,7 @@ async def test_a_body_of_many_values_is_taken() -> None:
     async with broker() as rest:
         roles = [f'{number},"\\' for number in range(MANY - 10)]
         body = {"allowedClusters": ["standalone"], "adminRoles": roles}
-        # When
         await rest.done("PUT", TENANT, json.dumps(body))
-        # Then
         assert (await rest.ask("GET", TENANT)).value["adminRoles"] == roles
 
 
@@ -80,9 +69,7 @@ async def test_the_largest_properties_of_a_topic_are_taken() -> None:
         keys = [f"{number:02}" for number in range(MAX_PROPERTIES)]
         # Most of the bound, the rest is the name's.
         properties = dict.fromkeys(keys, "," * (MAX_PROPERTY_BYTES - 100))
-        # When
         await rest.done("PUT", f"{TOPICS}/t", json.dumps(properties))
-        # Then
         assert (await rest.ask("GET", f"{TOPICS}/t/properties")).value == properties
 
 
@@ -95,7 +82,6 @@ async def test_the_largest_properties_of_a_topic_are_taken() -> None:
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 async def test_text_that_java_takes_for_no_number_is_none(body: str, profile: str) -> None:
     async with broker(profile) as rest:
-        # When
         text = json.dumps(body)
         number = await rest.ask("PUT", f"{TOPICS}/t/partitions", text)
         value = await rest.ask(
@@ -108,9 +94,7 @@ async def test_text_that_java_takes_for_no_number_is_none(body: str, profile: st
 @pytest.mark.parametrize("body", ["10", " 10 ", "+10", "010", "\u0661\u0660"])
 async def test_text_that_java_takes_for_a_number_is_one(body: str) -> None:
     async with broker() as rest:
-        # When
         await rest.done("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
-        # Then
         assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 10
 
 
@@ -144,7 +128,6 @@ async def test_plain_text_that_is_no_number_is_500_as_shipped(
     body: bytes, media_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with broker("pulsar") as rest:
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body, media_type)
         # Then, as asked of a real broker
         assert answer.status == 500
@@ -154,9 +137,7 @@ async def test_plain_text_that_is_no_number_is_500_as_shipped(
 @pytest.mark.parametrize("body", ["2", "+2", "02", "\u0662"])
 async def test_plain_text_that_is_a_number_is_taken_as_shipped(body: str) -> None:
     async with broker("pulsar") as rest:
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body.encode(), "text/plain")
-        # Then
         assert answer.status == 204
         assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 2
 

@@ -1,14 +1,12 @@
 """Listings over HTTP: whole, filtered, at the client's pace, and however it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json
 import socket
 import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,12 +18,7 @@ from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.rest_client import rest_client
-from tests.support.processes.cluster import cluster, fill, topic_names, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster, fill, topic_names, until
 
 NAMESPACE = "public/big"
 PATH = f"/admin/v2/persistent/{NAMESPACE}"
@@ -42,10 +35,8 @@ async def listing_of(names: list[str], **keys: str) -> AsyncIterator[Cluster]:
 
 async def test_a_listing_of_many_blocks_is_whole() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
-        # When
         listed = await rest.ask("GET", PATH)
         by_mode = await rest.ask("GET", f"/admin/v2/namespaces/{NAMESPACE}/topics?mode=ALL")
-        # Then
         assert listed.value == NAMES
         assert by_mode.value == NAMES
         assert parts.broker._admin_listings.active == 0
@@ -53,32 +44,24 @@ async def test_a_listing_of_many_blocks_is_whole() -> None:
 
 async def test_the_bundles_together_are_the_whole() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
-        # Given
         edges = (await rest.ask("GET", f"/admin/v2/namespaces/{NAMESPACE}/bundles")).value
-        # When
         found = []
         for low, high in zip(edges["boundaries"], edges["boundaries"][1:], strict=False):
             answer = await rest.ask("GET", f"{PATH}?bundle={low}_{high}")
             found += answer.value
-        # Then
         assert sorted(found) == NAMES
 
 
 async def test_a_bundle_of_many_blocks_may_hold_nothing() -> None:
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
-        # Given
         await fill(parts.broker, {NAMESPACE: NAMES})
-        # When
         answer = await rest.ask("GET", f"{PATH}?bundle=bogus")
-        # Then
         assert (answer.status, answer.value) == (200, [])
 
 
 async def test_a_bundle_that_is_none_is_named() -> None:
     async with listing_of(NAMES[:3]) as parts, rest_client(parts.broker) as rest:
-        # When
         answer = await rest.ask("GET", f"{PATH}?bundle=bogus")
-        # Then
         assert answer.status == 412
         assert answer.reason == (
             "bundle='bogus' is none of the 4 bundles of public/big: they are at "
@@ -87,28 +70,22 @@ async def test_a_bundle_that_is_none_is_named() -> None:
 
 
 async def test_system_topics_are_listed_in_their_place_if_asked_for() -> None:
-    # Given
     start = f"persistent://{NAMESPACE}/"
     names = [f"{start}A", f"{start}__change_events", f"{start}a"]
     async with listing_of(names) as parts, rest_client(parts.broker) as rest:
-        # When
         hidden = await rest.ask("GET", PATH)
         shown = await rest.ask("GET", f"{PATH}?includeSystemTopic=true")
         everything = await rest.ask(
             "GET", f"/admin/v2/namespaces/{NAMESPACE}/topics?mode=ALL&includeSystemTopic=true"
         )
-        # Then
         assert hidden.value == [f"{start}A", f"{start}a"]
         assert shown.value == everything.value == names
 
 
 @pytest.mark.parametrize("local", ['quo"te', "back\\slash", "tab\there", "umläut", "😀", "a,b"])
 def test_names_are_written_as_json(local: str) -> None:
-    # Given
     names = [f"persistent://a/b/{one}" for one in ("x", local, "y")]
-    # When
     written = json_names([name.encode() for name in names])
-    # Then
     assert json.loads(b"[" + written + b"]") == names
 
 
@@ -118,14 +95,12 @@ def test_names_are_written_as_json(local: str) -> None:
 async def test_properties_select_with_the_index_and_not_without() -> None:
     for keys, expected in (({}, 3), ({"pulsarResourcesExtendedClassName": INDEX}, 1)):
         async with listing_of([], **keys) as parts, rest_client(parts.broker) as rest:
-            # Given
             await rest.done("PUT", f"{PATH}/a", '{"team":"red","odd":"a,b=c"}')
             await rest.done("PUT", f"{PATH}/b", '{"team":"blue"}')
             await rest.done("PUT", f"{PATH}/c")
-            # When: once encoded for HTTP, and once more for the comma and the equals sign
+            # Once encoded for HTTP, and once more for the comma and the equals sign
             red = await rest.ask("GET", f"{PATH}?properties=team%3Dred")
             odd = await rest.ask("GET", f"{PATH}?properties=,team%3Dred,odd%3Da%252Cb%253Dc,")
-            # Then
             assert len(red.value) == len(odd.value) == expected
             assert red.value[0] == f"persistent://{NAMESPACE}/a"
 
@@ -136,9 +111,7 @@ async def test_properties_select_with_the_index_and_not_without() -> None:
 async def test_properties_that_cannot_be_read_are_refused_where_they_matter(query: str) -> None:
     for keys, status in (({}, 200), ({"pulsarResourcesExtendedClassName": INDEX}, 412)):
         async with listing_of(NAMES[:1], **keys) as parts, rest_client(parts.broker) as rest:
-            # When
             answer = await rest.ask("GET", f"{PATH}?properties={query}")
-            # Then
             assert answer.status == status
 
 
@@ -161,23 +134,18 @@ def test_each_key_and_value_of_properties_is_decoded_by_itself(
 
 
 def test_as_shipped_what_cannot_be_read_is_left_out() -> None:
-    # When
     properties = parse_properties("noequals,=x,a=b", PropertyBounds(), skip_unreadable=True)
-    # Then
     assert properties == {"a": "b"}
 
 
 async def test_partitions_are_selected_by_the_properties_of_their_topic() -> None:
     keys = {"pulsarResourcesExtendedClassName": INDEX}
     async with listing_of([], **keys) as parts, rest_client(parts.broker) as rest:
-        # Given
         body = '{"partitions":2,"properties":{"team":"red"}}'
         await rest.ask("PUT", f"{PATH}/p/partitions", body, METADATA_TYPE)
         await rest.done("PUT", f"{PATH}/other")
         await rest.done("POST", f"{PATH}/p/partitions", "3")
-        # When
         answer = await rest.ask("GET", f"{PATH}?properties=team%3Dred")
-        # Then
         assert len(answer.value) == 3
 
 
@@ -208,18 +176,15 @@ class SlowReader:
 async def test_a_client_that_leaves_in_the_middle_is_no_error() -> None:
     names = topic_names(NAMESPACE, 60_000, 200)
     async with listing_of(names) as parts:
-        # Given
         reader = SlowReader(parts)
         listings = parts.broker._admin_listings
         await until(lambda: listings.active == 1, "the listing began")
-        # When
         reader.socket.close()
         # Then (the cluster fails if anything was logged as an error)
         await until(lambda: listings.active == 0, "the listing ended")
 
 
 async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
-    # Given
     clock, names = ManualClock(), topic_names(NAMESPACE, 60_000, 200)
     async with cluster(clock=clock) as parts:
         await fill(parts.broker, {NAMESPACE: names})
@@ -227,12 +192,10 @@ async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
         await until(lambda: listings.active == 1, "the listing began")
         for _ in range(200):
             await asyncio.sleep(0)
-        # When
         clock.advance(WRITE_SECONDS - 1)
         await asyncio.sleep(0)
         still = listings.active
         clock.advance(2)
-        # Then
         await until(lambda: listings.active == 0, "the listing was given up")
         assert still == 1
         received = await reader.read_all()
@@ -243,14 +206,11 @@ async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
 
 async def test_more_listings_than_the_bound_are_refused_for_now() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
-        # Given
         listings = parts.broker._admin_listings
         listings.active = MAX_LISTINGS
-        # When
         large = await rest.ask("GET", PATH)
         small = await rest.ask("GET", "/admin/v2/persistent/public/default")
         listings.active = 0
-        # Then
         assert (large.status, small.status) == (503, 200)
         assert large.reason == f"{MAX_LISTINGS} listings are being written: ask again later"
 
@@ -286,10 +246,9 @@ async def test_a_slow_reader_of_partitioned_topics_holds_a_few_of_their_names() 
     async with partitioned_topics(NAMES) as parts:
         listings = parts.broker._admin_listings
         with measured() as most_bytes:
-            # When
             readers = [SlowReader(parts, f"{PATH}/partitioned") for _ in range(8)]
             await until(lambda: listings.active == len(readers), "the listings began")
-            # Then: the names of each have 2 MB
+            # The names of each have 2 MB
             assert most_bytes() < 4_000_000
         for reader in readers:
             reader.socket.close()
@@ -298,28 +257,23 @@ async def test_a_slow_reader_of_partitioned_topics_holds_a_few_of_their_names() 
 
 async def test_a_listing_of_partitioned_topics_beyond_the_bound_costs_none_of_their_names() -> None:
     async with partitioned_topics(NAMES) as parts, rest_client(parts.broker) as rest:
-        # Given
         listings = parts.broker._admin_listings
         listings.active = MAX_LISTINGS
         with measured() as most_bytes:
-            # When
             refused = await rest.ask("GET", f"{PATH}/partitioned")
-            # Then
             assert (refused.status, most_bytes() < 500_000) == (503, True)
         listings.active = 0
 
 
 async def test_system_topics_that_are_partitioned_are_listed_if_asked_for() -> None:
-    # Given: in the order of their bytes
+    # In the order of their bytes
     locals_ = ("A", "__change_events", "a", "a-b", "ä", "\uff5e", "\U0001f600")
     names = [f"persistent://{NAMESPACE}/{local}" for local in locals_]
     other = f"non-persistent://{NAMESPACE}/n"
     async with partitioned_topics([*names, other]) as parts, rest_client(parts.broker) as rest:
-        # When
         hidden = await rest.ask("GET", f"{PATH}/partitioned")
         shown = await rest.ask("GET", f"{PATH}/partitioned?includeSystemTopic=true")
         others = await rest.ask("GET", f"/admin/v2/non-persistent/{NAMESPACE}/partitioned")
-        # Then
         assert hidden.value == [name for name in names if "__" not in name]
         assert (shown.value, others.value) == (names, [other])
 
@@ -330,10 +284,8 @@ async def test_a_namespace_that_changes_under_a_listing_leaves_it_as_it_was() ->
         # Given a listing that waits for its reader
         reader = SlowReader(parts)
         await until(lambda: parts.broker._admin_listings.active == 1, "the listing began")
-        # When
         gone = TopicChanges((), [name.encode() for name in names])
         await parts.broker.store.apply(NamespaceName.parse(NAMESPACE), gone)
-        # Then
         received = await reader.read_all()
         assert received.count(b"persistent://") == len(names)
         assert received.endswith(b"]\r\n0\r\n\r\n")

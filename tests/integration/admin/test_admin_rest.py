@@ -1,11 +1,9 @@
 """The admin REST beyond what was recorded: odd names, odd bodies, rules, and what is not built."""
 
-from __future__ import annotations
-
 import io
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,12 +12,7 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import StoreError
 from server.http import MAX_REQUEST_BYTES
 from tests.support.peers.rest_client import RestClient, rest_client
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 NAMESPACES = "/admin/v2/namespaces"
@@ -58,11 +51,9 @@ async def broker(profile: str = "floodgate", **keys: str) -> AsyncIterator[RestC
 )
 async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local: str) -> None:
     async with broker() as rest:
-        # When
         created = await rest.ask("PUT", f"{TOPICS}/{segment}")
         listed = await rest.ask("GET", TOPICS)
         deleted = await rest.ask("DELETE", f"{TOPICS}/{segment}")
-        # Then
         assert (created.status, deleted.status) == (204, 204)
         assert listed.value == [f"persistent://public/default/{local}"]
 
@@ -80,9 +71,7 @@ async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local:
 )
 async def test_a_name_that_cannot_be_is_refused(segment: str, status: int, reason: str) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/{segment}")
-        # Then
         assert answer.status == status
         assert answer.reason.startswith(reason)
         assert (await rest.ask("GET", TOPICS)).value == []
@@ -128,9 +117,7 @@ async def test_a_domain_that_does_not_exist_is_a_path_that_does_not_exist(domain
 )
 async def test_a_body_that_holds_no_properties_is_400_in_plain_text(body: str | bytes) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/t", body)
-        # Then
         assert (answer.status, answer.headers["Content-Type"]) == (400, "text/plain")
         assert "body" in answer.text
         assert len(answer.text) < 400
@@ -143,9 +130,7 @@ async def test_a_body_that_holds_no_properties_is_400_in_plain_text(body: str | 
 )
 async def test_a_body_holds_properties_or_nothing(body: str | None, kept: object) -> None:
     async with broker() as rest:
-        # When
         await rest.done("PUT", f"{TOPICS}/t", body)
-        # Then
         properties = (await rest.ask("GET", f"{TOPICS}/t/properties")).value
         assert properties == ({"a": "b", "n": "1", "t": "true"} if kept is None else kept)
 
@@ -168,10 +153,8 @@ async def test_a_body_says_that_it_is_json(media_type: str, status: int) -> None
 @pytest.mark.parametrize(("path", "body"), [("p/partitions", "3"), ("t", None), ("t", '{"a":"b"}')])
 async def test_a_slash_at_the_end_of_a_path_says_nothing(path: str, body: str | None) -> None:
     async with broker() as rest:
-        # When
         created = await rest.ask("PUT", f"{TOPICS}/{path}/", body)
         listed = await rest.ask("GET", f"{TOPICS}/")
-        # Then
         assert created.status == 204
         assert listed.value
 
@@ -190,9 +173,7 @@ async def test_who_does_not_accept_json_is_told() -> None:
 
 async def test_a_body_beyond_its_bound_is_413() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/t", io.BytesIO(b" " * (MAX_REQUEST_BYTES + 1)))
-        # Then
         assert answer.status == 413
         assert answer.reason
 
@@ -203,10 +184,8 @@ async def test_a_body_beyond_its_bound_is_413() -> None:
 )
 async def test_partitions_are_a_number_however_it_is_written(body: str, count: int) -> None:
     async with broker() as rest:
-        # When
         media_type = METADATA_TYPE if body.startswith("{") else "application/json"
         await rest.ask("PUT", f"{TOPICS}/p/partitions", body, media_type)
-        # Then
         answer = await rest.ask("GET", f"{TOPICS}/p/partitions")
         assert answer.value == {"partitions": count, "deleted": False}
 
@@ -225,18 +204,14 @@ async def test_what_is_no_number_of_partitions_is_400(method: str, body: str | N
 
 async def test_head_answers_as_get_without_a_body() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("HEAD", TOPICS)
-        # Then
         assert (answer.status, answer.text) == (200, "")
         assert answer.headers["Content-Type"] == "application/json"
 
 
 async def test_options_say_what_is_allowed() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("OPTIONS", f"{TOPICS}/t")
-        # Then
         assert answer.status == 200
         assert (answer.headers["Allow"], answer.text) == (
             "DELETE,OPTIONS,PUT",
@@ -247,9 +222,7 @@ async def test_options_say_what_is_allowed() -> None:
 @pytest.mark.parametrize(("method", "path"), [("GET", f"{TOPICS}/t"), ("PATCH", TENANTS)])
 async def test_another_method_is_405_with_those_that_are_allowed(method: str, path: str) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask(method, path)
-        # Then
         assert answer.status == 405
         assert answer.reason.startswith(f"{method} is not allowed here: ")
         assert "OPTIONS" in answer.headers["Allow"]
@@ -260,13 +233,10 @@ async def test_another_method_is_405_with_those_that_are_allowed(method: str, pa
 
 async def test_a_tenant_is_changed() -> None:
     async with broker() as rest:
-        # Given
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
-        # When
         body = '{"allowedClusters":["standalone"],"adminRoles":["a","b"]}'
         await rest.done("POST", f"{TENANTS}/t", body)
         missing = await rest.ask("POST", f"{TENANTS}/none", body)
-        # Then
         assert (await rest.ask("GET", f"{TENANTS}/t")).value == json.loads(body)
         assert (missing.status, missing.reason) == (404, "Tenant none not found")
 
@@ -293,11 +263,8 @@ async def test_a_tenant_of_another_form_is_400(body: str) -> None:
 
 async def test_a_tenant_without_namespaces_is_deleted_once() -> None:
     async with broker() as rest:
-        # Given
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
-        # When
         answers = [await rest.ask("DELETE", f"{TENANTS}/t") for _ in range(2)]
-        # Then
         assert [answer.status for answer in answers] == [204, 404]
         assert answers[1].reason == "Tenant doesn't exist"
 
@@ -305,19 +272,16 @@ async def test_a_tenant_without_namespaces_is_deleted_once() -> None:
 async def test_deletion_with_force_takes_namespaces_and_topics_where_it_is_allowed() -> None:
     allowed = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
     async with broker(**allowed) as rest:
-        # Given
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
         for name in ("a", "b"):
             await rest.done("PUT", f"{NAMESPACES}/t/{name}")
             await rest.done("PUT", f"/admin/v2/persistent/t/{name}/p/partitions", "3")
             await rest.done("PUT", f"/admin/v2/non-persistent/t/{name}/n")
             await rest.done("PUT", f"/admin/v2/persistent/t/{name}/__change_events")
-        # When
         await rest.done("DELETE", f"{NAMESPACES}/t/a?force=true")
         left = await rest.ask("GET", f"{NAMESPACES}/t")
         await rest.done("DELETE", f"{TENANTS}/t?force=true")
         again = await rest.ask("DELETE", f"{NAMESPACES}/t/a?force=true")
-        # Then
         assert left.value == ["t/b"]
         assert (await rest.ask("GET", f"{TENANTS}/t")).status == 404
         assert again.status == 404
@@ -325,9 +289,7 @@ async def test_deletion_with_force_takes_namespaces_and_topics_where_it_is_allow
 
 async def test_deletion_of_a_tenant_with_force_is_not_allowed_by_default() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("DELETE", f"{TENANTS}/public?force=true")
-        # Then
         reason = "Broker doesn't allow forced deletion of tenants"
         assert (answer.status, answer.reason) == (405, reason)
 
@@ -348,10 +310,8 @@ async def test_a_namespace_has_the_bundles_that_are_asked_for(
     body: str | None, bundles: int
 ) -> None:
     async with broker() as rest:
-        # When
         await rest.done("PUT", f"{NAMESPACES}/public/n", body)
         answer = (await rest.ask("GET", f"{NAMESPACES}/public/n/bundles")).value
-        # Then
         assert answer["numBundles"] == bundles
         assert len(answer["boundaries"]) == bundles + 1
 
@@ -368,24 +328,19 @@ async def test_a_namespace_has_the_bundles_that_are_asked_for(
 )
 async def test_policies_that_cannot_be_kept_are_refused(body: str, status: int) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("PUT", f"{NAMESPACES}/public/n", body)
-        # Then
         assert answer.status == status
         assert (await rest.ask("GET", f"{NAMESPACES}/public/n")).status == 404
 
 
 async def test_the_numbers_of_tenants_and_namespaces_are_limited() -> None:
     async with broker(maxTenants="3", maxNamespacesPerTenant="2") as rest:
-        # Given
         tenant = '{"allowedClusters":["standalone"]}'
         await rest.done("PUT", f"{TENANTS}/third", tenant)
         await rest.done("PUT", f"{NAMESPACES}/public/second")
-        # When
         fourth = await rest.ask("PUT", f"{TENANTS}/fourth", tenant)
         third = await rest.ask("PUT", f"{NAMESPACES}/public/third")
         again = await rest.ask("PUT", f"{NAMESPACES}/public/second")
-        # Then
         assert (fourth.status, third.status, again.status) == (412, 412, 409)
 
 
@@ -394,10 +349,8 @@ async def test_the_numbers_of_tenants_and_namespaces_are_limited() -> None:
 
 async def test_the_one_cluster_says_where_it_is() -> None:
     async with broker() as rest:
-        # When
         there = await rest.ask("GET", "/admin/v2/clusters/standalone")
         missing = await rest.ask("GET", "/admin/v2/clusters/none")
-        # Then
         assert there.value["brokerServiceUrl"].startswith("pulsar://127.0.0.1:")
         assert (missing.status, missing.reason) == (404, "Cluster does not exist")
 
@@ -414,18 +367,14 @@ async def test_the_one_cluster_says_where_it_is() -> None:
 )
 async def test_a_lookup_that_cannot_be_answered_says_why(path: str, status: int) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("GET", f"/lookup/v2/topic/{path}")
-        # Then
         assert answer.status == status
         assert answer.reason
 
 
 async def test_a_topic_tells_its_bundle() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("GET", "/lookup/v2/topic/persistent/public/default/x/bundle")
-        # Then
         assert answer.text.startswith("0x")
         topic = "persistent://public/default/x"
         await rest.done("PUT", f"{TOPICS}/x")
@@ -435,10 +384,8 @@ async def test_a_topic_tells_its_bundle() -> None:
 async def test_a_client_that_asks_for_partitions_makes_the_topic_where_that_is_allowed() -> None:
     keys = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "2"}
     async with broker(**keys) as rest:
-        # When
         looked = await rest.ask("GET", f"{TOPICS}/p/partitions")
         made = await rest.ask("GET", f"{TOPICS}/p/partitions?checkAllowAutoCreation=true")
-        # Then
         assert looked.status == 404
         assert made.value["partitions"] == 2
         assert len((await rest.ask("GET", TOPICS)).value) == 2
@@ -449,11 +396,8 @@ async def test_a_client_that_asks_for_partitions_makes_the_topic_where_that_is_a
 )
 async def test_a_store_that_fails_is_a_sentence(path: str) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         _fail(parts)
-        # When
         answer = await rest.ask("GET", path)
-        # Then
         assert (answer.status, answer.reason) == (500, "the disk is full")
 
 
@@ -490,11 +434,8 @@ def _fail(parts: Cluster) -> None:
 )
 async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) -> None:
     async with broker() as rest:
-        # Given
         await rest.done("PUT", f"{TOPICS}/t")
-        # When
         answer = await rest.ask(method, path)
-        # Then
         assert answer.status == 501
         assert "not built here" in answer.reason
 
@@ -511,9 +452,7 @@ async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) 
 )
 async def test_what_does_not_exist_is_404_first(path: str, reason: str) -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask("GET", path)
-        # Then
         assert (answer.status, answer.reason) == (404, reason)
 
 
@@ -536,11 +475,9 @@ async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(
     keys = {"metadataStoreUrl": f"sqlite:///{tmp_path}/topics.db"}
     path = "/admin/v2/brokers/configuration"
     async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
-        # When
         await rest.done("POST", f"{path}/maxTopicListInFlightHeapMemSizeMB/7")
         await rest.done("POST", f"{path}/pulsarChannelWriteBufferLowWaterMark/1000")
         await rest.done("POST", f"{path}/maxConcurrentLookupRequest/3")
-        # Then
         assert parts.broker.limiter.statistics().heap.max_permits == 7 * 2**20
         assert parts.broker.flow.rules.marks.low_bytes == 1_000
         assert parts.broker.lookups.max_requests == 3
@@ -558,11 +495,9 @@ async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(
 
 async def test_a_bad_value_is_412_with_key_value_and_what_is_allowed() -> None:
     async with broker() as rest:
-        # When
         answer = await rest.ask(
             "POST", "/admin/v2/brokers/configuration/maxTopicListInFlightHeapMemSizeMB/lots"
         )
-        # Then
         assert answer.status == 412
         expected = "maxTopicListInFlightHeapMemSizeMB='lots': expected a whole number from"
         assert answer.reason.startswith(expected)
@@ -570,10 +505,8 @@ async def test_a_bad_value_is_412_with_key_value_and_what_is_allowed() -> None:
 
 async def test_a_value_with_a_slash_is_encoded() -> None:
     async with broker() as rest:
-        # When
         path = "/admin/v2/brokers/configuration"
         await rest.done("POST", f"{path}/loadBalancerLoadSheddingStrategy/a%2Fb")
-        # Then
         values = (await rest.ask("GET", f"{path}/values")).value
         runtime = (await rest.ask("GET", f"{path}/runtime")).value
         assert values == {"loadBalancerLoadSheddingStrategy": "a/b"}
@@ -582,14 +515,11 @@ async def test_a_value_with_a_slash_is_encoded() -> None:
 
 async def test_a_rule_changed_at_run_time_holds_for_the_next_topic() -> None:
     async with broker() as rest:
-        # Given
         path = "/admin/v2/brokers/configuration/maxNumPartitionsPerPartitionedTopic"
         await rest.done("POST", f"{path}/2")
-        # When
         refused = await rest.ask("PUT", f"{TOPICS}/p/partitions", "3")
         await rest.done("DELETE", path)
         allowed = await rest.ask("PUT", f"{TOPICS}/p/partitions", "3")
-        # Then
         assert refused.status == 406
         assert refused.reason == "Number of partitions should be less than or equal to 2"
         assert allowed.status == 204

@@ -1,28 +1,21 @@
 """Requests about many partitions, while topics are unloaded and deleted in the turns of others."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.messages.loading.loaded_topics import LoadedTopics
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.memory import MemoryManagedLedger
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from server.tasks import cooperative
-from tests.support.peers.rest_client import rest_client
+from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from broker.messages.loading.loaded_topics import LoadedTopics
-    from tests.support.peers.rest_client import RestClient
 
 TOPIC = "/admin/v2/persistent/public/default/orders"
 NAMESPACE = "/admin/v2/namespaces/public/default"
@@ -120,7 +113,6 @@ async def test_missing_partitions_are_made_though_others_make_some_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with partitions() as (rest, loaded):
-        # Given
         for index in range(PARTITIONS):
             await rest.done("DELETE", f"{TOPIC}-partition-{index}")
         last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
@@ -128,10 +120,8 @@ async def test_missing_partitions_are_made_though_others_make_some_meanwhile(
         async def use_last() -> None:
             await loaded.get(last)
 
-        # When
         between_turns(monkeypatch, use_last)
         await rest.done("POST", f"{TOPIC}/createMissedPartitions")
-        # Then
         assert await backlogs(loaded) == [-1] * PARTITIONS
 
 
@@ -139,7 +129,6 @@ async def test_a_subscription_that_a_client_made_meanwhile_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with partitions() as (rest, loaded):
-        # Given
         made = {}
 
         def topics_with_new() -> list[object]:
@@ -151,10 +140,8 @@ async def test_a_subscription_that_a_client_made_meanwhile_stays(
                 if topic.subscriptions.get("new") is None:
                     made[topic] = topic.subscriptions.create("new")
 
-        # When
         between_turns(monkeypatch, subscribe)
         await rest.done("PUT", f"{TOPIC}/subscription/new")
-        # Then
         assert len(made) == PARTITIONS - 1
         assert {topic: topic.subscriptions.get("new") for topic in made} == made
 

@@ -1,7 +1,5 @@
 """REST tells who is connected, and what one connection says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import aiohttp
@@ -21,20 +19,17 @@ async def asked(method: str, url: str) -> tuple[int, Any]:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_the_commands_of_a_connection_are_kept_from_when_it_is_asked_for(role: str) -> None:
     async with cluster() as parts:
-        # Given
         peer = await parts.peer(role)
         url = f"{parts.part(role).web_service_url}{PATH}"
         _, listed = await asked("GET", url)
         [found] = [one for one in listed["connections"] if one["address"] == peer.address]
         commands = f"{url}/{found['connection']}/commands"
-        # When
         before = (await asked("GET", commands))[0]
         begun = (await asked("PUT", commands))[0]
         await peer.send(ping())
         await peer.command()
         _, kept = await asked("GET", commands)
         ended = (await asked("DELETE", commands))[0]
-        # Then
         assert (before, begun, ended) == (404, 204, 204)
         said = [(one["direction"], one["command"]) for one in kept["commands"]]
         assert said == [("received", "PING (13 bytes)"), ("sent", "PONG (13 bytes)")]

@@ -1,11 +1,9 @@
 """A web page of another site cannot drive the admin REST; programs can."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pytest
@@ -15,12 +13,8 @@ from broker.messages.metadata import digest_of
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from server.configuration.addresses import ServerUrls
-from tests.support.peers.rest_client import rest_client
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from tests.support.peers.rest_client import RestClient
-    from tests.support.processes.cluster import Cluster
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import Cluster, cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 CREATING_GET = f"{TOPICS}/t/partitions?checkAllowAutoCreation=true"
@@ -68,9 +62,7 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
             ("POST", "/admin/v2/brokers/configuration/maxTenants/5"),
             ("GET", CREATING_GET),
         ):
-            # When
             status, text = await answered(parts, method, path, PAGES[page])
-            # Then
             assert (status, _is_refusal(text)) == (403, True), text
         assert (await answered(parts, "GET", TOPICS, {}))[1] == "[]"
 
@@ -80,17 +72,15 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
 async def test_a_page_of_another_site_makes_no_partition(page: str, method: str) -> None:
     topics = TOPICS.replace("persistent", "non-persistent")
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
-        # Given: as shipped, partitions of a non-persistent topic are there once they are used
+        # As shipped, partitions of a non-persistent topic are there once they are used
         await rest.done("PUT", f"{topics}/np/partitions", "2")
         for what in ("subscriptions", "subscriptions/", "subscriptions;x", "%73ubscriptions"):
-            # When
             path = f"{topics}/np-partition-1/{what}"
             await answered(parts, method, path, PAGES[page])
-        # Then
         assert (await rest.ask("GET", topics)).value == []
         status, text = await answered(parts, "GET", path.replace("%73", "s"), PAGES[page])
         assert (status, _is_refusal(text)) == (403, True), text
-        # And: others are answered, and a program uses it
+        # Others are answered, and a program uses it
         if "Host" not in PAGES[page]:
             status, _ = await answered(parts, method, f"{topics}/np/subscriptions", PAGES[page])
             assert status != 403
@@ -167,9 +157,7 @@ async def _ask_for_all(base: str) -> set[int]:
 )
 async def test_a_form_of_a_browser_that_names_no_origin_changes_nothing(form: str) -> None:
     async with cluster() as parts:
-        # When
         status, text = await answered(parts, "PUT", f"{TOPICS}/t", {"Content-Type": form})
-        # Then
         assert (status, "send Content-Type: application/json" in text) == (415, True)
 
 
@@ -246,12 +234,10 @@ async def test_broker_and_proxy_have_the_same_rule(role: str) -> None:
 
 async def test_an_origin_without_a_host_to_compare_is_refused() -> None:
     async with cluster() as parts:
-        # Given: HTTP 1.0, where a request need not say whom it asks
+        # HTTP 1.0, where a request need not say whom it asks
         host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
-        # When
         writer.write(f"PUT {TOPICS}/t HTTP/1.0\r\nOrigin: {EVIL}\r\n\r\n".encode())
         status = await reader.readline()
         writer.close()
-        # Then
         assert b" 403 " in status

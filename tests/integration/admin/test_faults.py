@@ -1,7 +1,5 @@
 """Faults on command over REST, at broker and proxy, with clients that are connected already."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -20,12 +18,9 @@ ROLES = ["broker", "proxy"]
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
     async with cluster(both=ON) as parts, rest_client(parts.part(role)) as rest:
-        # Given
         peer = await parts.peer(role)
-        # When
         fault = (await rest.ask("POST", FAULTS, NOT_READY)).value
         await peer.send(lookup_command(1, TOPIC), lookup_command(2, TOPIC))
-        # Then
         first, second = (await peer.command()).lookupTopicResponse, await peer.command()
         assert (first.request_id, first.error) == (1, pb.ServiceNotReady)
         assert second.lookupTopicResponse.response == pb.CommandLookupTopicResponse.Connect
@@ -37,16 +32,13 @@ async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
 
 async def test_a_fault_acts_on_a_tunnel_that_is_open_and_no_more_once_it_is_cleared() -> None:
     async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
-        # Given
         target = parts.broker.service_url.removeprefix("pulsar://")
         peer = await parts.peer("proxy", target=target)
         fault = (await rest.ask("POST", FAULTS, NOT_READY.replace('"times":1', '"every":1'))).value
         await peer.send(lookup_command(1, TOPIC))
         assert (await peer.command()).lookupTopicResponse.error == pb.ServiceNotReady
-        # When
         await rest.done("DELETE", f"{FAULTS}/{fault['id']}")
         await peer.send(ping(), lookup_command(2, TOPIC))
-        # Then
         assert (await peer.command()).type == pb.BaseCommand.PONG
         assert (await peer.command()).lookupTopicResponse.request_id == 2
 
@@ -98,7 +90,6 @@ async def test_a_proxy_moves_no_topic() -> None:
 
 
 async def test_a_reset_broker_is_as_a_new_one() -> None:
-    # Given
     topics = {"acme/orders": topic_names("acme/orders", 10), "public/default": [TOPIC]}
     async with cluster(broker=ON) as new, rest_client(new.broker) as rest:
         before = await _told(rest)
@@ -113,9 +104,7 @@ async def test_a_reset_broker_is_as_a_new_one() -> None:
             '{"type":"STRING","schema":"","properties":{}}',
         )
         await rest.done("PUT", "/admin/v2/persistent/public/default/orders/subscription/mine")
-        # When
         await rest.done("POST", RESET)
-        # Then
         assert await _told(rest) == before
 
 

@@ -1,18 +1,12 @@
 """``GET /`` on the web port says what is there."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
 from proto.version import VERSION
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster
 
 
 async def page(parts: Cluster, role: str, path: str = "/") -> tuple[int, str]:
@@ -25,9 +19,7 @@ async def page(parts: Cluster, role: str, path: str = "/") -> tuple[int, str]:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_the_front_page_says_who_answers(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
-        # When
         status, text = await page(parts, role)
-        # Then
         first, second, *_ = text.splitlines()
         assert status == 200
         assert first == f"Floodgate {VERSION}: {role} of cluster standalone, profile {profile}"
@@ -44,10 +36,8 @@ async def test_the_front_page_says_who_answers(role: str, profile: str) -> None:
 )  # fmt: skip
 async def test_every_path_of_the_front_page_is_there(role: str, expected: set[str]) -> None:
     async with cluster() as parts:
-        # When
         text = (await page(parts, role))[1]
         paths = re.findall(r"^(/\S*)", text, re.MULTILINE)
-        # Then
         assert expected <= set(paths)
         for path in paths:
             named = path.format(tenant="public", namespace="default", topic="t")

@@ -1,9 +1,7 @@
 """Imports asked for over the admin REST: from one folder only, and with an answer to read."""
 
-from __future__ import annotations
-
+from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pyarrow as pa
@@ -14,12 +12,7 @@ from broker.admin.resources import imports
 from broker.admin.resources.imports import IMPORT_PATH
 from broker.stores.changes import StoreError
 from proto.names import TopicName
-from tests.support.processes.cluster import cluster, topic_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster, topic_names
 
 NAMES = topic_names("tenant/new", 25)
 
@@ -43,11 +36,8 @@ def allowed(tmp_path: Path) -> Path:
 
 
 async def test_topics_are_imported_and_listed(allowed: Path) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
-        # Then
         assert (status, answer["topics"], answer["namespaces"]) == (200, 25, 1)
         listing = await parts.client().topics_of_namespace("tenant/new")
         assert list(listing.topics) == NAMES
@@ -55,9 +45,7 @@ async def test_topics_are_imported_and_listed(allowed: Path) -> None:
 
 async def test_without_a_folder_imports_are_off(allowed: Path) -> None:
     async with cluster() as parts:
-        # When
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
-        # Then
         assert status == 403
         assert "floodgateImportDirectory" in answer["reason"]
 
@@ -65,7 +53,6 @@ async def test_without_a_folder_imports_are_off(allowed: Path) -> None:
 async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
     allowed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     walked: list[tuple[Path, bool]] = []
 
     def walk(folder: Path) -> list[Path]:
@@ -74,61 +61,47 @@ async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
 
     monkeypatch.setattr(imports, "parquet_files", walk)
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         for path in (allowed, allowed.parent):
             await post(parts, {"path": str(path)})
-    # Then
     assert walked == [(allowed, False)]
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", ".."])
 async def test_what_lies_elsewhere_is_not_read(allowed: Path, path: str) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, {"path": str(allowed / path)})
-        # Then
         assert status == 403
         assert "does not lie in floodgateImportDirectory" in answer["reason"]
         assert await parts.client().topics_of_namespace("tenant/new")
 
 
 async def test_invalid_topics_are_named_and_can_be_left_out(allowed: Path) -> None:
-    # Given
     (allowed / "some.txt").write_text("\n".join([*NAMES, "broken"]))
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         refused, told = await post(parts, {"path": str(allowed / "some.txt")})
         listing = await parts.client().topics_of_namespace("tenant/new")
         body = {"path": str(allowed / "some.txt"), "skipInvalid": True}
         status, answer = await post(parts, body)
-    # Then
     assert (refused, listing.topics) == (412, ())
     assert "line 26: 'broken' is not a full topic name" in str(told["reason"])
     assert (status, answer["topics"], answer["skipped"]) == (200, 25, 1)
 
 
 async def test_names_that_are_not_utf8_are_a_sentence(allowed: Path) -> None:
-    # Given
     names = [pa.array([text], pa.binary()).view(pa.string()) for text in (b"tenant/a", b"\xff")]
     pq.write_table(pa.table(names, ["namespace", "topic"]), allowed / "t.parquet")
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, {"path": str(allowed / "t.parquet")})
-    # Then
     assert status == 412
     assert "row 1: b'\\xff' is not UTF-8" in str(answer["reason"])
 
 
 async def test_an_import_that_is_asked_for_again_is_made_again(allowed: Path) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         body = {"path": str(allowed / "t.txt")}
         await post(parts, body)
         await parts.broker.topics.delete(TopicName.parse(NAMES[0]))
-        # When
         await post(parts, body)
-        # Then
         assert list((await parts.client().topics_of_namespace("tenant/new")).topics) == NAMES
 
 
@@ -137,49 +110,37 @@ TOO_LARGE = {"path": "x" * 65_536}
 
 @pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}, TOO_LARGE])
 async def test_a_body_of_another_form_is_told_the_right_one(allowed: Path, body: object) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, body)
-        # Then
         assert status == 412
         assert '{"path": "/folder/or/file"}' in answer["reason"]
 
 
 @pytest.mark.parametrize("path", ["bad.txt", "none.txt", "nul\0byte", "x" * 5_000])
 async def test_a_file_that_cannot_be_imported_is_a_sentence(allowed: Path, path: str) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, {"path": f"{allowed}/{path}"})
-        # Then
         assert status == 412
         assert answer["reason"]
 
 
 async def test_a_store_that_fails_is_a_sentence(allowed: Path) -> None:
-    # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
 
         async def fail(_: object) -> None:
             raise StoreError("the disk is full")
 
         parts.broker.store.apply_all = fail
-        # When
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
-        # Then
         assert (status, answer["reason"]) == (500, "the disk is full")
 
 
 async def test_a_link_in_a_folder_cannot_lead_out_of_it(allowed: Path, tmp_path: Path) -> None:
-    # Given
     (tmp_path / "secret.parquet").write_bytes(b"PAR1")
     folder = allowed / "corpus"
     folder.mkdir()
     (folder / "part.parquet").symlink_to(tmp_path / "secret.parquet")
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        # When
         status, answer = await post(parts, {"path": str(folder)})
-    # Then
     assert status == 403
     assert "does not lie in floodgateImportDirectory" in str(answer["reason"])

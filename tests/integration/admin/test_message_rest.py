@@ -1,18 +1,17 @@
 """Messages by REST beyond what was recorded: compression, large backlogs, deletion."""
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
+from broker.admin.context import AdminContext
 from broker.admin.resources import growth
 from broker.admin.resources.messages import backlog, deletion
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
@@ -20,15 +19,8 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
-from tests.support.peers.rest_client import rest_client
-from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from broker.admin.context import AdminContext
-    from tests.support.peers.rest_client import RestClient
-    from tests.support.processes.cluster import Cluster
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import Cluster, cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 PAYLOAD = b"message " * 40
@@ -63,12 +55,9 @@ def store(topic: PersistentTopic, payload: bytes = PAYLOAD, **more: object) -> N
 @pytest.mark.parametrize("kind", COMPRESSED)
 async def test_a_message_is_shown_decompressed(kind: int) -> None:
     async with broker() as (parts, rest):
-        # Given
         sent = COMPRESSED[kind](PAYLOAD)
         store(await loaded(parts), sent, compression=kind, uncompressed_size=len(PAYLOAD))
-        # When
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
-        # Then
         assert answer.text.encode() == PAYLOAD
         assert answer.headers["X-Pulsar-publish-time"] == "1970-01-01T00:00:01.500Z"
 
@@ -105,12 +94,9 @@ async def test_a_message_that_cannot_be_read_costs_one_answer() -> None:
 
 async def test_headers_hold_whatever_a_producer_wrote() -> None:
     async with broker() as (parts, rest):
-        # Given
         odd = pb.KeyValue(key="a\r\nb", value="ü\0\x7f")
         store(await loaded(parts), partition_key="k\r\nInjected: 1", properties=[odd])
-        # When
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
-        # Then
         assert answer.status == 200
         assert answer.headers["X-Pulsar-partition-key"] == "kInjected: 1"
         assert "Injected" not in answer.headers
@@ -118,7 +104,6 @@ async def test_headers_hold_whatever_a_producer_wrote() -> None:
 
 async def test_peek_counts_what_is_left() -> None:
     async with broker() as (parts, rest):
-        # Given
         topic = await loaded(parts)
         for number in range(6):
             store(topic, f"m{number}".encode())
@@ -127,10 +112,8 @@ async def test_peek_counts_what_is_left() -> None:
         cursor = topic.subscriptions.get("s").cursor  # type: ignore[attr-defined]
         for entry_id in (0, 2, 3):
             cursor.acknowledge(topic.ledger.last_confirmed._replace(entry_id=entry_id))
-        # When
         peek = f"{TOPICS}/t/subscription/s/position"
         found = [await rest.ask("GET", f"{peek}/{place}") for place in (1, 2, 3, 4)]
-        # Then
         assert [one.text for one in found[:3]] == ["m1", "m4", "m5"]
         assert found[0].headers["X-Pulsar-Message-ID"] == f"{ledger_id}:1"
         assert (found[3].status, (await rest.ask("GET", f"{peek}/0")).status) == (404, 412)
@@ -139,28 +122,22 @@ async def test_peek_counts_what_is_left() -> None:
 async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "MOST_ANALYZED", 200)
     async with broker() as (parts, rest):
-        # Given
         topic = await loaded(parts)
         for _ in range(450):
             store(topic, b"x")
         await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
-        # When
         found = (await rest.ask("POST", f"{TOPICS}/t/subscription/s/analyzeBacklog")).value
-        # Then
         assert (found["entries"], found["aborted"]) == (200, True)
 
 
 async def test_a_large_answer_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     async with broker() as (_, rest):
-        # Given
         await rest.done("PUT", f"{TOPICS}/parts/partitions", "3")
         path = f"{TOPICS}/parts/internal-info"
         whole = await rest.ask("GET", path)
-        # When
         monkeypatch.setattr(json_steps, "PIECE_BYTES", 7)
         pieces = await rest.ask("GET", path)
         head = await rest.ask("HEAD", path)
-        # Then
         assert pieces.status == 200
         assert re.sub(r"\d{13}", "now", pieces.text) == re.sub(r"\d{13}", "now", whole.text)
         assert pieces.headers["Content-Length"] == whole.headers["Content-Length"]
@@ -170,14 +147,11 @@ async def test_a_large_answer_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch
 
 async def test_a_deleted_partitioned_topic_leaves_no_messages() -> None:
     async with broker() as (parts, rest):
-        # Given
         await rest.done("PUT", f"{TOPICS}/p/partitions", "3")
         for index in (0, 2):
             store(await loaded(parts, f"p-partition-{index}"))
         await rest.done("PUT", f"{TOPICS}/p-partition-2/unload")
-        # When
         await rest.done("DELETE", f"{TOPICS}/p/partitions")
-        # Then
         held = parts.broker.messaging.store
         names = [f"persistent://public/default/p-partition-{index}" for index in range(3)]
         assert not any(held.holds(name) for name in names)
@@ -205,31 +179,25 @@ async def test_a_partitioned_topic_that_grows_while_it_is_deleted_leaves_no_mess
 
 async def test_a_subscription_under_a_name_that_is_there_is_not_made_again() -> None:
     async with broker() as (_, rest):
-        # Given
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         await rest.done("PUT", f"{TOPICS}/p-partition-0/subscription/s")
-        # When
         first = await rest.ask("PUT", f"{TOPICS}/p/subscription/s")
         again = await rest.ask("PUT", f"{TOPICS}/p/subscription/s")
-        # Then
         assert (first.status, again.status) == (204, 409)
         assert (await rest.ask("GET", f"{TOPICS}/p/subscriptions")).value == ["s"]
 
 
 async def test_the_ids_of_messages_in_a_partition_name_it() -> None:
     async with broker() as (parts, rest):
-        # Given
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         for name in ("t", "p-partition-1"):
             store(await loaded(parts, name))
-        # When
         found = [
             (await rest.ask("GET", f"{TOPICS}/{name}/{asked}")).value["partitionIndex"]
             for name in ("t", "p-partition-1")
             for asked in ("messageid/1000", "lastMessageId")
         ]
         ended = await rest.ask("POST", f"{TOPICS}/p-partition-1/terminate")
-        # Then
         assert found == [-1, -1, 1, 1]
         assert ended.value["partitionIndex"] == -1  # as recorded
 
@@ -312,16 +280,13 @@ async def test_what_cannot_be_asked_is_refused(
 
 async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> None:
     async with broker() as (parts, rest):
-        # Given
         topic = await loaded(parts)
         for subscription in ("all", "some"):
             await rest.done("PUT", f"{TOPICS}/t/subscription/{subscription}", '"earliest"')
         for _ in range(3):
             store(topic)
         await rest.done("POST", f"{TOPICS}/t/subscription/some/skip/1")
-        # When
         body = (await rest.ask("GET", f"{TOPICS}/t/backlog")).value
-        # Then
         size = topic.ledger.size_bytes
         assert body["topicName"] == "public/default/persistent/t"
         assert (body["totalMessages"], body["storageSize"], body["messageBacklog"]) == (3, size, 5)
@@ -339,16 +304,13 @@ async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> N
 
 async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
     async with broker() as (parts, rest):
-        # Given
         topic = await loaded(parts)
         await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
         for _ in range(10):
             store(topic)
         quota = '{"limitSize": 1000, "policy": "consumer_backlog_eviction"}'
         await rest.done("POST", "/admin/v2/namespaces/public/default/backlogQuota", quota)
-        # When
         await rest.done("GET", "/admin/v2/brokers/backlog-quota-check")
-        # Then
         assert topic.subscriptions.get("s").cursor.backlog < 10  # type: ignore[attr-defined]
 
 
@@ -365,11 +327,8 @@ async def test_shadow_topics_are_refused_with_a_sentence(
     names: str, status: int, reason: str
 ) -> None:
     async with broker() as (parts, rest):
-        # Given
         await loaded(parts)
-        # When
         answer = await rest.ask("PUT", f"{TOPICS}/t/shadowTopics", names)
-        # Then
         assert answer.status == status
         assert reason in answer.text
         assert (await rest.ask("GET", f"{TOPICS}/t/shadowTopics")).text == ""
@@ -378,13 +337,10 @@ async def test_shadow_topics_are_refused_with_a_sentence(
 
 async def test_a_topic_that_keeps_nothing_is_not_there_once_it_is_unloaded() -> None:
     async with broker() as (parts, rest):
-        # Given
         topic = TopicName.parse("non-persistent://public/default/t")
         await parts.broker.messaging.loaded_topics.get(topic)
         path = "/admin/v2/non-persistent/public/default/t/unload"
-        # When
         statuses = [(await rest.ask("PUT", path)).status for _ in range(2)]
-        # Then
         assert statuses == [204, 404]
 
 
@@ -414,18 +370,15 @@ async def test_a_request_about_a_subscription_of_some_partitions_is_refused_befo
     profile: str, left: int, deleted: tuple[int, str]
 ) -> None:
     async with broker(profile) as (parts, rest):
-        # Given
         await rest.done("PUT", f"{TOPICS}/p/partitions", b"2")
         await rest.ask("GET", "/lookup/v2/topic/persistent/public/default/p-partition-1")
         await rest.done("PUT", f"{TOPICS}/p-partition-1/subscription/s", b'"earliest"')
         topic = await loaded(parts, "p-partition-1")
         store(topic)
         subscription = topic.subscriptions.get("s")
-        # When
         refused = await rest.ask("POST", f"{TOPICS}/p/subscription/s/skip_all")
         kept = subscription.cursor.backlog  # type: ignore[attr-defined]
         gone = await rest.ask("DELETE", f"{TOPICS}/p/subscription/s")
-        # Then
         text = "Subscription s not found for topic persistent://public/default/p"
         assert (refused.status, refused.reason, kept) == (404, text, left)
         assert (gone.status, deleted[1] in gone.text) == (deleted[0], True)
@@ -450,9 +403,7 @@ async def test_new_partitions_have_the_durable_subscriptions_of_the_first_from_t
         await rest.done("PUT", f"{TOPICS}/t-partition-0/subscription/s", '"latest"')
         subscriptions = (await loaded(parts, "t-partition-0")).subscriptions
         subscriptions.create("reader", durable=False)  # type: ignore[call-arg]
-        # When
         await rest.done("POST", f"{TOPICS}/t/partitions", "3")
-        # Then
         for index in (1, 2):
             topic = await loaded(parts, f"t-partition-{index}")
             store(topic)
@@ -472,9 +423,7 @@ async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_a
         with monkeypatch.context() as failing:
             failing.setattr(growth, "_load", fail)
             assert (await rest.ask("POST", f"{TOPICS}/t/partitions", "3")).status == 500
-        # When
         await rest.done("POST", f"{TOPICS}/t/partitions", "3")
-        # Then
         for index in (1, 2):
             topic = await loaded(parts, f"t-partition-{index}")
             assert [one.name for one in topic.subscriptions] == ["s"]
@@ -485,9 +434,7 @@ async def test_a_client_that_is_faster_than_the_growth_finds_the_subscriptions()
         await rest.done("PUT", f"{TOPICS}/t/partitions", "2")
         growing = parts.broker.messaging.loaded_topics.growing
         base = TopicName.parse("persistent://public/default/t")
-        # When
         with growing.growing(base, 1, {"s": {"team": "red"}}):
             new, old = [await loaded(parts, f"t-partition-{index}") for index in (1, 0)]
-        # Then
         assert new.subscriptions.get("s").cursor.properties == {"team": "red"}  # type: ignore[attr-defined]
         assert not len(old.subscriptions)

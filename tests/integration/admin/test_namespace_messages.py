@@ -1,7 +1,5 @@
 """A namespace that is deleted takes its messages and its clients' producers with it."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.managed_ledger import MessageStoreError
@@ -23,7 +21,6 @@ async def test_a_namespace_that_comes_again_is_empty(loaded: bool) -> None:
         cluster(profile="floodgate", broker=allowed) as parts,
         rest_client(parts.broker) as r,
     ):
-        # Given
         name = TopicName.parse("persistent://public/tests/orders")
         messaging = parts.broker.messaging
         await r.done("PUT", NAMESPACE)
@@ -32,9 +29,7 @@ async def test_a_namespace_that_comes_again_is_empty(loaded: bool) -> None:
         topic.ledger.append(b"one", ENTRY)
         if not loaded:
             await messaging.loaded_topics.unload(name)
-        # When
         await r.done("DELETE", f"{NAMESPACE}?force=true")
-        # Then
         assert not messaging.store.holds(str(name))
         assert messaging.loaded_topics.loaded(name) is None
         assert topic.closing

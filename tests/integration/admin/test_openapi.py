@@ -1,7 +1,5 @@
 """``/openapi.json`` describes every route of both servers."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -18,9 +16,7 @@ OBJECT = re.compile(r"<[\w.]+ object|\bat 0x[0-9a-f]{6}")
 async def test_what_a_description_refers_to_is_in_it() -> None:
     async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
         for part in (parts.broker, parts.proxy):
-            # When
             found = await document(part.web_service_url)
-            # Then
             named = re.findall(r'"\$ref": "#/components/(\w+)/(\w+)"', json.dumps(found))
             assert [one for one in named if one[1] not in found["components"][one[0]]] == []
 
@@ -39,13 +35,10 @@ async def described(url: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 async def test_every_route_is_described_and_nothing_else() -> None:
-    # Given
     own = {(one.method, one.path) for one in OWN_OPERATIONS}
     async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
-        # When
         of_broker = await described(parts.broker.web_service_url)
         of_proxy = await described(parts.proxy.web_service_url)
-        # Then
         assert [
             asked for asked, one in {**of_broker, **of_proxy}.items() if not one["summary"]
         ] == []

@@ -1,21 +1,15 @@
 """Policies by REST beyond what was recorded: when they are in force, and forgotten."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.messages.topic import PersistentTopic
+from broker.policies.service import PolicyService
 from broker.service import BrokerService
 from proto.names import NamespaceName, TopicName
-from tests.support.peers.rest_client import rest_client
+from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import broker_config, cluster
-
-if TYPE_CHECKING:
-    from broker.policies.service import PolicyService
-    from tests.support.peers.rest_client import RestClient
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 TOPICS = "/admin/v2/persistent/public/default"
@@ -31,17 +25,14 @@ def next_change(policies: PolicyService) -> asyncio.Event:
 
 async def test_a_policy_is_in_force_once_it_is_answered_also_for_a_loaded_topic() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         await rest.done("PUT", f"{TOPICS}/t")
         topic = await parts.broker.messaging.loaded_topics.get(TOPIC)
         assert isinstance(topic, PersistentTopic)
-        # When
         await rest.done("POST", f"{NAMESPACE}/maxProducersPerTopic", "3")
         of_namespace = topic.policies.max_producers
         await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
         of_topic = topic.policies.max_producers
         await rest.done("DELETE", f"{TOPICS}/t/maxProducers")
-        # Then
         assert (of_namespace, of_topic, topic.policies.max_producers) == (3, 2, 3)
 
 
@@ -52,29 +43,22 @@ async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url:
         BrokerService(config) as other,
         rest_client(one) as rest,
     ):
-        # When
         await rest.done("PUT", f"{TOPICS}/t")
         changed = next_change(other.policies)
         await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
-        # Then
         await changed.wait()
         assert other.policies.of(TOPIC).max_producers == 2
-        # When
         changed = next_change(one.policies)
         await other.policies.forget(TOPIC)
-        # Then
         await changed.wait()
         assert one.policies.of(TOPIC).max_producers == 0
 
 
 async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
-        # When
         await rest.done("POST", f"{TOPICS}/p/messageTTL?messageTTL=9")
         refused = await rest.ask("POST", f"{TOPICS}/p-partition-1/messageTTL?messageTTL=8")
-        # Then
         partition = TopicName.parse(f"{TOPIC.namespace}/p-partition-1")
         assert parts.broker.policies.of(partition).ttl_seconds == 9
         assert refused.status == 412
@@ -83,15 +67,12 @@ async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own
 @pytest.mark.parametrize("partitions", [0, 3])
 async def test_a_topic_that_comes_again_has_no_policies(partitions: int) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         path = f"{TOPICS}/t/partitions" if partitions else f"{TOPICS}/t"
         body = str(partitions) if partitions else None
         await rest.done("PUT", path, body)
         await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
-        # When
         await rest.done("DELETE", path)
         await rest.done("PUT", path, body)
-        # Then
         assert (await rest.ask("GET", f"{TOPICS}/t/maxProducers")).text == ""
         assert await parts.broker.store.policy_documents() == {}
 
@@ -99,21 +80,17 @@ async def test_a_topic_that_comes_again_has_no_policies(partitions: int) -> None
 async def test_a_namespace_that_comes_again_has_no_policies_and_no_permissions() -> None:
     path = "/admin/v2/namespaces/public/n"
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         await rest.done("PUT", path)
         await rest.done("POST", f"{path}/messageTTL", "5")
         await rest.done("POST", f"{path}/permissions/alice", '["produce"]')
-        # When
         await rest.done("DELETE", path)
         await rest.done("PUT", path)
-        # Then
         assert (await rest.ask("GET", f"{path}/messageTTL")).text == ""
         assert (await rest.ask("GET", f"{path}/permissions")).value == {}
 
 
 async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # When
         body = '{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}'
         await rest.done("POST", f"{NAMESPACE}/autoTopicCreation", body)
         made = await rest.ask("GET", f"{TOPICS}/new/partitions?checkAllowAutoCreation=true")
@@ -121,7 +98,6 @@ async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
             "POST", f"{NAMESPACE}/autoTopicCreation", '{"allowAutoTopicCreation":false}'
         )
         refused = await rest.ask("GET", f"{TOPICS}/no/partitions?checkAllowAutoCreation=true")
-        # Then
         assert made.value["partitions"] == 3
         assert refused.status == 404
         in_force = parts.broker.policies.of_namespace(NamespaceName.parse("public/default"))
@@ -212,14 +188,11 @@ async def test_what_a_policy_cannot_be_is_refused(path: str, body: str, status: 
 
 async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_round() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
-        # Given
         quota = '{"limitSize":31457280,"policy":"producer_exception"}'
         low = '{"retentionTimeInMinutes":10,"retentionSizeInMB":20}'
         await rest.done("POST", f"{NAMESPACE}/backlogQuota", quota)
-        # When
         refused = await rest.ask("POST", f"{NAMESPACE}/retention", low)
         await rest.done("DELETE", f"{NAMESPACE}/backlogQuota")
         await rest.done("POST", f"{NAMESPACE}/retention", low)
         also = await rest.ask("POST", f"{NAMESPACE}/backlogQuota", quota)
-        # Then
         assert (refused.status, also.status) == (412, 412)

@@ -3,21 +3,16 @@
 Of the requests at which it fails, or seemed to, the status alone is recorded.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.support.peers.rest_client import rest_client
+from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster
 from tools.record_rest_failures import MADE as SUBJECTS
-
-if TYPE_CHECKING:
-    from tests.support.peers.rest_client import RestClient
 
 
 def lines_of(file: str) -> list[dict[str, Any]]:
@@ -79,11 +74,9 @@ async def test_a_broker_says_which_bundles_it_serves_and_where_its_metadata_are(
     async with cluster() as parts, rest_client(parts.broker) as rest:
         own = parts.broker.urls.web_address
         await rest.done("PUT", "/admin/v2/persistent/public/default/t/subscription/s")
-        # When
         owned = await rest.ask("GET", f"/admin/v2/brokers/standalone/{own}/ownedNamespaces")
         internals = await rest.ask("GET", "/admin/v2/brokers/internal-configuration")
         topics = await rest.ask("GET", "/admin/v2/broker-stats/topics")
-    # Then
     [heartbeat, bundle] = sorted(owned.value, reverse=True)[::-1]
     assert {heartbeat.partition("/0x")[0], bundle.partition("/0x")[0]} == {
         f"pulsar/{own}",

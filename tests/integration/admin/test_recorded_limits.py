@@ -1,19 +1,14 @@
 """A real broker's recorded answers at the limits of its web port, asked of both profiles."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 LINES = (Path(__file__).parents[2] / "data" / "limits.jsonl").read_text().splitlines()
 RECORDED = {line["case"]: line for line in map(json.loads, LINES)}
@@ -48,19 +43,15 @@ async def test_what_is_too_much_or_too_large_is_answered_as_recorded(profile: st
         aiohttp.ClientSession(parts.broker.web_service_url) as session,
     ):
         for case, (method, path, body, headers) in requests.items():
-            # When
             async with session.request(method, path, data=body, headers=headers) as answer:
                 found = answer.status
-            # Then
             assert found == DEVIATIONS.get((profile, case), RECORDED[case]["status"]), case
         for path in (TENANTS, "/metrics/", "/status.html"):
-            # When
             clock.advance(1.5)
             refused = []
             for _ in range(8):
                 async with session.get(path) as answer:
                     refused.append(answer.status == 429)
-            # Then
             assert refused == [False] * 6 + [True] * 2
             # The recording took time, in which the rate came back.
             assert RECORDED[f"eight requests of {path}"]["refused"].index(True) >= 6

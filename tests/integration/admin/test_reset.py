@@ -1,22 +1,16 @@
 """A reset beside clients that come back, and beside other brokers of the same store."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
+from broker.stores.store import NamespaceSnapshot
 from client import Client, InitialPosition
 from proto.names import NamespaceName, TopicName
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from broker.stores.store import NamespaceSnapshot
 
 NAMESPACE = NamespaceName("public", "default")
 RESET = "/admin/v2/floodgate/reset"
@@ -83,7 +77,7 @@ async def test_a_reset_that_cannot_delete_all_messages_is_ended_by_the_next() ->
 
 
 async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None:
-    # Given: topics of both brokers, with messages
+    # Topics of both brokers, with messages
     config = broker_config({"metadataStoreUrl": postgresql_url, **ON})
     async with AsyncExitStack() as stack:
         one = await stack.enter_async_context(BrokerService(config))
@@ -95,10 +89,8 @@ async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None
             await producer.close()
         owners = {one.ownership.owns(TopicName.parse(topic)) for topic in TOPICS}
         assert owners == {True, False}
-        # When
         rest = await stack.enter_async_context(rest_client(one))
         answer = await rest.ask("POST", RESET)
-        # Then
         assert answer.status == 204, answer
         assert not [*one.messaging.loaded_topics, *two.messaging.loaded_topics]
         for topic in TOPICS:
@@ -108,7 +100,7 @@ async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None
 
 
 async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> None:
-    # Given: of the file's high mark this low one would be too much; and a key of another version
+    # Of the file's high mark this low one would be too much; and a key of another version
     values = {
         "pulsarChannelWriteBufferHighWaterMark": "1048576",
         "pulsarChannelWriteBufferLowWaterMark": "524288",
@@ -119,9 +111,7 @@ async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> 
             path = f"/admin/v2/brokers/configuration/{key}/{value}"
             assert (await rest.ask("POST", path)).status == 200
         await parts.broker.store.set_configuration("keyOfAnotherVersion", "1")
-        # When
         answer = await rest.ask("POST", RESET)
-        # Then
         assert answer.status == 204
         assert await parts.broker.store.configuration() == {}
         assert parts.broker.dynamic.config == begun

@@ -1,8 +1,6 @@
 """The server that the tests of the client talk to, and a client of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -10,9 +8,6 @@ import pytest_asyncio
 
 from client import Client
 from tests.integration.client.server import served
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @pytest_asyncio.fixture

@@ -4,25 +4,19 @@
 proxy in front of it.
 """
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import aiohttp
 import pytest
 
+from client.client import Client
 from limiter.clock import LoopClock
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from client.client import Client
 
 SERVICE_URL, WEB_URL, PROXY_URL = "PULSAR_SERVICE_URL", "PULSAR_WEB_URL", "PULSAR_PROXY_URL"
 IS_NAMED = SERVICE_URL in os.environ

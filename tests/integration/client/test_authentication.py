@@ -1,7 +1,5 @@
 """Credentials on the wire: shown at CONNECT, and again whenever the server asks."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -31,7 +29,6 @@ async def next_command(connection: ByteBrokerConnection) -> pb.BaseCommand:
 
 
 async def test_a_challenge_is_answered_with_the_newest_token_and_nobody_notices() -> None:
-    # Given
     tokens = iter(["first", "second", "third"])
     async with ByteBroker(connected_command()) as broker:
         client = Client(broker.url, AuthenticationToken(lambda: next(tokens)))
@@ -39,7 +36,6 @@ async def test_a_challenge_is_answered_with_the_newest_token_and_nobody_notices(
         connection = await broker.connection()
         question = await next_command(connection)
         shown = [connection.connect.auth_data]
-        # When
         for _ in range(2):
             connection.writer.write(frame(CHALLENGE))
             answer = await next_command(connection)
@@ -55,14 +51,12 @@ async def test_a_challenge_is_answered_with_the_newest_token_and_nobody_notices(
                 )
             )
         )
-        # Then
         assert await asking == 3
         assert shown == [b"first", b"second", b"third"]
         await client.close()
 
 
 async def test_credentials_that_are_refused_are_an_authentication_error() -> None:
-    # Given
     refusal = pb.BaseCommand(
         type=pb.BaseCommand.ERROR,
         error=pb.CommandError(request_id=-1 % 2**64, error=pb.AuthenticationError, message="no"),
@@ -71,7 +65,6 @@ async def test_credentials_that_are_refused_are_an_authentication_error() -> Non
         ByteBroker(refusal) as broker,
         Client(broker.url, AuthenticationBasic("me", "x")) as client,
     ):
-        # When / Then
         with pytest.raises(AuthenticationError, match="no"):
             await client.create_producer("topic")
         connect = (await broker.connection()).connect

@@ -1,24 +1,18 @@
 """A broker that is killed and started again: everything goes on, nothing is lost."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from client.client import Client
+from client.consumers.consumer import Consumer
 from client.messages.enums import ConsumerType, InitialPosition
 from client.messages.message_id import MessageId
+from client.producers.producer import Producer
 from tests.integration.client.server import only_here
 from tests.support.processes.restarted_server import proxy_of, restarted_broker
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from client.consumers.consumer import Consumer
-    from client.producers.producer import Producer
 
 TOPIC = "persistent://public/default/killed"
 KILLS = 2
@@ -73,7 +67,6 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
     tmp_path: Path, through: str, kind: ConsumerType
 ) -> None:
     async with AsyncExitStack() as stack:
-        # Given
         broker = await stack.enter_async_context(restarted_broker(tmp_path))
         url = broker.service_url
         if through == "proxy":
@@ -85,7 +78,6 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
         published = Published(await client.create_producer(TOPIC))
         received = Received(consumer)
         for _ in range(KILLS):
-            # When
             await published.some(AHEAD)
             under_way = asyncio.create_task(published.some(AHEAD))
             await received.all_up_to(published.stored[0] if published.stored else 0)
@@ -94,7 +86,6 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
             await broker.start()
             await under_way
         await published.some(1)
-        # Then
         await received.all_up_to(published.next - 1)
         while len(set(received.numbers)) < published.next:
             await received.all_up_to(min(set(range(published.next)) - set(received.numbers)))
@@ -107,17 +98,15 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
 
 async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) -> None:
     async with restarted_broker(tmp_path) as broker, Client(broker.service_url) as client:
-        # Given: a subscription keeps the messages
+        # A subscription keeps the messages
         await (await client.subscribe(TOPIC, "keeps them")).close()
         reader = await client.create_reader(TOPIC, MessageId.earliest)
         published = Published(await client.create_producer(TOPIC))
         await published.some(AHEAD)
         read = [int((await reader.read_next()).data()) for _ in range(AHEAD // 2)]
-        # When
         await broker.kill()
         await broker.start()
         await published.some(1)
-        # Then
         while len(read) < published.next:
             read.append(int((await reader.read_next()).data()))
         assert read == list(range(published.next))
@@ -125,16 +114,14 @@ async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) 
 
 async def test_of_several_addresses_those_that_answer_are_used(tmp_path: Path) -> None:
     async with restarted_broker(tmp_path) as broker:
-        # Given: nobody listens at the first and at the last
+        # Nobody listens at the first and at the last
         address = broker.service_url.removeprefix("pulsar://")
         async with (
             Client(f"pulsar://127.0.0.1:1,{address},127.0.0.1:2") as client,
             await client.create_producer(TOPIC) as producer,
         ):
             await producer.send(b"one")
-            # When
             await broker.kill()
             under_way = asyncio.create_task(producer.send(b"two"))
             await broker.start()
-            # Then
             assert (await under_way).entry > (0, 0)

@@ -1,32 +1,26 @@
 """Every call that waits may be cancelled at each of its waits, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
 import limiter.client_memory.memory_limit_controller as controller
+from broker.cnx import ServerCnx
 from broker.stores.changes import TopicChanges
 from client.client import Client
+from client.connection.attached import Attached
 from client.consumers.policies import ConsumerDeadLetterPolicy
 from client.exceptions import PulsarException
 from client.messages.enums import ConsumerType, InitialPosition, ProducerAccessMode
 from client.messages.message_id import MessageId
 from limiter.client_memory.reservation import Reservation
 from proto.names import NamespaceName
-from tests.support.processes.cluster import cluster, until
+from tests.support.processes.cluster import Cluster, cluster, until
 from tests.support.suspensions import cancelled_at
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
-
-    from broker.cnx import ServerCnx
-    from client.connection.attached import Attached
-    from tests.support.processes.cluster import Cluster
 
 TOPIC = "persistent://public/default/cancelled"
 PARTED = f"{TOPIC}-parted"
@@ -204,13 +198,10 @@ async def cancelled_once(
     as_it_ends: bool,
 ) -> bool:
     """Cancel a call at one wait; return whether it ended without it."""
-    # Given
     before = asyncio.all_tasks()
     client = Client(parts.broker.service_url, memory_limit_bytes=LIMIT)
     call = await prepare(client)
-    # When
     task = await cancelled_at(call, number, as_it_ends=as_it_ends)
-    # Then
     reservations.check(client)
     with suppress(PulsarException):
         after = await client.create_producer(f"{TOPIC}-after", batching_enabled=False)

@@ -1,25 +1,19 @@
 """Whatever was open, and wherever it was: closing and cancelling leave nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from client.client import Client
+from client.consumers.consumer import Consumer
 from client.exceptions import AlreadyClosed
 from client.messages.enums import ConsumerType
+from client.messages.message import Message
 from client.messages.message_id import MessageId
 from limiter.clock import LoopClock
 from tests.integration.client.server import served
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from client.consumers.consumer import Consumer
-    from client.messages.message import Message
 
 TURNS = 60
 MESSAGES = 50
@@ -47,7 +41,6 @@ class RecordingClock(LoopClock):
 async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservation() -> None:
     async with served() as server:
         topic = server.topic()
-        # Given
         before = asyncio.all_tasks()
         clock = RecordingClock()
         client = Client(server.service_url, clock=clock)
@@ -71,9 +64,7 @@ async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservatio
             asyncio.create_task(_takes_all(consumer)),
         ]
         await asyncio.sleep(0)
-        # When
         await client.close()
-        # Then
         for one in waiting:
             with pytest.raises(AlreadyClosed):
                 await one
@@ -109,7 +100,6 @@ async def test_a_client_is_closed_while_everything_is_being_opened() -> None:
         topic = server.topic()
         before = asyncio.all_tasks()
         for turns in range(TURNS):
-            # Given
             client = Client(server.service_url)
             tasks = [
                 asyncio.create_task(one(client, topic))
@@ -117,9 +107,7 @@ async def test_a_client_is_closed_while_everything_is_being_opened() -> None:
             ]
             for _ in range(turns):
                 await asyncio.sleep(0)
-            # When
             await client.close()
-            # Then
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(one, AlreadyClosed | None) for one in outcomes), outcomes
         await until(lambda: asyncio.all_tasks() == before)

@@ -1,26 +1,21 @@
 """Consumers and readers against a broker, directly and through a proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from client.client import Client
+from client.consumers.consumer import Consumer
 from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
 from client.messages.enums import CompressionType, ConsumerType, InitialPosition
+from client.messages.message import Message
 from client.messages.message_id import MessageId
 from tests.integration.client.server import ROLES, lose_connections, only_here, served
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from client.consumers.consumer import Consumer
-    from client.messages.message import Message
 
 EARLIEST = InitialPosition.Earliest
 SHARED = ConsumerType.Shared
@@ -57,16 +52,13 @@ def expected(count: int) -> list[bytes]:
 @ROLES
 async def test_what_is_published_is_received_and_acknowledged(role: str) -> None:
     async with client_of(role) as (topic, client):
-        # Given
         consumer = await client.subscribe(topic, "s")
         await publish(client, topic, 2_500)
-        # When
         messages = await take(consumer, 2_500)
         for message in messages:
             await consumer.acknowledge(message)
         await consumer.close()
         again = await client.subscribe(topic, "s", consumer_type=SHARED)
-        # Then
         assert payloads(messages) == expected(2_500)
         (stats,) = (await again.get_broker_consumer_stats()).values()
         assert stats.message_backlog == 0
@@ -75,11 +67,9 @@ async def test_what_is_published_is_received_and_acknowledged(role: str) -> None
 @ROLES
 async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role: str) -> None:
     async with client_of(role) as (topic, client):
-        # Given
         consumers = [
             await client.subscribe(topic, "s", SHARED, receiver_queue_size=5) for _ in range(3)
         ]
-        # When
         await publish(client, topic, 300, batching_enabled=False)
         got: list[bytes] = []
 
@@ -94,20 +84,16 @@ async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role
             await until(lambda: len(got) == 300)
             for consumer in consumers:
                 await consumer.close()
-        # Then
         assert sorted(got, key=int) == expected(300)
 
 
 async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
     async with client_of() as (topic, client):
-        # Given
         consumer = await client.subscribe(topic, "s", SHARED, negative_ack_redelivery_delay_ms=100)
         await publish(client, topic, 1)
-        # When
         (first,) = await take(consumer, 1)
         await consumer.negative_acknowledge(first)
         (second,) = await take(consumer, 1)
-        # Then
         assert [one.redelivery_count() for one in (first, second)] == [0, 1]
         assert first.message_id() == second.message_id()
 
@@ -115,19 +101,16 @@ async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
 @pytest.mark.parametrize("batched", [False, True])
 async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None:
     async with client_of() as (topic, client):
-        # Given
         policy = ConsumerDeadLetterPolicy(2, initial_subscription_name="kept")
         consumer = await client.subscribe(
             topic, "s", SHARED, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
         )
         ids = await publish(client, topic, 2, batching_enabled=batched)
-        # When
         for _ in range(3):
             for message in await take(consumer, 2):
                 await consumer.negative_acknowledge(message)
         letters = await client.subscribe(f"{topic}-s-DLQ", "kept")
         messages = await take(letters, 2)
-        # Then
         assert payloads(messages) == expected(2)
         assert messages[0].properties() == {
             "REAL_TOPIC": topic,
@@ -171,19 +154,16 @@ def origin(message_id: MessageId, *, batched: bool) -> str:
 
 async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
     async with client_of() as (topic, client):
-        # Given
         consumer = await client.subscribe(
             topic, "s", SHARED, dead_letter_policy=ConsumerDeadLetterPolicy(1), retry_enabled=True
         )
         letters = await client.subscribe(f"{topic}-s-DLQ", "kept")
         await publish(client, topic, 1)
-        # When
         (first,) = await take(consumer, 1)
         await consumer.reconsume_later(first, 100, {"why": "busy"})
         (second,) = await take(consumer, 1)
         await consumer.reconsume_later(second, 100)
         (dead,) = await take(letters, 1)
-        # Then
         assert second.topic_name() == f"{topic}-s-RETRY"
         own = second.properties()
         assert (own["RECONSUMETIMES"], own["DELAY_TIME"], own["why"]) == ("1", "100", "busy")
@@ -194,7 +174,6 @@ async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
 @pytest.mark.parametrize("compression", list(CompressionType))
 async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
     async with client_of(maxMessageSize="20000") as (topic, client):
-        # Given
         consumer = await client.subscribe(topic, "s", receiver_queue_size=1)
         most = (await client.connection_of(topic)).max_message_size
         content = random.Random(1).randbytes(3 * most)
@@ -203,12 +182,10 @@ async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
         ) as producer:
             message_id = await producer.send(content)
             await producer.send(b"next")
-        # When
         message, following = await take(consumer, 2)
         await consumer.acknowledge(message)
         await consumer.acknowledge(following)
         await consumer.close()
-        # Then
         assert message.data() == content
         assert message.message_id() == message_id
         again = await client.subscribe(topic, "s", SHARED)
@@ -218,16 +195,13 @@ async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
 
 async def test_topics_and_their_partitions_are_merged() -> None:
     async with served() as server, Client(server.service_url) as client:
-        # Given
         await server.create("a", "b", partitions=3)
         names = [server.topic("a"), server.topic("b")]
         consumer = await client.subscribe(names, "s", initial_position=EARLIEST)
-        # When
         for name in names:
             await publish(client, name, 30, batching_enabled=False)
         messages = await take(consumer, 60)
         await consumer.acknowledge(messages)
-        # Then
         assert sorted(payloads(messages), key=int) == sorted(expected(30) * 2, key=int)
         topics = {message.topic_name() for message in messages}
         assert topics == {f"{name}-partition-{index}" for name in names for index in range(3)}
@@ -237,18 +211,15 @@ async def test_topics_and_their_partitions_are_merged() -> None:
 @ROLES
 async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
     async with client_of(role) as (topic, client):
-        # Given
         consumer = await client.subscribe(topic, "s")
         await publish(client, topic, 10, batching_enabled=False)
         messages = await take(consumer, 10)
-        # When
         await consumer.seek(messages[3].message_id())
         behind = await take(consumer, 6)
         await consumer.seek(0)
         everything = await take(consumer, 10)
         await consumer.seek(MessageId.latest)
         await publish(client, topic, 1)
-        # Then
         assert payloads(behind) == expected(10)[4:]
         assert payloads(everything) == expected(10)
         assert payloads(await take(consumer, 1)) == [b"0"]
@@ -257,16 +228,13 @@ async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
 @ROLES
 async def test_a_reader_reads_all_there_is(role: str) -> None:
     async with client_of(role) as (topic, client):
-        # Given
         ids = await publish(client, topic, 100)
-        # When
         async with await client.create_reader(topic, ids[49]) as reader:
             got = []
             while await reader.has_message_available():
                 got.append((await reader.read_next()).data())
             await reader.seek(0)
             first = await reader.read_next()
-        # Then
         assert got == expected(100)[50:]
         assert first.data() == b"0"
         latest = await client.create_reader(topic, MessageId.latest)
@@ -277,11 +245,9 @@ async def test_a_reader_reads_all_there_is(role: str) -> None:
 
 async def test_a_lost_connection_loses_nothing() -> None:
     async with client_of() as (topic, client):
-        # Given
         consumer = await client.subscribe(topic, "s", receiver_queue_size=10)
         await publish(client, topic, 100, batching_enabled=False)
         got = set()
-        # When
         for turn in range(4):
             for message in await take(consumer, 20):
                 got.add(message.data())
@@ -292,23 +258,19 @@ async def test_a_lost_connection_loses_nothing() -> None:
             (message,) = await take(consumer, 1)
             got.add(message.data())
             await consumer.acknowledge(message)
-        # Then
         assert sorted(got, key=int) == expected(100)
         assert consumer.statistics().topics[0].reconnections >= 1
 
 
 async def test_the_rest_of_a_batch_comes_again_if_single_messages_are_acknowledged() -> None:
     async with client_of() as (topic, client):
-        # Given
         options: dict[str, Any] = {"batch_index_ack_enabled": True, "initial_position": EARLIEST}
         await publish(client, topic, 10)
         consumer = await client.subscribe(topic, "s", SHARED, **options)
         messages = await take(consumer, 10)
-        # When
         await consumer.acknowledge(messages[::2])
         await consumer.close()
         again = await client.subscribe(topic, "s", SHARED, **options)
-        # Then
         assert payloads(await take(again, 5)) == expected(10)[1::2]
 
 
@@ -323,19 +285,16 @@ async def test_batches_are_received_together() -> None:
 
 async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
     async with client_of(activeConsumerFailoverDelayTimeMillis="0") as (topic, client):
-        # Given
         consumers = [
             await client.subscribe(topic, "s", ConsumerType.Failover, consumer_name=name)
             for name in ("a", "b")
         ]
-        # When
         await until(
             lambda: sorted(map(str, [c.is_active() for c in consumers])) == ["False", "True"]
         )
         (active,) = [one for one in consumers if one.is_active()]
         (other,) = [one for one in consumers if one is not active]
         await active.close()
-        # Then
         await until(other.is_active)
 
 
@@ -353,11 +312,9 @@ async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -
         await first.acknowledge((await take(first, 10))[::2])
         await first.close()
         second = await client.subscribe("t", "s", SHARED)
-        # When
         messages = await take(second, 5 if by_index else 10)
         await second.acknowledge(messages)
         await second.close()
-        # Then
         assert payloads(messages) == (expected(10)[1::2] if by_index else expected(10))
         third = await client.subscribe("t", "s", SHARED)
         (stats,) = (await third.get_broker_consumer_stats()).values()
@@ -366,22 +323,18 @@ async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -
 
 async def test_parts_of_a_batch_come_again_when_another_consumer_sets_the_subscription() -> None:
     async with client_of() as (topic, client):
-        # Given
         await client.subscribe(topic, "s", SHARED)
         await publish(client, topic, 10)
         first = await client.subscribe(topic, "t", SHARED, initial_position=EARLIEST)
         await first.acknowledge((await take(first, 10))[:5])
-        # When
         second = await client.subscribe(topic, "t", SHARED)
         await second.seek(MessageId.earliest)
         await second.close()
-        # Then
         assert sorted(payloads(await take(first, 10))) == expected(10)
 
 
 async def test_a_seek_waits_for_no_receipts_that_never_come() -> None:
     async with client_of() as (topic, client):
-        # Given
         await publish(client, topic, 3, batching_enabled=False)
         consumer = await client.subscribe(
             topic, "s", SHARED, initial_position=EARLIEST, ack_receipt_enabled=True
@@ -391,9 +344,7 @@ async def test_a_seek_waits_for_no_receipts_that_never_come() -> None:
             for message in await take(consumer, 3)
         ]
         await asyncio.sleep(0)
-        # When
         await consumer.seek(MessageId.earliest)
-        # Then
         assert payloads(await take(consumer, 3)) == expected(3)
         await asyncio.wait(acknowledging)
         assert all(one.done() for one in acknowledging)

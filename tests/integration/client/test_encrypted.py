@@ -1,20 +1,14 @@
 """Messages that others have encrypted, and this client cannot read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.client import Client
+from client.consumers.consumer import Consumer
 from client.exceptions import Timeout
 from client.messages.enums import ConsumerCryptoFailureAction
 from proto.frames import encode_payload_command
 from tests.integration.client.server import served
-
-if TYPE_CHECKING:
-    from client.consumers.consumer import Consumer
 
 PRODUCER_ID = 900
 
@@ -63,15 +57,12 @@ async def test_the_program_says_what_becomes_of_them(
 ) -> None:
     async with served() as server, Client(server.service_url) as client:
         topic = server.topic()
-        # Given
         consumer = await client.subscribe(topic, "s", crypto_failure_action=action)
         await publish_encrypted(client, topic)
-        # When
         async with await client.create_producer(topic) as producer:
             await producer.send(b"plain")
         got = await received(consumer, b"plain")
         await consumer.close()
-        # Then
         assert got == delivered
         again = await client.subscribe(
             topic, "s", crypto_failure_action=ConsumerCryptoFailureAction.CONSUME

@@ -1,18 +1,18 @@
 """Interceptors over a broker: they see each moment, and what they raise changes nothing."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
+import pytest
 
-from client import ConsumerInterceptor, ConsumerType, ProducerInterceptor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
-
-    from client import Client, Message, MessageId
-    from client.messages.outgoing import OutgoingMessage
+from client import (
+    Client,
+    ConsumerInterceptor,
+    ConsumerType,
+    Message,
+    MessageId,
+    ProducerInterceptor,
+)
+from client.messages.outgoing import OutgoingMessage
 
 
 class Producing(ProducerInterceptor):
@@ -79,7 +79,6 @@ class Failing(ProducerInterceptor, ConsumerInterceptor):
 
 
 async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
-    # Given
     producing, consuming = Producing(), Consuming()
     consumer = await client.subscribe(
         topic,
@@ -88,13 +87,11 @@ async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
         negative_ack_redelivery_delay_ms=10,
         interceptors=[consuming],
     )
-    # When
     async with await client.create_producer(topic, interceptors=[producing]) as producer:
         await producer.send(b"a")
     async with consumer:
         await consumer.negative_acknowledge(await consumer.receive())
         await consumer.acknowledge(await consumer.receive())
-    # Then
     assert producing.seen == ["before_send", "acknowledged True None", "closed"]
     before = "before {'marked': 'yes'}"
     assert consuming.seen == [before, "refused 1", before, "acknowledged", "closed"]
@@ -104,11 +101,9 @@ async def test_interceptor_error(
     client: Client, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever they raise."""
-    # Given
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()
     producing = Producing()
-    # When
     consumer = await client.subscribe(topic, "s", interceptors=[failing])
     producer = await client.create_producer(topic, interceptors=[failing, producing])
     await producer.send(b"a")
@@ -116,7 +111,6 @@ async def test_interceptor_error(
     await consumer.acknowledge(message)
     await producer.close()
     await consumer.close()
-    # Then
     assert message.data() == b"a"
     assert producing.seen == ["before_send", "acknowledged True None", "closed"]
     assert client.memory.current_usage == 0

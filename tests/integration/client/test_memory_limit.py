@@ -1,20 +1,15 @@
 """A client's memory limit against a broker: what consumers hold ahead, and that nobody starves."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from client.client import Client
+from client.consumers.consumer import Consumer
 from client.consumers.policies import ConsumerDeadLetterPolicy
 from client.messages.enums import ConsumerType
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.integration.client.server import served
-
-if TYPE_CHECKING:
-    from client.consumers.consumer import Consumer
 
 MESSAGE_BYTES = 50 * 1024
 
@@ -28,7 +23,7 @@ async def drain(consumer: Consumer, count: int) -> int:
 
 @pytest.mark.parametrize("limit", [1, 200 * 1024, 1024 * 1024])
 async def test_many_consumers_take_turns_under_a_small_limit(limit: int) -> None:
-    # Given: a backlog of 10 MB on 20 topics, each read by two consumers.
+    # A backlog of 10 MB on 20 topics, each read by two consumers.
     async with served() as server:
         url = server.service_url
         topics = [server.topic(f"t{number}") for number in range(20)]
@@ -41,12 +36,10 @@ async def test_many_consumers_take_turns_under_a_small_limit(limit: int) -> None
                         await producer.send(bytes(MESSAGE_BYTES))
         memory = MemoryLimitController(limit)
         async with Client(url, memory_limit_controller=memory) as client:
-            # When
             consumers = [
                 await client.subscribe(topic, name) for topic in topics for name in ("a", "b")
             ]
             received = await asyncio.gather(*[drain(consumer, 10) for consumer in consumers])
-            # Then
             assert sum(received) == 400
             entry = MESSAGE_BYTES + 1024
             assert memory.statistics().high_water_bytes <= limit + len(consumers) * entry
@@ -57,19 +50,16 @@ async def test_a_task_that_consumes_and_then_produces_goes_on_with_a_limit_of_on
     async with served() as server:
         url = server.service_url
         async with Client(url) as filling, Client(url, memory_limit_bytes=1) as client:
-            # Given
             consumer = await client.subscribe(
                 server.topic("in"), "s", receiver_queue_policy="fixed"
             )
             copies = await filling.subscribe(server.topic("out"), "s")
             async with await filling.create_producer(server.topic("in")) as producer:
                 await asyncio.gather(*[producer.send(b"%d" % number) for number in range(100)])
-            # When
             async with await client.create_producer(server.topic("out")) as copier:
                 for _ in range(100):
                     message = await consumer.receive(10_000)
                     await copier.send(message.data())
-            # Then
             received = [(await copies.receive(10_000)).data() for _ in range(100)]
             assert received == [b"%d" % number for number in range(100)]
 
@@ -78,7 +68,6 @@ async def test_dead_letters_are_sent_with_a_limit_of_one_byte() -> None:
     async with served() as server:
         url, source, dead = server.service_url, server.topic("in"), server.topic("dead")
         async with Client(url) as filling, Client(url, memory_limit_bytes=1) as client:
-            # Given
             letters = await filling.subscribe(dead, "s")
             consumer = await client.subscribe(
                 source,
@@ -89,9 +78,7 @@ async def test_dead_letters_are_sent_with_a_limit_of_one_byte() -> None:
             )
             async with await filling.create_producer(source) as producer:
                 await asyncio.gather(*[producer.send(b"%d" % number) for number in range(20)])
-            # When
             for _ in range(40):
                 await consumer.negative_acknowledge(await consumer.receive(10_000))
-            # Then
             received = {(await letters.receive(10_000)).data() for _ in range(20)}
             assert received == {b"%d" % number for number in range(20)}

@@ -1,7 +1,5 @@
 """Consumers of patterns: topics come and go, directly and through a proxy, and under limits."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from contextlib import AsyncExitStack
@@ -46,14 +44,11 @@ async def subscribed(client: Client, pattern: str = BASE + PATTERN, **options) -
 @ROLES
 async def test_topics_that_come_are_found_and_those_that_go_are_left(role, family) -> None:
     async with served(role) as server, Client(server.service_url) as client:
-        # Given
         await server.create("t-a", "t-b", "other")
         consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
         assert topics(consumer) == {"t-a", "t-b"}
-        # When
         await server.create("t-c", "u")
         await server.delete("t-a")
-        # Then
         await until(lambda: topics(consumer) == {"t-b", "t-c"})
         producer = await client.create_producer(server.topic("t-c"))
         await producer.send(b"found")
@@ -89,12 +84,9 @@ async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
         cluster({NS: [*full("t-a"), *topic_names(NS, 5_000)]}, broker=keys) as parts,
         Client(parts.broker.service_url) as client,
     ):
-        # Given
         consumer = await subscribed(client)
         assert consumer.discovery.names == set(full("t-a"))
-        # When
         await fill(parts.broker, {NS: full("t-b")})
-        # Then
         await until(lambda: topics(consumer) == {"t-a", "t-b"})
         assert consumer.discovery.names == set(full("t-a", "t-b"))
 
@@ -103,14 +95,11 @@ async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
 @ROLES
 async def test_what_changed_while_connections_were_lost_is_found(role, family) -> None:
     async with served(role) as server, Client(server.service_url) as client:
-        # Given
         await server.create("t-a", "t-b")
         consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
-        # When
         await lose_connections(client)
         await server.create("t-c")
         await server.delete("t-a")
-        # Then
         await until(lambda: topics(consumer) == {"t-b", "t-c"})
 
 
@@ -123,23 +112,17 @@ async def test_partitions_are_one_topic() -> None:
 
 async def test_no_topic_may_match_yet() -> None:
     async with served() as server, Client(server.service_url) as client:
-        # Given
         consumer = await subscribed(client, server.topic(PATTERN))
-        # When
         await server.create("t-a")
-        # Then
         await until(lambda: topics(consumer) == {"t-a"})
 
 
 async def test_a_topic_that_is_gone_is_not_made_again() -> None:
     async with served() as server, Client(server.service_url) as client:
-        # Given
         await server.create("t-a")
         consumer = await subscribed(client, server.topic(PATTERN))
-        # When
         await server.delete("t-a")
         await until(lambda: not topics(consumer))
-        # Then
         listed = await client.topics_of_namespace(server.namespace)
         assert listed.topics == ()
 
@@ -174,7 +157,6 @@ async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypa
         await until(lambda: len(refused) >= len(clients) - 1)
         assert not any(one.done() for one in opening)
         limiter.release(held)
-        # Then
         consumers = await asyncio.gather(*opening)
         assert all(topics(consumer) == {"t-a"} for consumer in consumers)
         assert set(refused) == {pb.TooManyRequests}

@@ -1,11 +1,9 @@
 """Producers against a broker, directly and through the proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,13 +16,9 @@ from client.messages.enums import (
     ProducerAccessMode,
 )
 from client.messages.key_hash import boost_hash
+from client.messages.message import Message
 from tests.integration.client.server import ROLES, served
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from client.messages.message import Message
 
 
 @asynccontextmanager
@@ -234,7 +228,7 @@ async def test_many_sends_stay_within_the_limit(role: str) -> None:
 async def test_sends_before_a_lazy_producer_is_attached_do_not_block_those_that_wait_for_memory(
     role: str,
 ) -> None:
-    # Given: memory for two of four messages
+    # Memory for two of four messages
     async with (
         served(role) as server,
         Client(server.service_url, memory_limit_bytes=1_500, producer_share=0.0) as client,
@@ -243,9 +237,7 @@ async def test_sends_before_a_lazy_producer_is_attached_do_not_block_those_that_
         producer = await client.create_producer(
             server.topic(), lazy_start_partitioned_producers=True, block_if_queue_full=True
         )
-        # When
         ids = await asyncio.gather(*[producer.send(bytes(1_000)) for _ in range(4)])
-        # Then
         assert len(set(ids)) == 4
         await client.close()
         assert client.memory.statistics().reservations == 0

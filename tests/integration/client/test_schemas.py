@@ -1,15 +1,12 @@
 """Schemas over a broker: versions, refusals, and the writer's own version."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel
 
-from client import IncompatibleSchema, InitialPosition, MessageId
+from client import Client, IncompatibleSchema, InitialPosition, MessageId
 from client.exceptions import InvalidMessage
 from client.schema import (
     Array,
@@ -19,13 +16,10 @@ from client.schema import (
     CustomEnum,
     JsonSchema,
     Record,
+    Schema,
     StringSchema,
 )
 from client.schema import String as Text
-
-if TYPE_CHECKING:
-    from client import Client
-    from client.schema import Schema
 
 
 class Size(Enum):
@@ -82,13 +76,10 @@ def version(name: str, *fields: str) -> AvroSchema:
 async def test_what_is_sent_is_received(
     client: Client, topic: str, schema: Schema, value: object
 ) -> None:
-    # Given
     consumer = await client.subscribe(topic, "s", schema=schema)
     producer = await client.create_producer(topic, schema=schema)
-    # When
     await producer.send(value)
     await producer.send(None)
-    # Then
     message = await consumer.receive()
     assert message.value() == value
     assert message.int_schema_version() == (-1 if isinstance(schema, BytesSchema) else 0)
@@ -98,10 +89,8 @@ async def test_what_is_sent_is_received(
 async def test_each_message_is_read_by_the_version_it_was_written_by(
     client: Client, topic: str
 ) -> None:
-    # Given
     older = version("Row", "gone", "kept")
     newer = version("Row", "kept", "added")
-    # When
     async with await client.create_producer(topic, schema=older) as producer:
         await producer.send({"gone": "a", "kept": "b"})
         await producer.send({"gone": "c", "kept": "d"})
@@ -111,7 +100,6 @@ async def test_each_message_is_read_by_the_version_it_was_written_by(
         topic, "s", schema=newer, initial_position=InitialPosition.Earliest
     )
     messages = [await consumer.receive() for _ in range(3)]
-    # Then
     assert [(one.int_schema_version(), one.value()) for one in messages] == [
         (0, {"kept": "b", "added": "none"}),
         (0, {"kept": "d", "added": "none"}),
@@ -120,17 +108,14 @@ async def test_each_message_is_read_by_the_version_it_was_written_by(
 
 
 async def test_auto_reads_every_version_by_its_own_definition(client: Client, topic: str) -> None:
-    # Given
     older = version("Row", "kept")
     newer = version("Row", "kept", "added")
     values = {older: {"kept": "a"}, newer: {"kept": "b", "added": "c"}}
     for schema, value in values.items():
         async with await client.create_producer(topic, schema=schema) as producer:
             await producer.send(value)
-    # When
     reader = await client.create_reader(topic, MessageId.earliest, schema=AutoConsumeSchema())
     found = [(await reader.read_next()).value() for _ in values]
-    # Then
     assert found == list(values.values())
 
 
@@ -146,22 +131,17 @@ async def test_auto_reads_every_version_by_its_own_definition(client: Client, to
 async def test_auto_reads_what_is_not_avro(
     client: Client, topic: str, schema: Schema | None, value: object, found: object
 ) -> None:
-    # Given
     consumer = await client.subscribe(topic, "s", schema=AutoConsumeSchema())
     producer = await client.create_producer(topic, schema=schema)
-    # When
     await producer.send(value)
-    # Then
     assert (await consumer.receive()).value() == found
 
 
 async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> None:
-    # Given
     await client.create_producer(topic, schema=version("Row", "a"))
     incompatible = AvroSchema(
         None, {"type": "record", "name": "Row", "fields": [{"name": "b", "type": "long"}]}
     )
-    # Then
     for schema in (incompatible, StringSchema(), JsonSchema(Part)):
         with pytest.raises(IncompatibleSchema):
             await client.create_producer(topic, schema=schema)
@@ -172,7 +152,7 @@ async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> 
 async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(
     client: Client, topic: str
 ) -> None:
-    # Given: the producer's messages name a version that the broker cannot find
+    # The producer's messages name a version that the broker cannot find
     schema = version("Row", "a")
     producer = await client.create_producer(topic, schema=schema)
     await producer.send({"a": "1"})
@@ -183,10 +163,8 @@ async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(
     source = consumer._topics.topics[f"{topic}-2"].incoming.arrivals._versions
     assert source is not None
     source._topic = f"{topic}-3"  # type: ignore[attr-defined] - as if it was deleted meanwhile
-    # When
     await other.send({"a": "2"})
     message = await consumer.receive()
-    # Then
     assert schema.decode(message.data()) == {"a": "2"}
     with pytest.raises(InvalidMessage, match="version 0000000000000000 of the schema"):
         message.value()

@@ -1,7 +1,5 @@
 """A table of a topic's newest values over a broker."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -34,26 +32,21 @@ class Changes:
 
 
 async def test_a_table_has_the_newest_values_and_follows(client: Client, topic: str) -> None:
-    # Given
     producer = await client.create_producer(topic, schema=StringSchema())
     for key, value in (("a", "1"), ("b", "2"), ("a", "3"), (None, "no key"), ("c", "4")):
         await producer.send(value, partition_key=key)
     await producer.send(None, partition_key="c")
-    # When
     async with await client.create_table_view(topic, schema=StringSchema()) as table:
-        # Then
         assert dict(table) == {"a": "3", "b": "2"}
         assert (table.get("a"), table.get("c"), len(table)) == ("3", None, 2)
         assert "a" in table
         assert "c" not in table
-        # When
         changes = Changes()
         table.for_each_and_listen(changes)
         assert changes.seen == [("a", "3"), ("b", "2")]
         await producer.send("5", partition_key="b")
         await producer.send(None, partition_key="a")
         await changes.count(4)
-        # Then
         assert changes.seen[2:] == [("b", "5"), ("a", None)]
         assert dict(table) == {"b": "5"}
 
@@ -65,7 +58,6 @@ async def test_a_table_of_a_new_topic_is_empty(client: Client, topic: str) -> No
 
 
 async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
-    # Given
     producer = await client.create_producer(topic, batching_max_publish_delay_ms=50)
     await asyncio.gather(
         *(
@@ -73,16 +65,13 @@ async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
             for number in range(300)
         )
     )
-    # When
     async with await client.create_table_view(topic) as table:
-        # Then
         assert sorted(table.values()) == sorted(str(number).encode() for number in range(293, 300))
 
 
 async def test_a_listener_that_fails_is_passed_over(
     client: Client, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     def fails(key: str, value: object) -> None:
         raise RuntimeError("listener")
 
@@ -91,34 +80,26 @@ async def test_a_listener_that_fails_is_passed_over(
     async with await client.create_table_view(topic) as table:
         table.for_each_and_listen(fails)
         table.for_each_and_listen(changes)
-        # When
         caplog.set_level("CRITICAL", "client.table_view")
         await producer.send(b"1", partition_key="a")
         await changes.count(1)
-        # Then
         assert changes.seen == [("a", b"1")]
 
 
 async def test_a_closed_table_stays_as_it_was(client: Client, topic: str) -> None:
-    # Given
     producer = await client.create_producer(topic)
     await producer.send(b"1", partition_key="a")
     table = await client.create_table_view(topic, "my-table")
-    # When
     await table.close()
     await table.close()
-    # Then
     assert dict(table) == {"a": b"1"}
     consumer = await client.subscribe(topic, "my-table", initial_position=InitialPosition.Earliest)
     assert (await consumer.receive()).data() == b"1"
 
 
 async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
-    # Given
     table = await client.create_table_view(topic)
-    # When
     await client.close()
-    # Then
     assert table.failure is None
     with pytest.raises(AlreadyClosed):
         await client.create_table_view(topic)
@@ -129,7 +110,6 @@ async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit(
         served() as server,
         Client(server.service_url, memory_limit_bytes=50_000) as client,
     ):
-        # Given
         await server.create("t", partitions=2)
         producer = await client.create_producer(server.topic(), schema=StringSchema())
         for turn in range(3):
@@ -137,13 +117,11 @@ async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit(
             await asyncio.gather(
                 *(producer.send(text, partition_key=str(key)) for key in range(20))
             )
-        # When
         async with await client.create_table_view(server.topic(), schema=StringSchema()) as table:
             changes = Changes()
             table.for_each_and_listen(changes)
             await producer.send("new", partition_key="0")
             await changes.count(21)
-            # Then
             values = {key: value.strip() for key, value in table.items()}
             assert values == {"0": "new"} | {str(key): "2" for key in range(1, 20)}
         assert client.memory.current_usage == 0
@@ -164,7 +142,5 @@ async def test_a_table_is_ready_though_the_last_messages_are_compacted_away(
         assert isinstance(loaded, PersistentTopic)
         loaded.compaction.start()
         await loaded.compaction.finished()
-        # When
         async with await client.create_table_view(topic) as table:
-            # Then
             assert dict(table) == {key: b"1" for key in "a" if key not in deleted}

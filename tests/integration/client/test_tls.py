@@ -1,9 +1,8 @@
 """Clients that speak TLS to a forwarder in front of Floodgate's proxy."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,6 @@ from client.exceptions import ConnectError
 from tests.integration.client.server import only_here
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 pytestmark = only_here("TLS is a forwarder's here; see the proof client_credentials")
 
@@ -37,7 +32,6 @@ async def forwarded(
 
 
 async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> None:
-    # Given
     certificates = Certificates(tmp_path)
     async with (
         forwarded(certificates) as url,
@@ -47,9 +41,7 @@ async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> No
     ):
         consumer = await client.subscribe(TOPIC, "s")
         producer = await client.create_producer(TOPIC)
-        # When
         await producer.send(b"in secret")
-        # Then
         message = await consumer.receive()
         assert message.data() == b"in secret"
 
@@ -65,7 +57,6 @@ async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> No
 async def test_a_certificate_that_is_not_right_is_refused(
     tmp_path: Path, arguments: dict[str, bool], reason: str
 ) -> None:
-    # Given
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     trusted = certificates.trust if arguments.get("trusts") else None
     hostname = arguments.get("hostname", False)
@@ -73,28 +64,24 @@ async def test_a_certificate_that_is_not_right_is_refused(
         forwarded(certificates) as url,
         Client(url, tls_trust_certs_file_path=trusted, tls_validate_hostname=hostname) as client,
     ):
-        # When / Then
         with pytest.raises(ConnectError, match=reason):
             await client.get_topic_partitions(TOPIC)
 
 
 @pytest.mark.parametrize("trusts", [True, False])
 async def test_who_does_not_check_takes_any_certificate(tmp_path: Path, *, trusts: bool) -> None:
-    # Given
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     arguments: dict[str, object] = (
         {"tls_trust_certs_file_path": certificates.trust}
         if trusts
         else {"tls_allow_insecure_connection": True}
     )
-    # When / Then
     async with forwarded(certificates) as url, Client(url, **arguments) as client:
         assert await client.get_topic_partitions(TOPIC) == [TOPIC]
 
 
 @pytest.mark.parametrize("how", ["authentication", "files", "none"])
 async def test_a_client_shows_its_own_certificate(tmp_path: Path, how: str) -> None:
-    # Given
     certificates = Certificates(tmp_path)
     certificate, key = certificates.client
     arguments: dict[str, object] = {
@@ -102,7 +89,6 @@ async def test_a_client_shows_its_own_certificate(tmp_path: Path, how: str) -> N
         "files": {"tls_certificate_file_path": certificate, "tls_private_key_file_path": key},
         "none": {},
     }[how]
-    # When / Then
     async with (
         forwarded(certificates, asks_for_certificate=True) as url,
         Client(url, tls_trust_certs_file_path=certificates.trust, **arguments) as client,

@@ -1,7 +1,5 @@
 """A peer that breaks the protocol is closed; everybody else is served, and nothing is lost."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -54,14 +52,11 @@ BROKEN = {
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=list(BROKEN))
 async def test_a_broken_frame_closes_its_own_connection_only(role: str, broken: bytes) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         bystander = parts.client(role)
         await bystander.topics_of_namespace("public/default")
         culprit = await parts.peer(role)
-        # When
         await culprit.send_bytes(broken)
-        # Then
         assert await culprit.rest() == b""
         listing = await bystander.topics_of_namespace("public/default")
         assert list(listing.topics) == NAMES
@@ -70,14 +65,11 @@ async def test_a_broken_frame_closes_its_own_connection_only(role: str, broken: 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("sent", [1, 3, 4, 7, 8, 20])
 async def test_a_frame_cut_off_by_its_senders_end_is_forgotten(role: str, sent: int) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         culprit = await parts.peer(role)
         cnx = parts.cnx(culprit, role)
-        # When
         await culprit.send_bytes(frame(topics_command(1, "public/default"))[:sent])
         culprit.close()
-        # Then
         await until(lambda: cnx.closed)
         listing = await parts.client(role).topics_of_namespace("public/default")
         assert list(listing.topics) == NAMES
@@ -85,7 +77,6 @@ async def test_a_frame_cut_off_by_its_senders_end_is_forgotten(role: str, sent: 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_as_shipped_a_command_of_the_largest_size_is_taken(role: str) -> None:
-    # Given
     async with cluster(TOPICS, "pulsar") as parts:
         peer = await parts.peer(role)
         largest = ping()
@@ -94,9 +85,7 @@ async def test_as_shipped_a_command_of_the_largest_size_is_taken(role: str) -> N
         missing = LIMIT + 4 - len(frame(largest))
         largest.ping.MergeFromString(b"\xf2\x07" + _varint(missing - 3) + b"y" * (missing - 3))
         assert len(frame(largest)) == LIMIT + 4
-        # When
         await peer.send(largest)
-        # Then
         assert (await peer.command()).type == pb.BaseCommand.PONG
 
 
@@ -120,35 +109,26 @@ def _varint(value: int) -> bytes:
     ids=lambda command: pb.BaseCommand.Type.Name(command.type),
 )
 async def test_a_command_before_connect_closes(role: str, command: pb.BaseCommand) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
-        # When
         await stranger.send(command)
-        # Then
         assert await stranger.rest() == b""
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_before_connect_ping_is_answered_and_pong_ignored(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
         pong = pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
-        # When
         await stranger.send(pong, ping(), connect_command())
-        # Then
         assert (await stranger.command()).type == pb.BaseCommand.PONG
         assert (await stranger.command()).type == pb.BaseCommand.CONNECTED
 
 
 async def test_the_proxy_closes_a_protocol_version_below_10() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger("proxy")
-        # When
         await stranger.send(connect_command(protocol_version=9))
-        # Then
         assert await stranger.rest() == b""
 
 
@@ -157,14 +137,11 @@ async def test_the_proxy_closes_a_protocol_version_below_10() -> None:
 async def test_a_peer_that_is_closed_in_the_middle_of_its_requests_leaves_nothing(
     role: str, profile: str
 ) -> None:
-    # Given
     async with cluster({"public/default": topic_names("public/default", 5_000)}, profile) as parts:
         peer = await parts.peer(role)
         cnx = parts.cnx(peer, role)
         requests = b"".join(frame(topics_command(n, "public/default")) for n in range(5))
-        # When
         await peer.send_bytes(requests + BROKEN["not protobuf"])
-        # Then
         await until(lambda: cnx.closed)
         assert parts.part(role).lookups.pending_requests == 0
         assert parts.part(role).totals.pending_bytes == 0

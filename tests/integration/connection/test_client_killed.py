@@ -3,23 +3,16 @@
 Between ``connection_lost`` and the check the loop does not run: no task may be needed for it.
 """
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from limiter.memory.dual_limiter import LimitType, MemoryPermit
-from tests.support.peers.raw_peer import topics_command
+from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.processes.cluster import Cluster, cluster, held, topic_names, until
 from tests.support.stores.blocked_store import BlockedStore
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from tests.support.peers.raw_peer import RawPeer
 
 PROFILES = ["pulsar", "floodgate"]
 ROLES = ["broker", "proxy"]
@@ -79,14 +72,11 @@ def queued(parts: Cluster, role: str, kind: LimitType) -> Callable[[], bool]:
 async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(
     role: str, profile: str, kind: LimitType
 ) -> None:
-    # Given
     async with cluster(BIG, profile) as parts, taken(parts, role, kind):
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
         await until(queued(parts, role, kind))
-        # When
         loss = lose(parts, role, peer)
-        # Then
         assert loss.before[f"{kind.value} waiting"] == 1
         assert loss.after == {f"{kind.value} bytes": LIMIT_BYTES}
 
@@ -96,15 +86,12 @@ async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(
 async def test_a_client_that_is_lost_while_its_namespace_is_listed_holds_nothing(
     role: str, profile: str
 ) -> None:
-    # Given
     async with cluster(BIG, profile) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
         await until(lambda: store.asked)
-        # When
         loss = lose(parts, role, peer)
-        # Then
         assert loss.before["heap bytes"] > 0
         assert loss.after == {}
         store.go_on.set()
@@ -115,15 +102,12 @@ async def test_a_client_that_is_lost_while_its_namespace_is_listed_holds_nothing
 async def test_a_client_that_is_lost_with_its_answer_half_written_holds_nothing(
     role: str, profile: str
 ) -> None:
-    # Given
     async with cluster(BIG, profile, **{role: SMALL_SEND_BUFFER}) as parts:
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
         head = await peer.read(1_000)
         await until(lambda: parts.part(role).limiter.acquired_permits(LimitType.HEAP_MEMORY) == 0)
-        # When
         loss = lose(parts, role, peer)
-        # Then
         assert len(head) == 1_000
         assert loss.before["direct bytes"] > 4_000_000
         assert loss.before["pending bytes"] > 4_000_000
@@ -135,7 +119,6 @@ async def test_a_client_that_is_lost_with_its_answer_half_written_holds_nothing(
 async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
     role: str, profile: str
 ) -> None:
-    # Given
     keys = {role: {**SMALL_SEND_BUFFER, "floodgateResponseBuffers": "private"}}
     limits = {f"{role}_limits": {"direct_max_bytes": 4_500_000}}
     async with cluster(BIG, profile, **keys, **limits) as parts:
@@ -144,9 +127,7 @@ async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
         await stuck.read(1)
         await patient.send(topics_command(2, "public/big"))
         await until(queued(parts, role, LimitType.DIRECT_MEMORY))
-        # When
         loss = lose(parts, role, stuck)
-        # Then
         assert loss.before["direct waiting"] == 1
         assert "direct waiting" not in loss.after
         assert (await patient.command()).getTopicsOfNamespaceResponse.request_id == 2
@@ -155,7 +136,6 @@ async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_all_requests_of_a_lost_client_come_back_together(role: str, profile: str) -> None:
-    # Given
     unbounded = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
     async with cluster({**BIG, **SMALL}, profile, both=unbounded) as parts:
         store = BlockedStore(parts.broker)
@@ -163,9 +143,7 @@ async def test_all_requests_of_a_lost_client_come_back_together(role: str, profi
         await lost.send(*(topics_command(n, f"public/none-{n}") for n in range(20)))
         await other.send(topics_command(7, "public/big"))
         await until(lambda: len(store.asked) == 21)
-        # When
         loss = lose(parts, role, lost)
-        # Then
         # Profile pulsar's proxy frees a place long before the answer.
         counts_places = role == "broker" or profile == "floodgate"
         assert loss.before.get("lookup places", 0) == (21 if counts_places else 0)

@@ -1,7 +1,5 @@
 """``--log-level debug`` shows every command of a connection, on broker and proxy."""
 
-from __future__ import annotations
-
 import logging
 import re
 
@@ -28,11 +26,9 @@ async def test_both_directions_of_a_client_are_told(
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS, profile) as parts:
             peer = await parts.peer("broker")
-            # When
             await peer.send(topics_command(1, NAMESPACE))
             await peer.command()
             fields = parts.cnx(peer, "broker").log_fields
-            # Then
             told = words(caplog.messages)
     assert told == [
         "connection between A (peer) and A",
@@ -53,11 +49,10 @@ async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(
 ) -> None:
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS) as parts:
-            # When
             await parts.client("proxy").topics_of_namespace(NAMESPACE)
             asked = [line for line in caplog.messages if " GET_TOPICS_OF_NAMESPACE " in line]
             answered = [line for line in caplog.messages if "GET_TOPICS_OF_NAMESPACE_R" in line]
-    # Then: client, proxy (twice) and broker are one process here
+    # Client, proxy (twice) and broker are one process here
     assert [words([line])[0].split(" ")[0] for line in asked] == ["sent", "received"] * 2
     assert [words([line])[0].split(" ")[0] for line in answered] == ["sent", "received"] * 2
 
@@ -65,7 +60,6 @@ async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(
 async def test_who_does_not_read_the_lines_does_not_pay_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a line that nobody reads")
 

@@ -1,7 +1,5 @@
 """What holds while a peer reads byte by byte: in memory and over sockets, plain and with TLS."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -41,14 +39,12 @@ async def test_after_each_read_exactly_the_entries_that_have_not_left_are_pendin
     link: Link,
 ) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
-        # Given
         data = [bytes([number + 1]) * size for number, size in enumerate(SIZES)]
         for number, one in enumerate(data):
             connection.queue(str(number), one)
         ends = [sum(SIZES[: number + 1]) for number in range(len(SIZES))]
         step = 0
         while len(peer.received) < ends[-1]:
-            # When
             size = min(STEPS[step % len(STEPS)], ends[-1] - len(peer.received))
             await peer.reads(size)
             step += 1
@@ -59,7 +55,6 @@ async def test_after_each_read_exactly_the_entries_that_have_not_left_are_pendin
             assert gone == 0 or ends[gone - 1] <= len(peer.received) + ahead(link)
             assert connection.outbound.writable is (len(connection.writability) != 1)
             assert connection.gate.open is connection.outbound.writable
-        # Then
         await until(lambda: len(connection.left) == len(SIZES), "the last entry left")
         assert connection.writability == [False, True]
         assert connection.totals.pending_bytes == 0
@@ -78,10 +73,8 @@ def ahead(link: Link) -> int:
 @ALL_LINKS
 async def test_every_entry_whose_last_byte_was_read_has_left(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
-        # Given
         for number, size in enumerate(SIZES):
             connection.queue(str(number), bytes(size))
-        # When, Then
         for end in sorted(set(batch_ends(SIZES))):
             await peer.reads(end - len(peer.received))
             read = sum(one <= end for one in batch_ends(SIZES))
@@ -91,13 +84,11 @@ async def test_every_entry_whose_last_byte_was_read_has_left(link: Link) -> None
 @ALL_LINKS
 async def test_what_is_not_read_is_not_handed_to_the_kernel(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
-        # Given
         for number in range(20):
             connection.queue(str(number), bytes(100_000))
         # When a peer reads a little
         await peer.reads(50_000)
         await settle()
-        # Then
         most = (50_000 + ahead(link)) // 100_000
         assert len(connection.left) <= most
         assert connection.totals.pending_bytes >= (20 - most) * 100_096
@@ -106,9 +97,7 @@ async def test_what_is_not_read_is_not_handed_to_the_kernel(link: Link) -> None:
 @ALL_LINKS
 async def test_a_paused_connection_takes_requests_when_its_answers_are_read(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
-        # Given
         connection.queue("answer", bytes(2_000_000))
-        # When
         await peer.sends(lookup_frames(1, 2) + PING_FRAME)
         await peer.reads(1_000_000)
         await settle()
@@ -116,7 +105,6 @@ async def test_a_paused_connection_takes_requests_when_its_answers_are_read(link
         await peer.reads(1_000_000)
         await until(lambda: connection.taken, "a request was taken")
         await until(lambda: len(connection.taken) == 3, "all were taken")
-        # Then
         assert while_paused == []
         assert connection.taken == [1, 2, PING_ID]
 
@@ -124,15 +112,12 @@ async def test_a_paused_connection_takes_requests_when_its_answers_are_read(link
 @ALL_LINKS
 async def test_where_frames_are_parked_a_ping_overtakes_lookups(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS, parks=True)) as (connection, peer):
-        # Given
         connection.queue("answer", bytes(2_000_000))
-        # When
         await peer.sends(lookup_frames(1, 2) + PING_FRAME)
         await until(lambda: connection.taken, "the PING was taken")
         while_paused = list(connection.taken)
         await peer.reads(2_000_000)
         await until(lambda: len(connection.taken) == 3, "all were taken")
-        # Then
         assert while_paused == [PING_ID]
         assert connection.taken == [PING_ID, 1, 2]
 
@@ -143,16 +128,13 @@ async def test_a_peer_that_leaves_gives_everything_back_before_anything_else_lea
     link: Link, leave: object
 ) -> None:
     async with controlled_peer(link, Flow(MARKS, pauses=False)) as (connection, peer):
-        # Given
         for name in ("a", "b", "c"):
             connection.queue(name, bytes(700_000))
         await peer.reads(100_000)
         held = connection.totals.pending_bytes
-        # When
         assert callable(leave)
         leave(peer)
         await until(lambda: connection.closed, "the connection is gone")
-        # Then
         assert held == 3 * 700_096
         assert connection.end == (["a", "b", "c"], 0)
 
@@ -167,13 +149,11 @@ async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed_within_half_a_
         # Given requests that lie unread behind an answer that the peer does not read
         connection.queue("answer", bytes(2_000_000))
         await peer.sends(lookup_frames(1, 2, 3))
-        # When
         assert callable(leave)
         leave(peer)
         await settle()
         flow.clock.advance(0.5)
         await until(lambda: connection.closed, "the connection is gone")
-        # Then
         assert connection.end == (["answer"], 0)
         assert connection.taken == []
         assert set(connection.flow_totals.connections.values()) == {0}
@@ -199,12 +179,10 @@ async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_l
     ):
         await peer.sends(encode_command(connect_command()))
         assert (await next_command(peer)).type == pb.BaseCommand.CONNECTED
-        # When
         ids = range(1, REQUESTS + 1)
         for number in ids:
             await peer.sends(encode_command(topics_command(number, "public/default")))
         await until(lambda: parts.broker.totals.pending_bytes > 1_048_576, "it is unwritable")
-        # Then
         answers = [await next_command(peer) for _ in ids]
         found = [one.getTopicsOfNamespaceResponse for one in answers]
         assert sorted(one.request_id for one in found) == list(ids)

@@ -1,7 +1,5 @@
 """SIGTERM's drain: who asked is answered, nobody new is taken, and it ends."""
 
-from __future__ import annotations
-
 import asyncio
 
 import aiohttp
@@ -42,17 +40,14 @@ async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None
 async def test_requests_under_way_are_answered_and_the_connection_ends(
     role: str, profile: str
 ) -> None:
-    # Given
     async with cluster(TOPICS, profile) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/default"))
         await until(lambda: store.asked)
-        # When
         draining = await drained(parts, role, peer)
         store.go_on.set()
         answer = (await peer.command()).getTopicsOfNamespaceResponse
-        # Then
         assert list(answer.topics) == NAMES
         assert await peer.rest() == b""
         await draining
@@ -60,7 +55,6 @@ async def test_requests_under_way_are_answered_and_the_connection_ends(
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
@@ -68,14 +62,12 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
         await until(lambda: store.asked)
         cnx = parts.cnx(peer, role)
         draining, chunks = await drained(parts, role, peer), cnx.chunks_received
-        # When
         await peer.send(topics_command(2, "public/other"))
         await until(lambda: cnx.chunks_received > chunks)
         with pytest.raises(ConnectionRefusedError):
             await RawPeer.connect(parts.part(role).service_url)
         store.go_on.set()
         first = (await peer.command()).getTopicsOfNamespaceResponse
-        # Then
         assert first.request_id == 1
         assert await peer.rest() == b""
         assert store.asked == ["public/default"]
@@ -84,7 +76,6 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str) -> None:
-    # Given
     async with cluster({**TOPICS, **SMALL}) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer(role) for _ in range(5)]
@@ -92,7 +83,6 @@ async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str
         for number, peer in enumerate(peers):
             await peer.send(topics_command(number, f"public/ns-{number}"))
         await until(lambda: len(store.asked) == 5)
-        # When
         draining = drain(parts, role)
         await until(lambda: any(not cnx.taking_frames for cnx in cnxs))
         chunks = [cnx.chunks_received for cnx in cnxs]
@@ -101,7 +91,6 @@ async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str
         await until(lambda: all(c.chunks_received > n for c, n in zip(cnxs, chunks, strict=True)))
         store.go_on.set()
         await draining
-        # Then
         assert "public/late" not in store.asked
         answers = [(await peer.command()).getTopicsOfNamespaceResponse for peer in peers]
         assert [answer.request_id for answer in answers] == list(range(5))
@@ -109,7 +98,6 @@ async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
         ready = f"{parts.part(role).web_service_url}/admin/v2/brokers/ready"
         async with session.get(ready) as response:
@@ -118,20 +106,17 @@ async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/default"))
         await until(lambda: store.asked)
-        # When
         draining = await drained(parts, role, peer)
         async with session.get(ready) as response:
             during = response.status
         store.go_on.set()
         await peer.rest()
-        # Then
         assert (before, during) == (200, 503)
         await draining
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: str) -> None:
-    # Given
     clock = ManualClock()
     small = {"floodgateSocketSendBufferBytes": "4096", "floodgateSlowPeerGraceMs": "0"}
     async with cluster(TOPICS, clock=clock, **{role: small}) as parts:
@@ -140,37 +125,29 @@ async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: st
         await peer.read(1)
         await until(lambda: parts.part(role).lookups.pending_requests == 0)
         draining = await drained(parts, role, peer)
-        # When
         clock.advance(59.9 if role == "proxy" else 4.9)
         for _ in range(100):
             await asyncio.sleep(0)
         in_time = draining.done()
         clock.advance(0.2)
         await draining
-        # Then
         assert not in_time
         assert len(await peer.rest()) < len(NAMES) * 800
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_idle_connections_end_at_once(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         peers = [await parts.peer(role) for _ in range(20)]
-        # When
         await parts.part(role).__aexit__(None, None, None)
-        # Then
         assert [await peer.rest() for peer in peers] == [b""] * 20
 
 
 async def test_a_broker_that_drains_first_is_an_error_for_the_proxys_clients() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         peer = await parts.peer()
         await peer.send(topics_command(1, "public/default"))
         await peer.command()
-        # When
         await parts.broker.__aexit__(None, None, None)
         await peer.send(topics_command(2, "public/default"))
-        # Then
         assert (await peer.command()).error.error == pb.ServiceNotReady

@@ -1,7 +1,5 @@
 """A drain beneath faults: whatever they hold up, the process ends by itself."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -37,7 +35,6 @@ async def test_what_a_fault_holds_up_does_not_hold_up_the_end(
     async with cluster(both={"floodgateFaultsEnabled": "true"}, clock=LoopClock()) as parts:
         role = "broker" if way == "broker" else "proxy"
         server = parts.part(role)
-        # Given
         async with rest_client(server) as rest:
             target = parts.broker.service_url.removeprefix("pulsar://") if way == "pipe" else None
             peer = await parts.peer(role, target=target)
@@ -45,8 +42,6 @@ async def test_what_a_fault_holds_up_does_not_hold_up_the_end(
             assert answer.status == 200, answer
             await peer.send(lookup_command(1, TOPIC), ping())
             await until(lambda: server.faults.acted)
-        # When
         await server.__aexit__(None, None, None)
-        # Then
         assert "did not end in time" not in caplog.text
         peer.close()

@@ -1,21 +1,16 @@
 """SIGTERM's drain beneath producers and consumers: receipts leave, and both are sent away."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 TOPIC = "persistent://public/default/drained"
 COUNT = 200
@@ -35,7 +30,6 @@ async def kinds_until_the_end(peer: MessagePeer) -> list[int]:
 
 
 async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> None:
-    # Given
     store = {"floodgateMessageStore": f"sqlite://{tmp_path}/messages.db"}
     async with cluster(broker=store) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
@@ -44,38 +38,30 @@ async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> N
             await peer.publish(number, b"x")
         (topic,) = parts.broker.messaging.loaded_topics
         await until(lambda: topic.statistics.messages == COUNT)
-        # When
         await parts.broker.__aexit__(None, None, None)
-        # Then
         assert await kinds_until_the_end(peer) == [Type.SEND_RECEIPT] * COUNT + [
             Type.CLOSE_PRODUCER
         ]
 
 
 async def test_consumers_are_told_that_their_broker_goes() -> None:
-    # Given
     async with cluster() as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
         await peer.subscribe(TOPIC)
-        # When
         await parts.broker.__aexit__(None, None, None)
-        # Then
         assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
 
 
 async def test_a_drain_tells_what_it_ends_and_what_was_left(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     clock = ManualClock()
     async with cluster(clock=clock) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
         await peer.subscribe(TOPIC)
         with caplog.at_level(logging.INFO, "server.service"):
-            # When
             await parts.broker.__aexit__(None, None, None)
         peer.close()
-    # Then
     assert [record.getMessage() for record in caplog.records] == [
         "the drain begins (connections: 1, producers: 0, consumers: 1); it may take 5 s",
         "the drain ended after 0.0 s; left were (connections: 0, producers: 0, consumers: 0)",
@@ -85,7 +71,6 @@ async def test_a_drain_tells_what_it_ends_and_what_was_left(
 async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_published(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     async with cluster() as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
         await peer.producer(TOPIC)
@@ -99,12 +84,10 @@ async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_publ
         leave = parts.broker.__aexit__(None, None, None)
         draining = asyncio.get_running_loop().create_task(leave)
         await flushing.wait()
-        # When
         await peer.publish(0, b"too late")
         await peer.raw.send(topics_command(1, "public/default"))
         answer = await peer.raw.command()
         go_on.set()
-        # Then
         assert list(answer.getTopicsOfNamespaceResponse.topics) == [TOPIC]
         assert await kinds_until_the_end(peer) == [Type.CLOSE_PRODUCER]
         await draining

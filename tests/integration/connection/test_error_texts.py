@@ -1,7 +1,5 @@
 """What a peer said comes back as an excerpt: no error is larger than some hundred bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -37,34 +35,25 @@ WATCH = pb.BaseCommand(
 async def test_a_malformed_name_is_answered_with_an_excerpt(
     role: str, command: pb.BaseCommand
 ) -> None:
-    # Given
     async with cluster() as parts:
         peer = await parts.peer(role)
-        # When
         await peer.send(command)
-        # Then
         assert len(await peer.frame()) <= MOST_BYTES
 
 
 async def test_a_malformed_namespace_of_a_watch_is_answered_with_an_excerpt() -> None:
-    # Given
     async with cluster() as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(WATCH)
-        # Then
         assert len(await peer.frame()) <= MOST_BYTES
 
 
 async def test_as_shipped_the_log_line_of_a_closed_connection_is_an_excerpt(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     caplog.set_level("INFO")
     async with cluster(profile="pulsar") as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(topics_command(1, f"a/{LONG * 20}"))
-        # Then
         assert await peer.rest() == b""
     assert max(len(record.getMessage()) for record in caplog.records) <= 2_000

@@ -1,29 +1,23 @@
 """A connection that is lost is freed at once, whatever it was used for."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from weakref import ref
 
 import pytest
 
+from broker.cnx import ServerCnx
+from broker.service import BrokerService
 from client import Client
 from client.authentication.token import AuthenticationToken
 from limiter.flow.causes import PauseCause
 from proto.transport.connection import Connection
+from proxy.cnx import ProxyConnection
+from proxy.service import ProxyService
 from tests.support.processes.cluster import cluster, until
 from tests.support.security.credentials import key_url, token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from broker.cnx import ServerCnx
-    from broker.service import BrokerService
-    from proxy.cnx import ProxyConnection
-    from proxy.service import ProxyService
 
 UPSTREAM = "org.apache.pulsar"
 
@@ -89,7 +83,6 @@ async def used_by(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
-    # Given
     made = []
 
     def make() -> Connection:
@@ -103,25 +96,20 @@ def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
         await loop.create_connection(make, *server.sockets[0].getsockname())
         server.close()
 
-    # When
     asyncio.run(connect_and_forget())
     gc.collect()
-    # Then
     assert made
     assert not any(cnx() for cnx in made)
 
 
 async def test_a_connection_that_is_not_read_is_kept() -> None:
-    # Given
     loop = asyncio.get_running_loop()
     server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
     _, made = await loop.create_connection(Connection, *server.sockets[0].getsockname())
     made.gate.close_for(PauseCause.FAULT)
     kept = ref(made)
-    # When
     del _, made
     gc.collect()
-    # Then
     cnx = kept()
     assert cnx is not None
     cnx.abort()

@@ -1,7 +1,5 @@
 """What would hold the event loop is refused before it is parsed, and before its body has come."""
 
-from __future__ import annotations
-
 import logging
 import struct
 
@@ -48,13 +46,10 @@ def unparsable(kind: int) -> bytes:
 async def test_before_connect_a_large_frame_closes_before_its_body_has_come(
     role: str, profile: str, kind: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, profile) as parts:
         stranger = await parts.stranger(role)
-        # When
         await stranger.send_bytes(beginning(kind, COMMAND_BYTES - 3))
-        # Then
         assert await stranger.rest() == b""
         assert "a frame before CONNECT of 65537 bytes, at most 65536 are parsed" in caplog.text
         assert parts.part(role).flow.totals.oversized_commands == 1
@@ -66,29 +61,23 @@ async def test_before_connect_a_large_frame_closes_before_its_body_has_come(
 async def test_before_connect_another_command_closes_unparsed(
     role: str, profile: str, kind: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, profile) as parts:
         stranger = await parts.stranger(role)
-        # When
         await stranger.send_bytes(unparsable(kind))
-        # Then
         assert await stranger.rest() == b""
         assert f"{type_name(kind)} is not legal before CONNECT" in caplog.text
 
 
 @ROLES
 async def test_a_connect_of_64_kib_is_taken(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
         connect = connect_command()
         connect.connect.auth_data = bytes(COMMAND_BYTES - 100)
         connect.connect.auth_data += bytes(COMMAND_BYTES + 4 - len(frame(connect)))
         assert len(frame(connect)) == COMMAND_BYTES + 4
-        # When
         await stranger.send(connect)
-        # Then
         assert (await stranger.command()).type == Type.CONNECTED
 
 
@@ -97,14 +86,11 @@ async def test_a_connect_of_64_kib_is_taken(role: str) -> None:
 async def test_a_command_above_its_bound_closes_before_its_body_has_come(
     role: str, kind: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS) as parts:
         peer = await parts.peer(role)
-        # When
         limit = LARGER_COMMANDS.get(kind, COMMAND_BYTES)
         await peer.send_bytes(beginning(kind, limit + 1))
-        # Then
         assert await peer.rest() == b""
         sentence = f"{type_name(kind)} of {limit + 1} bytes, at most {limit} are parsed"
         assert sentence in caplog.text
@@ -113,42 +99,33 @@ async def test_a_command_above_its_bound_closes_before_its_body_has_come(
 
 @ROLES
 async def test_as_shipped_a_command_may_fill_a_frame(role: str) -> None:
-    # Given
     async with cluster(TOPICS, "pulsar") as parts:
         peer = await parts.peer(role)
         command = lookup_command(1, NAMES[0])
         command.lookupTopic.original_auth_data = "x" * COMMAND_BYTES
-        # When
         await peer.send(command)
-        # Then
         assert (await peer.command()).lookupTopicResponse.request_id == 1
 
 
 @ROLES
 async def test_a_payload_is_no_part_of_a_command(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         peer = await parts.peer(role)
         ping, payload = frame(pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())), bytes(300_000)
-        # When
         size = struct.pack(">I", len(ping) - 4 + len(payload))
         await peer.send_bytes(size + ping[4:] + payload)
-        # Then
         assert (await peer.command()).type == Type.PONG
 
 
 @PROFILES
 async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -> None:
     """With 100,000 properties, the last of them no protobuf."""
-    # Given
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer("broker")
         schema = b"\x2a\x08\x0a\x02ab\x12\x02cd" * (SCHEMA_BYTES // 10) + NO_PROTOBUF
         body = b"\x0a\x01t\x10\x01\x18\x07" + b"\x3a" + encode_varint(len(schema)) + schema
         command = b"\x08\x05\x2a" + encode_varint(len(body)) + body
-        # When
         await peer.send_bytes(struct.pack(">II", len(command) + 4, len(command)) + command)
-        # Then
         assert await peer.rest() == b""
 
 
@@ -156,7 +133,6 @@ async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -
 async def test_a_large_command_of_very_many_fields_closes(
     where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     caplog.set_level(logging.INFO)
     asked = pb.CommandProducer(topic="t", producer_id=1, request_id=7)
     many = [pb.KeyValue(key="a", value="b")] * 60_000
@@ -167,20 +143,15 @@ async def test_a_large_command_of_very_many_fields_closes(
         asked.schema.properties.extend(many)
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(pb.BaseCommand(type=Type.PRODUCER, producer=asked))
-        # Then
         assert await peer.rest() == b""
         assert "a command with more than 10000 fields" in caplog.text
 
 
 async def test_a_command_whose_type_changes_is_what_it_ends_as() -> None:
     """Of a field given twice the last value counts: first LOOKUP, then PRODUCER."""
-    # Given
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
         command = b"\x08\x17" + b"\x08\x05" + b"\x2a\x07\x0a\x01t\x10\x01\x18\x07"
-        # When
         await peer.send_bytes(struct.pack(">II", len(command) + 4, len(command)) + command)
-        # Then
         assert (await peer.command()).producer_success.request_id == 7

@@ -1,22 +1,21 @@
 """What one client does wrong costs the others nothing."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.pulsar_client import PulsarClient
 from proto.parsing.command_bounds import COMMAND_BYTES
-from tests.support.peers.raw_peer import frame, lookup_command, partitions_command, topics_command
+from tests.support.peers.raw_peer import (
+    RawPeer,
+    frame,
+    lookup_command,
+    partitions_command,
+    topics_command,
+)
 from tests.support.processes.cluster import broker_connection, cluster, topic_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from client.pulsar_client import PulsarClient
-    from tests.support.peers.raw_peer import RawPeer
 
 NAMES = topic_names("public/default", 50)
 TOPICS = {"public/default": NAMES}
@@ -54,15 +53,13 @@ async def list_often(client: PulsarClient) -> int:
 async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
     profile: str, code: int, text: str
 ) -> None:
-    # Given: a broker that closes the connection of who sends it such a name
+    # A broker that closes the connection of who sends it such a name
     as_shipped = {"floodgateProfile": "pulsar"}
     async with cluster(TOPICS, profile, broker=as_shipped) as parts:
         culprit = await parts.peer()
         async with asyncio.TaskGroup() as group:
             others = [group.create_task(list_often(parts.client())) for _ in range(CLIENTS)]
-            # When
             errors = await send_malformed(culprit)
-        # Then
         assert sum(task.result() for task in others) == CLIENTS * LISTINGS
         assert sorted(error.request_id for error in errors) == list(range(MALFORMED))
         assert {error.error for error in errors} == {code}
@@ -74,7 +71,6 @@ async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
 async def test_a_request_at_the_bound_of_commands_ends_no_shared_broker_connection(
     build: Callable[[int, str], pb.BaseCommand], spare_bytes: int
 ) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         peer, other = await parts.peer(), parts.client()
         await other.topics_of_namespace("public/default")
@@ -83,9 +79,7 @@ async def test_a_request_at_the_bound_of_commands_ends_no_shared_broker_connecti
         name = "public/" + "x" * (COMMAND_BYTES - spare_bytes - 100)
         largest = COMMAND_BYTES - spare_bytes + LENGTH_FIELDS_BYTES
         name += "x" * (largest - len(frame(build(1, name))))
-        # When
         await peer.send(build(1, name))
         await peer.command()
-        # Then
         assert not before.closed
         assert await broker_connection(parts, peer) is before

@@ -1,7 +1,5 @@
 """Too many lookups at once, too many in a queue, too many connections."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -32,14 +30,12 @@ TOO_MANY = "Reached the maximum number of connections"
 async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own_form(
     profile: str,
 ) -> None:
-    # Given
     keys = {"maxConcurrentLookupRequest": "1"}
     async with cluster(TOPICS, profile, broker=keys) as parts:
         store = BlockedStore(parts.broker)
         first, second = await parts.peer("broker"), await parts.peer("broker")
         await first.send(topics_command(1, "public/default"))
         await until(lambda: store.asked)
-        # When
         await second.send(
             lookup_command(2, NAMES[0]),
             partitions_command(3, NAMES[0]),
@@ -48,7 +44,6 @@ async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own
         lookup = (await second.command()).lookupTopicResponse
         partitions = (await second.command()).partitionMetadataResponse
         error = (await second.command()).error
-        # Then
         assert [lookup.request_id, partitions.request_id, error.request_id] == [2, 3, 4]
         assert {lookup.error, partitions.error, error.error} == {pb.TooManyRequests}
         assert {lookup.message, partitions.message, error.message} == {BROKERS_TEXT}
@@ -57,14 +52,11 @@ async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own
 
 
 async def test_a_freed_lookup_place_is_used_again() -> None:
-    # Given
     async with cluster(TOPICS, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         peer = await parts.peer("broker")
         for number in range(20):
-            # When
             await peer.send(lookup_command(number, NAMES[0]))
             lookup = (await peer.command()).lookupTopicResponse
-            # Then
             assert lookup.response == pb.CommandLookupTopicResponse.Connect
 
 
@@ -74,18 +66,15 @@ async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(
     profile: str, peers: int
 ) -> None:
     """Recorded: of 150 in one write a real broker with 10 places refuses none."""
-    # Given
     async with cluster(TOPICS, profile, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         herd = [await parts.peer("broker") for _ in range(peers)]
         each = 150 // peers
-        # When
         for peer in herd:
             await peer.send(
                 *(partitions_command(number, NAMES[number]) for number in range(each)),
                 *(lookup_command(number, NAMES[number]) for number in range(each)),
             )
         answers = [await peer.command() for peer in herd for _ in range(2 * each)]
-        # Then
         assert len(answers) == 300
         assert {one.partitionMetadataResponse.error for one in answers} == {pb.UnknownError}
         assert {one.lookupTopicResponse.error for one in answers} == {pb.UnknownError}
@@ -93,20 +82,17 @@ async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(
 
 
 async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None:
-    # Given
     async with cluster(TOPICS, proxy={"maxConcurrentLookupRequests": "1"}) as parts:
         store = BlockedStore(parts.broker)
         first, second = await parts.peer(), await parts.peer()
         await first.send(topics_command(1, "public/default"))
         await until(lambda: store.asked)
-        # When
         await second.send(
             lookup_command(2, NAMES[0]),
             partitions_command(3, NAMES[0]),
             topics_command(4, "public/default"),
         )
         answers = [await second.command() for _ in range(3)]
-        # Then
         lookup, partitions = answers[0].lookupTopicResponse, answers[1].partitionMetadataResponse
         assert [lookup.request_id, partitions.request_id] == [2, 3]
         assert answers[2].error.request_id == 4
@@ -122,7 +108,6 @@ async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> None:
-    # Given
     limits = {f"{role}_limits": {"heap_max_bytes": 2_000_000, "heap_queue_size": 3}}
     keys = {
         "floodgateResponseBuffers": "private",
@@ -132,7 +117,6 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
         limiter = parts.part(role).limiter
         others = await limiter.acquire(LimitType.HEAP_MEMORY, 2_000_000)
         peer = await parts.peer(role)
-        # When
         await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3)))
         if profile == "pulsar":
             # One request of a mode measures for the others, which do not queue meanwhile.
@@ -140,7 +124,6 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
         else:
             await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3, 6)))
         refused = [(await peer.command()).error for _ in range(3)]
-        # Then
         assert {error.error for error in refused} == {pb.TooManyRequests}
         assert {error.message for error in refused} == {HEAP_TEXT}
         limiter.release(others)
@@ -161,7 +144,6 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
 async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
     profile: str, role: str, kind: LimitType, text: str
 ) -> None:
-    # Given
     clock = ManualClock()
     async with cluster(TOPICS, profile, clock=clock) as parts:
         limiter = parts.part(role).limiter
@@ -169,12 +151,10 @@ async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/default"))
         await until(lambda: limiter.queue_size(kind) == 1)
-        # When
         clock.advance(24.9)
         still_waiting = limiter.queue_size(kind)
         clock.advance(0.2)
         error = (await peer.command()).error
-        # Then
         assert still_waiting == 1
         assert error.error == pb.TooManyRequests
         assert error.message == text
@@ -189,13 +169,10 @@ async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
 async def test_one_connection_too_many_is_refused_until_another_leaves(
     keys: dict[str, str],
 ) -> None:
-    # Given
     async with cluster(TOPICS, proxy=keys) as parts:
         first, second = await parts.peer(), await parts.peer()
-        # When
         third = await parts.stranger()
         error = (await third.command()).error
-        # Then
         assert error.error == pb.NotAllowedError
         assert error.message.startswith(TOO_MANY)
         assert await third.rest() == b""
@@ -208,13 +185,10 @@ async def test_one_connection_too_many_is_refused_until_another_leaves(
 
 
 async def test_without_a_limit_connections_are_not_counted_against_one() -> None:
-    # Given
     keys = {"maxConcurrentInboundConnections": "0", "maxConcurrentInboundConnectionsPerIp": "-1"}
     async with cluster(TOPICS, proxy=keys) as parts:
-        # When
         peers: list[RawPeer] = [await parts.stranger() for _ in range(20)]
         for peer in peers:
             await peer.send(connect_command())
-        # Then
         answers = {(await peer.command()).type for peer in peers}
         assert answers == {pb.BaseCommand.CONNECTED}

@@ -1,7 +1,5 @@
 """The TLS ports of broker and proxy, beside plain ones and alone."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl
@@ -67,7 +65,6 @@ async def asked(url: str, context: ssl.SSLContext) -> dict[str, str]:
 async def test_plain_and_tls_ports_serve_side_by_side(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         urls = broker.urls
-        # Then
         assert [url.partition("://")[0] for url in urls.told()] == [
             "pulsar",
             "http",
@@ -97,32 +94,27 @@ async def test_plain_and_tls_ports_serve_side_by_side(pem: PemFiles) -> None:
 
 
 async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
-    # Given: a listing that is there already is answered at once
+    # A listing that is there already is answered at once
     async with (
         tls_broker(pem) as broker,
         client(broker.urls.service_tls, pem, operation_timeout_seconds=2) as own,
         await own.create_producer(TOPIC),
     ):
-        # When
         found = [(await own.topics_of_namespace("public/default")).topics for _ in range(2)]
-        # Then
         assert found == [(TOPIC,), (TOPIC,)]
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
 async def test_answers_and_refusals_are_a_real_brokers(tmp_path: Path) -> None:
-    # Given
     pem = record_tls.write(tmp_path)
     async with tls_broker(pem, tlsTrustCertsFilePath=pem.trust) as broker:
         urls = broker.urls
         ports = [url.rpartition(":")[2] for url in (urls.service, urls.service_tls)]
         ports += [url.rpartition(":")[2] for url in (urls.web, urls.web_tls)]
-        # When
         asked = record_tls.answers(
             record_tls.Ports(*map(int, ports)), record_tls.Certificates.in_folder(tmp_path)
         )
         found = await asyncio.to_thread(list, asked)
-    # Then
     assert found == [json.loads(line) for line in RECORDED.read_text().splitlines()]
 
 
@@ -132,13 +124,12 @@ def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) 
             await asked(broker.urls.web_tls + LOOKUP, trusting(pem))
             assert broker.handshakes.finished_total == 1
 
-    # Then: its transports differ from those of the tests' own loop
+    # Its transports differ from those of the tests' own loop
     uvloop.run(ask())
 
 
 async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
     async with tls_broker(pem, **ALONE) as broker:
-        # Then
         assert broker.urls.told() == [broker.urls.service_tls, broker.urls.web_tls]
         await there_and_back(client(broker.service_url, pem))
         found = await asked(broker.web_service_url + LOOKUP, trusting(pem))
@@ -149,7 +140,6 @@ async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
 async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
     pem: PemFiles, profile: str
 ) -> None:
-    # Given
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     certificate, key = pem.pair("proxy", "a-proxy")
     shown = {"brokerClientCertificateFilePath": certificate, "brokerClientKeyFilePath": key}
@@ -163,7 +153,6 @@ async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
             **shown,
         ) as proxy,
     ):
-        # Then
         await there_and_back(client(proxy.urls.service_tls, pem))
         await there_and_back(Client(proxy.urls.service))
         for web in (proxy.urls.web, proxy.urls.web_tls):
@@ -174,30 +163,25 @@ async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
 async def test_a_proxy_does_not_speak_to_a_broker_it_does_not_trust(
     pem: PemFiles, tmp_path: Path
 ) -> None:
-    # Given
     other = PemFiles(tmp_path / "other")
     async with (
         tls_broker(other) as broker,
         tls_proxy(broker, pem) as proxy,
         client(proxy.urls.service_tls, pem, operation_timeout_seconds=1) as own,
     ):
-        # Then
         with pytest.raises(PulsarException, match="CERTIFICATE_VERIFY_FAILED"):
             await own.get_topic_partitions(TOPIC)
 
 
 async def test_who_must_show_a_certificate_and_has_none_stays_outside(pem: PemFiles) -> None:
-    # Given
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     pair = pem.pair("client", "a-client")
     async with tls_broker(pem, **strict) as broker:
-        # When
         async with client(broker.urls.service_tls, pem) as nobody:
             with pytest.raises(ConnectError):
                 await nobody.get_topic_partitions(TOPIC)
         with pytest.raises((aiohttp.ClientError, ConnectionError)):
             await asked(broker.urls.web_tls + LOOKUP, trusting(pem))
-        # Then
         known = AuthenticationTLS(*pair)
         await there_and_back(client(broker.urls.service_tls, pem, authentication=known))
         await asked(broker.urls.web_tls + LOOKUP, trusting(pem, pair))
@@ -205,12 +189,10 @@ async def test_who_must_show_a_certificate_and_has_none_stays_outside(pem: PemFi
 
 
 async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -> None:
-    # Given
     async with tls_broker(pem, tlsCertRefreshCheckDurationSec="0") as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
-        # When: another authority signs the same files anew
+        # Another authority signs the same files anew
         renewed = PemFiles(tmp_path / "pem")
-        # Then
         await there_and_back(client(broker.urls.service_tls, renewed))
         await asked(broker.urls.web_tls + LOOKUP, trusting(renewed))
 
@@ -219,7 +201,7 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
 async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
     pem: PemFiles, spoken: str
 ) -> None:
-    # Given: one port speaks one cipher of TLS 1.2, as Java calls it, and the other TLS 1.3 alone
+    # One port speaks one cipher of TLS 1.2, as Java calls it, and the other TLS 1.3 alone
     old = {"{}Protocols": "TLSv1.2", "{}Ciphers": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
     of_old, of_new = ("tls", "webServiceTls") if spoken == "TLSv1.2" else ("webServiceTls", "tls")
     keys = {key.format(of_old): value for key, value in old.items()}
@@ -229,7 +211,6 @@ async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
             port: [await negotiated(url, context) for context in offers(pem)]
             for port, url in (("tls", broker.urls.service_tls), ("web", broker.urls.web_tls))
         }
-    # Then
     refused_here = {
         "TLSv1.2": [("TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"), None, None],
         "TLSv1.3": [None, None, ("TLSv1.3", "TLS_AES_256_GCM_SHA384")],
@@ -282,7 +263,7 @@ class Replaced:
 async def test_clients_that_come_while_certificates_change_are_all_served(
     pem: PemFiles, tmp_path: Path
 ) -> None:
-    # Given: clients that come and go all the time
+    # Clients that come and go all the time
     files = Replaced(pem, tmp_path)
     context = ssl.create_default_context(cafile=str(files.trust))
     served: asyncio.Queue[None] = asyncio.Queue()
@@ -304,13 +285,12 @@ async def test_clients_that_come_while_certificates_change_are_all_served(
         async with asyncio.TaskGroup() as clients:
             for _ in range(4):
                 clients.create_task(come_and_go())
-            # When
             for change in (files.broken, files.renewed, files.renewed):
                 await some_are_served()
                 change()
             await some_are_served()
             enough.set()
-        # Then: nobody was refused, and what is broken was not used
+        # Nobody was refused, and what is broken was not used
         assert broker.handshakes.failed_total == 0
         for tls in (broker.tls, broker.web_tls):
             assert tls is not None
@@ -320,13 +300,11 @@ async def test_clients_that_come_while_certificates_change_are_all_served(
 async def test_a_scrape_tells_of_handshakes_and_certificates(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
-        # When
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"{broker.urls.web_tls}/metrics/", ssl=trusting(pem)) as answer,
         ):
             text = await answer.text()
-        # Then
         assert 'floodgate_tls_handshakes{cluster="standalone"} 0.0' in text
         for outcome, total in (("finished", broker.handshakes.finished_total), ("failed", 0)):
             sample = f'handshakes_ended_total{{cluster="standalone",outcome="{outcome}"}}'
@@ -351,29 +329,24 @@ async def ended(reader: asyncio.StreamReader) -> None:
 
 @pytest.mark.parametrize("port", ["service_tls", "web_tls"])
 async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str) -> None:
-    # Given
     clock = ManualClock()
     async with tls_broker(pem, clock, floodgateTlsHandshakeTimeoutMs="50") as broker:
         reader, writer = await connect(getattr(broker.urls, port))
-        # When: the head of a record, and no more
+        # The head of a record, and no more
         writer.write(b"\x16\x03\x01\x02\x00\x01")
         await until(lambda: broker.handshakes.under_way == 1)
         clock.advance(0.05)
-        # Then
         await ended(reader)
         writer.close()
         assert broker.handshakes.timed_out_total == 1
-        # Then: a client that was faster stays
+        # A client that was faster stays
     assert broker.connection_counters.closed_total == 0
 
 
 async def test_what_is_no_tls_is_closed_and_disturbs_nobody(pem: PemFiles) -> None:
-    # Given
     async with tls_broker(pem) as broker:
         reader, writer = await connect(broker.urls.service_tls)
-        # When
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
-        # Then
         await ended(reader)
         writer.close()
         await there_and_back(client(broker.urls.service_tls, pem))
@@ -382,10 +355,8 @@ async def test_what_is_no_tls_is_closed_and_disturbs_nobody(pem: PemFiles) -> No
 
 @pytest.mark.parametrize("port", ["service_tls", "web_tls"])
 async def test_a_drain_does_not_wait_for_a_handshake(pem: PemFiles, port: str) -> None:
-    # Given
     async with tls_broker(pem, floodgateTlsHandshakeTimeoutMs="600000") as broker:
         reader, writer = await connect(getattr(broker.urls, port))
         await until(lambda: broker.handshakes.under_way == 1)
-    # Then
     await ended(reader)
     writer.close()

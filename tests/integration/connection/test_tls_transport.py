@@ -1,26 +1,19 @@
 """TLS above the plain transport: an entry's end is as exact as without it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
 import proto.PulsarApi_pb2 as pb
-from proto.frames import encode_command
+from proto.frames import Frame, encode_command
 from proto.transport.connection import Connection
 from proto.transport.tls import TlsLayer
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from proto.frames import Frame
 
 PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
@@ -97,11 +90,8 @@ async def tls_server() -> AsyncIterator[Server]:
 
 async def test_a_command_is_answered_over_tls() -> None:
     async with tls_server() as server:
-        # Given
         reader, writer = await server.connect()
-        # When
         writer.write(PING)
-        # Then
         assert await reader.readexactly(len(PONG)) == PONG
         writer.close()
 
@@ -114,7 +104,6 @@ async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
         left: list[str] = []
         gone = asyncio.Event()
         payload = bytes(range(256)) * 16_384
-        # When
         server.connections[0].enqueue(
             [payload], len(payload), lambda: (left.append("left"), gone.set())
         )
@@ -126,7 +115,6 @@ async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
         # When it reads everything
         received = await reader.readexactly(len(payload))
         await gone.wait()
-        # Then
         assert received == payload
         assert left == ["left"]
         assert server.connections[0].outbound.pending_bytes == 0
@@ -135,26 +123,20 @@ async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
 
 async def test_a_lost_peer_gives_back_what_an_entry_holds() -> None:
     async with tls_server() as server:
-        # Given
         _, writer = await server.connect()
         await server.connections[0].established.wait()
         left: list[str] = []
         payload = bytes(8_000_000)
         server.connections[0].enqueue([payload], len(payload), lambda: left.append("left"))
-        # When
         writer.transport.abort()
         await server.connections[0].wait_closed()
-        # Then
         assert left == ["left"]
 
 
 async def test_a_peer_without_tls_is_closed() -> None:
     async with tls_server() as server:
-        # Given
         reader, writer = await asyncio.open_connection(*server.address)
-        # When
         writer.write(PING * 10)
-        # Then
         answer = await reader.read()
         assert PONG not in answer
         await server.connections[0].wait_closed()
@@ -164,12 +146,9 @@ async def test_a_peer_without_tls_is_closed() -> None:
 @pytest.mark.parametrize("size", [0, 1, 262_144, 262_145, 1_000_000])
 async def test_bytes_of_any_length_arrive_intact(size: int) -> None:
     async with tls_server() as server:
-        # Given
         reader, writer = await server.connect()
         await server.connections[0].established.wait()
         payload = bytes(index % 251 for index in range(size))
-        # When
         server.connections[0].enqueue([payload, PONG], size + len(PONG))
-        # Then
         assert await reader.readexactly(size + len(PONG)) == payload + PONG
         writer.close()

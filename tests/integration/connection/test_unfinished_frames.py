@@ -1,7 +1,5 @@
 """Frames that never end have a bound of the process, and cost healthy publishers nothing."""
 
-from __future__ import annotations
-
 import logging
 import struct
 
@@ -33,14 +31,13 @@ def all_but_the_end(size_bytes: int) -> bytes:
 async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
     role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     keys = {"floodgateMaxUnfinishedFramesMB": str(BOUND_MB)}
     async with cluster(both=keys) as parts:
         limits = parts.part(role).flow.limits
         async with Client(parts.part(role).service_url) as client:
             producer = await client.create_producer(TOPIC)
             consumer = await client.subscribe(TOPIC, "s")
-            # When: one after the other, so that the first is the oldest
+            # One after the other, so that the first is the oldest
             peers = []
             for number in range(ATTACKERS):
                 peer = await parts.peer(role)
@@ -49,7 +46,6 @@ async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
                 kept = min(number + 1, BOUND_MB) * (MEGABYTE - 1)
                 await until(lambda kept=kept: limits.unfinished.kept_bytes == kept)
             await producer.send(LARGE)
-            # Then
             assert (await consumer.receive()).data() == LARGE
             assert limits.unfinished.kept_bytes <= BOUND_MB * MEGABYTE
         closed = limits.refusals.counts[Limit.UNFINISHED_FRAMES]
@@ -69,12 +65,9 @@ async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
 
 @ROLES
 async def test_profile_pulsar_has_no_such_bound(role: str) -> None:
-    # Given
     async with cluster(profile="pulsar") as parts:
         unfinished = parts.part(role).flow.limits.unfinished
-        # When
         await (await parts.peer(role)).send_bytes(all_but_the_end(MEGABYTE))
-        # Then
         await until(lambda: unfinished.kept_bytes == MEGABYTE - 1)
         assert unfinished.max_bytes == 0
 

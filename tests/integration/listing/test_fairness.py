@@ -1,7 +1,5 @@
 """One client that takes all it can get and never reads, and twenty that only want their list."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -75,14 +73,12 @@ async def list_in_turn(parts: Cluster, role: str) -> list[int]:
 @pytest.mark.parametrize("buffers", ["private", "shared"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -> None:
-    # Given: time stands still, so nothing is freed by a timeout
+    # Time stands still, so nothing is freed by a timeout
     keys = {**LITTLE_BUFFER, "floodgateResponseBuffers": buffers}
     limits = {role: keys, f"{role}_limits": LIMITS}
     async with cluster(TOPICS, **limits) as parts:
         abuser = await abuse(parts, role)
-        # When
         answers = await asyncio.gather(*[list_in_turn(parts, role) for _ in range(HEALTHY)])
-        # Then
         answered = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
         assert answers == [[answered] * LISTS_EACH] * HEALTHY
         assert pinned(parts, role, abuser) <= LIMITS["direct_max_bytes"] // 2
@@ -90,12 +86,10 @@ async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_as_shipped_he_starves_the_others(role: str) -> None:
-    # Given
     clock = ManualClock()
     limits = {role: LITTLE_BUFFER, f"{role}_limits": LIMITS}
     async with cluster(TOPICS, "pulsar", clock=clock, **limits) as parts:
         await abuse(parts, role)
-        # When
         peer = await parts.peer(role, receive_buffer_bytes=200_000)
         await peer.send(topics_command(1, NAMESPACE))
         await until(lambda: waits(parts, role, peer))
@@ -103,6 +97,5 @@ async def test_as_shipped_he_starves_the_others(role: str) -> None:
         while not waiting.done():
             clock.advance(25.1)
             await settle()
-        # Then
         answer = await waiting
         assert answer.error.error == pb.TooManyRequests

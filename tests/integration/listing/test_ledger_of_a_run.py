@@ -1,24 +1,19 @@
 """At the end of a run the ledger says who did not give back what it held."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
+from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from limiter.memory.dual_limiter import LimitType
 from limiter.permits.ledger import UnbalancedLedgerError
+from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from server.limiter_report.routes import LIMITER_PATH
 from tests.support.peers.raw_peer import RawPeer
 from tests.support.processes.cluster import broker_config, proxy_config, until
-
-if TYPE_CHECKING:
-    from broker.configuration.config import BrokerConfig
-    from proxy.config import ProxyConfig
 
 NS = "public/default"
 WITHOUT_LEDGER = {"limiter_ledger": False}
@@ -43,16 +38,13 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_permit_that_nobody_gave_back_is_an_error_that_names_the_connection(
     role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     part = await service(role).__aenter__()
     async with await RawPeer.shaken_hands(part.service_url):
         (cnx,) = part.connections
     await until(lambda: not part.connections)
-    # When
     await part.limiter.acquire(LimitType.DIRECT_MEMORY, 600, None, cnx, NS)
     with pytest.raises(UnbalancedLedgerError) as caught:
         await part.__aexit__(None, None, None)
-    # Then
     (holding,) = caught.value.holdings
     assert (holding.owner, holding.namespace, holding.size_bytes) == (cnx.peer, NS, 600)
     (sentence,) = errors(caplog)
@@ -65,42 +57,33 @@ async def test_a_permit_that_nobody_gave_back_is_an_error_that_names_the_connect
 async def test_an_error_of_the_block_is_not_hidden_by_the_ledger(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     async def run() -> None:
         async with service("broker") as part:
             await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
             raise ZeroDivisionError
 
-    # When
     with pytest.raises(ZeroDivisionError):
         await run()
-    # Then
     assert len(errors(caplog)) == 1
 
 
 async def test_what_was_given_back_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     part = service("broker")
-    # When
     async with part:
         permit = await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
         part.limiter.release(permit)
-    # Then
     assert errors(caplog) == []
 
 
 async def test_without_a_ledger_nothing_is_recorded_and_nothing_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     part = service("broker", **WITHOUT_LEDGER)
-    # When
     async with part:
         await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
         url = part.web_service_url + LIMITER_PATH
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
             heap = (await answer.json())["heap"]
-    # Then
     assert (heap["ledger"], heap["acquiredBytes"]) == (None, 600)
     assert [one["oldestPermitSeconds"] for one in heap["holders"]] == [None]
     assert errors(caplog) == []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -18,12 +17,15 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
-from tests.support.peers.raw_peer import lookup_command, partitions_command, ping, topics_command
+from tests.support.peers.raw_peer import (
+    RawPeer,
+    lookup_command,
+    partitions_command,
+    ping,
+    topics_command,
+)
 from tests.support.processes.cluster import Cluster, cluster, held, topic_names, until
 from tests.support.processes.samples import read_samples
-
-if TYPE_CHECKING:
-    from tests.support.peers.raw_peer import RawPeer
 
 BIG = NamespaceName.parse("public/big")
 NAMES = topic_names("public/big", 2_000, 800)
@@ -80,19 +82,17 @@ async def ask_six_times(parts: Cluster) -> None:
 async def test_the_sixth_lookup_is_refused_when_five_silent_requests_keep_their_permits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker=FIVE, broker_limits=HEAP_LIMIT) as parts:
         await ask_six_times(parts)
         parts.kept_lookup_places = 5
         peer = await parts.peer("broker")
-        # When: a topic and a namespace that have nothing to do with it
+        # A topic and a namespace that have nothing to do with it
         await peer.send(
             lookup_command(6, "persistent://public/default/any"),
             partitions_command(7, "persistent://public/default/any"),
             topics_command(8, "public/small"),
         )
         lookup, partitions, listing = [await peer.command() for _ in range(3)]
-        # Then
         refusals = (
             lookup.lookupTopicResponse,
             partitions.partitionMetadataResponse,
@@ -109,18 +109,15 @@ async def test_the_sixth_lookup_is_refused_when_five_silent_requests_keep_their_
 
 
 async def test_the_sixth_lookup_is_answered_when_every_refusal_is_told() -> None:
-    # Given
     async with cluster(TOPICS, "floodgate", broker=FIVE, broker_limits=HEAP_LIMIT) as parts:
         await ask_six_times(parts)
         peer = await parts.peer("broker")
-        # When
         await peer.send(
             lookup_command(6, "persistent://public/default/any"),
             partitions_command(7, "persistent://public/default/any"),
             topics_command(8, "public/small"),
         )
         answers = [await peer.command() for _ in range(3)]
-        # Then
         assert {answer.type for answer in answers} == {
             pb.BaseCommand.LOOKUP_RESPONSE,
             pb.BaseCommand.PARTITIONED_METADATA_RESPONSE,
@@ -139,11 +136,9 @@ async def test_the_sixth_lookup_is_answered_when_every_refusal_is_told() -> None
 async def test_a_list_above_the_limit_is_an_error_once_and_then_silence(
     first: dict[str, object], estimate: str
 ) -> None:
-    # Given
     keys = {"floodgateSizeEstimate": estimate}
     async with cluster(TOPICS, "pulsar", broker=keys, broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
-        # When
         error = await told(parts, peer, **first)
         mode = {"mode": first["mode"]} if "mode" in first else {}
         later = [
@@ -152,7 +147,6 @@ async def test_a_list_above_the_limit_is_an_error_once_and_then_silence(
             await told(parts, peer, **mode, topics_hash="deadbeef"),
         ]
         parts.kept_lookup_places = 3
-        # Then
         assert (error.error, error.message) == (pb.MetadataError, TEXT)
         assert later == [None] * 3
         assert parts.broker.lookups.pending_requests == 3
@@ -160,15 +154,12 @@ async def test_a_list_above_the_limit_is_an_error_once_and_then_silence(
 
 
 async def test_each_mode_has_an_estimate_of_its_own() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
         await told(parts, peer)
-        # When
         whole = await told(parts, peer, mode=MODE.ALL)
         await peer.send(topics_command(2, "public/big", mode=MODE.NON_PERSISTENT))
         other = await peer.command()
-        # Then
         assert whole.message == TEXT
         assert list(other.getTopicsOfNamespaceResponse.topics) == []
         assert await told(parts, peer, mode=MODE.ALL) is None
@@ -176,30 +167,24 @@ async def test_each_mode_has_an_estimate_of_its_own() -> None:
 
 
 async def test_a_namespace_refused_once_stays_silent_when_it_shrinks() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
         await told(parts, peer)
-        # When
         gone = [name.encode() for name in NAMES[1:]]
         await parts.broker.store.apply(BIG, TopicChanges((), gone))
-        # Then
         assert await told(parts, peer) is None
         parts.kept_lookup_places = 1
 
 
 async def test_of_those_who_ask_at_once_one_is_answered() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peers = [await parts.peer("broker") for _ in range(5)]
-        # When
         for peer in peers:
             await peer.send(topics_command(1, "public/big"))
         answers = [asyncio.create_task(peer.command()) for peer in peers]
         (answered,), silent = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
         await until(lambda: parts.broker.unanswered.total == 4)
         parts.kept_lookup_places = 4
-        # Then
         assert answered.result().error.message == TEXT
         for peer in peers:
             await peer.send(ping())
@@ -207,12 +192,9 @@ async def test_of_those_who_ask_at_once_one_is_answered() -> None:
 
 
 async def test_a_response_above_the_direct_limit_is_an_error_every_time_and_keeps_nothing() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker_limits=DIRECT_LIMIT) as parts:
         peer = await parts.peer("broker")
-        # When
         errors = [await told(parts, peer) for _ in range(4)]
-        # Then
         assert {error.error for error in errors} == {pb.MetadataError}
         assert all("is larger than maxPermits=1048576" in error.message for error in errors)
         assert parts.broker.lookups.pending_requests == 0
@@ -225,13 +207,10 @@ async def test_a_response_above_the_direct_limit_is_an_error_every_time_and_keep
 async def test_the_proxy_tells_its_first_refusal_and_then_nothing_and_keeps_no_permit(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     places = {"maxConcurrentLookupRequests": "2"}
     async with cluster(TOPICS, "pulsar", proxy=places, proxy_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer()
-        # When
         error, *later = [await told(parts, peer, "proxy") for _ in range(4)]
-        # Then
         assert (error.error, error.message) == (pb.ServiceNotReady, TEXT)
         assert later == [None] * 3
         assert await sample(parts, "proxy", "floodgate_unanswered_requests_total") == 3
@@ -245,12 +224,9 @@ async def test_the_proxy_tells_its_first_refusal_and_then_nothing_and_keeps_no_p
 
 
 async def test_the_proxy_never_answers_what_is_above_its_direct_limit() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", proxy_limits=DIRECT_LIMIT) as parts:
         peer = await parts.peer()
-        # When
         answers = [await told(parts, peer, "proxy") for _ in range(3)]
-        # Then
         assert answers == [None] * 3
         assert parts.broker.lookups.pending_requests == 0
         assert held(parts.proxy.limiter) == {}

@@ -1,10 +1,8 @@
 """Answers that are larger than what was reserved, than the limit, than a frame."""
 
-from __future__ import annotations
-
 import asyncio
+import pathlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +14,6 @@ from proto.names import NamespaceName
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, held, topic_names, until
 from tests.support.stores.blocked_store import BlockedStore
-
-if TYPE_CHECKING:
-    import pathlib
 
 BIG = NamespaceName.parse("public/big")
 NAMES = topic_names("public/big", 2_000, 800)
@@ -46,7 +41,6 @@ async def refusal(parts, role: str) -> ServerResponseError:
 
 @pytest.mark.parametrize("kind", list(LimitType))
 async def test_an_answer_above_its_reservation_is_drained_and_asked_again(kind: LimitType) -> None:
-    # Given
     limits = {"heap_max_bytes": 2 * MEGABYTE, "direct_max_bytes": 2 * MEGABYTE}
     async with cluster(TOPICS, proxy_limits=limits) as parts:
         store = BlockedStore(parts.broker, blocked=False)
@@ -55,9 +49,7 @@ async def test_an_answer_above_its_reservation_is_drained_and_asked_again(kind: 
             asking = group.create_task(parts.client().topics_of_namespace("public/big"))
             await until(lambda: parts.proxy.limiter.queue_size(kind) == 1)
             waiting = held(parts.proxy.limiter)
-            # When
             parts.proxy.limiter.release(others)
-        # Then
         assert list(asking.result().topics) == NAMES
         assert store.asked == ["public/big"] * 2
         assert waiting[f"{kind.value} bytes"] == MEGABYTE
@@ -65,12 +57,9 @@ async def test_an_answer_above_its_reservation_is_drained_and_asked_again(kind: 
 
 
 async def test_a_grown_answer_needs_no_second_request_while_there_is_memory() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker, blocked=False)
-        # When
         listing = await parts.client().topics_of_namespace("public/big")
-        # Then
         assert list(listing.topics) == NAMES
         assert store.asked == ["public/big"]
 
@@ -131,7 +120,6 @@ PATHS = [
 async def test_an_answer_above_a_limit_is_refused_with_size_limit_and_key_every_time(
     path: Path, buffers: str, tmp_path: pathlib.Path
 ) -> None:
-    # Given
     keys = {"floodgateSizeEstimate": path.estimate, "floodgateResponseBuffers": buffers}
     store = "memory:local" if path.store == "memory:local" else f"sqlite:///{tmp_path}/topics.db"
     async with cluster(
@@ -141,9 +129,7 @@ async def test_an_answer_above_a_limit_is_refused_with_size_limit_and_key_every_
         **{f"{path.role}_limits": dict([path.limit])},
     ) as parts:
         for _ in range(3):
-            # When
             error = await refusal(parts, path.role)
-            # Then
             _, limit = path.limit
             assert error.server_error == pb.TooManyRequests
             assert f" of {path.size} bytes is larger than the {path.role}'s limit" in error.message
@@ -154,13 +140,10 @@ async def test_an_answer_above_a_limit_is_refused_with_size_limit_and_key_every_
 
 
 async def test_a_refused_answer_harms_no_other_namespace() -> None:
-    # Given
     limits = {"heap_max_bytes": MEGABYTE}
     async with cluster(TOPICS, broker_limits=limits, proxy_limits=limits) as parts:
         await refusal(parts, "proxy")
-        # When
         listing = await parts.client().topics_of_namespace("public/small")
-        # Then
         assert list(listing.topics) == TOPICS["public/small"]
 
 
@@ -169,30 +152,24 @@ async def test_a_refused_answer_harms_no_other_namespace() -> None:
 async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again(
     role: str, estimate: str
 ) -> None:
-    # Given
     keys = {"floodgateSizeEstimate": estimate}
     limits = {f"{role}_limits": {"heap_max_bytes": MEGABYTE}}
     async with cluster(TOPICS, both=keys, **limits) as parts:
         await refusal(parts, role)
         gone = [name.encode() for name in NAMES[1:]]
         await parts.broker.store.apply(BIG, TopicChanges((), gone))
-        # When
         listing = await parts.client(role).topics_of_namespace("public/big")
-        # Then
         assert list(listing.topics) == NAMES[:1]
 
 
 async def test_a_pattern_that_keeps_too_much_is_no_reason_to_refuse_another() -> None:
-    # Given
     async with cluster(TOPICS, proxy_limits={"heap_max_bytes": MEGABYTE}) as parts:
         client = parts.client()
         with pytest.raises(ServerResponseError):
             await client.topics_of_namespace("public/big", pattern="public/big/.*")
-        # When
         listing = await client.topics_of_namespace(
             "public/big", pattern="public/big/topic-000007x*"
         )
-        # Then
         assert list(listing.topics) == [NAMES[7]]
 
 
@@ -209,7 +186,6 @@ TOO_LARGE = (
 async def test_an_answer_above_the_frame_limit_is_refused_with_size_limit_and_key(
     limited: str, role: str
 ) -> None:
-    # Given
     async with cluster(TOPICS, **{limited: LIMITED}) as parts:
         other = parts.client(role)
         await other.topics_of_namespace("public/small")
@@ -217,9 +193,7 @@ async def test_an_answer_above_the_frame_limit_is_refused_with_size_limit_and_ke
             assert list((await other.topics_of_namespace("public/big")).topics) == NAMES
             return
         for _ in range(3):
-            # When
             error = await refusal(parts, role)
-            # Then
             assert (error.server_error, error.message) == (pb.NotAllowedError, TOO_LARGE)
             assert held(parts.part(role).limiter) == {}
             assert parts.part(role).lookups.pending_requests == 0
@@ -228,13 +202,10 @@ async def test_an_answer_above_the_frame_limit_is_refused_with_size_limit_and_ke
 
 
 async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> None:
-    # Given
     async with cluster(TOPICS, proxy=LIMITED) as parts:
         store = BlockedStore(parts.broker, blocked=False)
         connections = parts.broker.connection_counters.created_total
-        # When
         errors = [await refusal(parts, "proxy") for _ in range(3)]
-        # Then
         assert {error.server_error for error in errors} == {pb.NotAllowedError}
         assert store.asked == ["public/big"] * 3
         assert parts.proxy.limiter.statistics().direct.high_water_permits < FRAME_BYTES // 10
@@ -243,15 +214,13 @@ async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> No
 
 
 async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None:
-    # Given: a list that fits with a request id of one byte, as the proxy's own is
+    # A list that fits with a request id of one byte, as the proxy's own is
     async with cluster(TOPICS, both={"maxMessageSize": str(FRAME_BYTES - 10_240)}) as parts:
         peer = await parts.peer("proxy", RECEIVE_BUFFER_BYTES)
-        # When
         await peer.send(topics_command(1, "public/big"))
         short = await peer.command()
         await peer.send(topics_command(300, "public/big"))
         long = await peer.command()
-        # Then
         assert list(short.getTopicsOfNamespaceResponse.topics) == NAMES
         assert long.error.error == pb.NotAllowedError
         assert f"the answer of {FRAME_BYTES + 1} bytes" in long.error.message
@@ -259,21 +228,16 @@ async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None
 
 
 async def test_clients_are_told_the_largest_message_that_the_proxy_passes_on() -> None:
-    # Given
     raised = {"maxMessageSize": "20000000"}
     names = topic_names("public/huge", 7_000, 800)
     async with cluster({"public/huge": names}, both=raised) as parts:
-        # When
         listing = await parts.client().topics_of_namespace("public/huge")
-        # Then
         assert list(listing.topics) == names
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_as_shipped_it_is_sent_and_costs_the_connection_that_receives_it(role: str) -> None:
-    # Given
     async with cluster(TOPICS, "pulsar", broker=LIMITED) as parts:
-        # When, Then
         if role == "proxy":
             error = await refusal(parts, "proxy")
             assert error.server_error == pb.ServiceNotReady

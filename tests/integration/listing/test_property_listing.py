@@ -1,9 +1,7 @@
 """Listings by properties, from an import to a client, directly and through the proxy."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,12 +14,7 @@ from broker.stores.property_rows import PROPERTIES_TYPE, PropertyRows
 from client.exceptions import ServerResponseError
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.processes.cluster import cluster, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster, until
 
 INDEX = {"pulsarResourcesExtendedClassName": "broker.property_index:PropertyIndex"}
 SCRIPTED = {"pulsarResourcesExtendedClassName": "tests.unit.broker.plugins.plug_ins:Scripted"}
@@ -60,12 +53,10 @@ async def test_the_index_lists_what_has_all_properties(
     async with cluster(profile=profile, broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
-        # When
         team = await client.topics_of_namespace(NAMESPACE, properties=TEAMS)
         both = await client.topics_of_namespace(NAMESPACE, properties={**TEAMS, "stage": "prod"})
         none = await client.topics_of_namespace(NAMESPACE, properties={**TEAMS, "host": "h"})
         whole = await client.topics_of_namespace(NAMESPACE)
-        # Then
         assert list(team.topics) == [topic(number) for number in range(1, 300, 3)]
         assert list(both.topics) == [topic(number) for number in range(10, 300, 30)]
         assert (none.topics, none.topics_hash) == ((), "00000000")
@@ -79,13 +70,11 @@ async def test_the_broker_still_applies_the_clients_pattern(tmp_path: Path, role
     async with cluster(broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
-        # When
         pattern = "persistent://tenant/ns/topic-.*0"
         found = await client.topics_of_namespace(NAMESPACE, pattern=pattern, properties=TEAMS)
         again = await client.topics_of_namespace(
             NAMESPACE, pattern=pattern, properties=TEAMS, topics_hash=found.topics_hash
         )
-        # Then
         assert list(found.topics) == [topic(number) for number in range(10, 300, 30)]
         assert found.filtered
         assert (again.changed, again.topics) == (False, ())
@@ -94,9 +83,7 @@ async def test_the_broker_still_applies_the_clients_pattern(tmp_path: Path, role
 async def test_with_the_default_plug_in_properties_change_nothing(tmp_path: Path) -> None:
     async with cluster() as parts:
         await fill(parts, tmp_path)
-        # When
         found = await parts.client().topics_of_namespace(NAMESPACE, properties={"no": "such"})
-        # Then
         assert len(found.topics) == 300
 
 
@@ -104,11 +91,9 @@ async def test_a_change_is_listed_by_who_asks_after_it(tmp_path: Path) -> None:
     async with cluster(broker=INDEX) as parts:
         await fill(parts, tmp_path)
         rows = PropertyRows.from_mappings({topic(0).encode(): {"team": "t1"}})
-        # When
         removed = TopicChanges(removed=[topic(1).encode()], properties=rows)
         await parts.broker.store.apply(NamespaceName.parse(NAMESPACE), removed)
         found = await parts.client("broker").topics_of_namespace(NAMESPACE, properties=TEAMS)
-        # Then
         assert list(found.topics[:2]) == [topic(0), topic(4)]
 
 
@@ -128,10 +113,8 @@ async def test_many_clients_who_ask_the_same_cost_one_call(profile: str) -> None
         ]
         await until(lambda: parts.broker.lookups.pending_requests == 5)
         await until(lambda: plug_in.asked)
-        # When
         plug_in.go_on.set()
         found = await asyncio.gather(*asking)
-        # Then
         assert {one.topics for one in found} == {(topic(7),)}
         assert len(plug_in.asked) == 1
 
@@ -150,9 +133,7 @@ async def test_a_client_that_leaves_meanwhile_ends_the_call_and_leaves_nothing()
             )
         )
         await until(lambda: len(plug_in.asked) == 1)
-        # When
         peer.close()
-        # Then
         await until(lambda: plug_in.cancelled == 1)
         await until(lambda: parts.broker.lister.calls.overdue == 0)
 
@@ -164,10 +145,8 @@ async def test_a_plug_in_that_fails_costs_one_request_a_clear_error(profile: str
         client = parts.client("broker")
         for answer in (ValueError("no index"), SystemExit(1), ["persistent://other/ns/a"], None):
             plug_in.answer = answer
-            # When
             with pytest.raises(ServerResponseError) as caught:
                 await client.topics_of_namespace(NAMESPACE, properties=TEAMS)
-            # Then
             assert caught.value.server_error == pb.MetadataError
             assert "tests.unit.broker.plugins.plug_ins:Scripted" in str(caught.value)
         plug_in.answer = [topic(1)]
@@ -180,14 +159,12 @@ async def test_too_many_properties_are_refused_and_the_connection_lives(role: st
     async with cluster() as parts:
         client = parts.client(role)
         many = {f"key-{number}": "v" for number in range(101)}
-        # When
         for properties, key in (
             (many, "floodgateMaxListingProperties"),
             ({"k": "x" * 20_000}, "floodgateMaxListingPropertiesBytes"),
         ):
             with pytest.raises(ServerResponseError, match=key) as caught:
                 await client.topics_of_namespace(NAMESPACE, properties=properties)
-            # Then
             assert caught.value.server_error == pb.NotAllowedError
         assert (await client.topics_of_namespace(NAMESPACE)).topics == ()
 
@@ -206,9 +183,7 @@ async def test_a_plug_in_that_filters_is_not_announced_together_with_watches(
     keys: dict[str, str], announced: bool
 ) -> None:
     async with cluster(broker=keys) as parts:
-        # When
         cnx = await parts.client("broker").connect()
-        # Then
         flags = cnx.server.feature_flags
         assert flags.supports_topic_watchers is announced
         assert flags.supports_topic_watcher_reconcile is announced

@@ -1,10 +1,8 @@
 """A pattern that only a backtracking engine can compile must not stop anybody else."""
 
-from __future__ import annotations
-
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -19,9 +17,6 @@ from server.tasks.worker_processes import MOST_NICENESS, NICENESS
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 CATASTROPHIC = "(?!zz)(?:(?:x|x)*)*q"
 NAMES = [f"persistent://t/n/{'x' * 40}-{index}".encode() for index in range(2_000)]
@@ -82,12 +77,9 @@ async def until_gone(process: int) -> None:
 
 
 async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: Setup) -> None:
-    # Given
     evaluation = await setup.slow()
     (process,) = setup.processes
-    # When
     setup.clock.advance(LIMIT_SECONDS)
-    # Then
     with pytest.raises(InvalidPatternError) as caught:
         await evaluation
     assert str(caught.value) == (
@@ -98,12 +90,9 @@ async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: S
 
 
 async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup) -> None:
-    # Given
     slow = await setup.slow()
-    # When
     quick = await setup.filter.filter(listing(), "t/n/x*-7")
     also_backtracking = await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
-    # Then
     assert list(quick.names()) == [f"persistent://t/n/{'x' * 40}-7"]
     assert len(also_backtracking) == 10
     assert not slow.done()
@@ -113,24 +102,18 @@ async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup)
 async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(
     setup: Setup,
 ) -> None:
-    # Given
     slow = await setup.slow()
     (process,) = setup.processes
-    # When
     slow.cancel()
     await settle()
-    # Then
     assert setup.processes == []
     await until_gone(process)
 
 
 async def test_a_process_that_has_finished_is_asked_again(setup: Setup) -> None:
-    # Given
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     before = setup.processes
-    # When
     kept = await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")
-    # Then
     assert len(kept) == 10
     assert setup.processes == before
 
@@ -143,42 +126,34 @@ async def test_a_process_is_as_nice_as_the_server_makes_it(setup: Setup) -> None
 
 
 async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
-    # Given
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     (worker,) = setup.workers._all
     os.kill(worker._process.pid, 9)
     await worker.gone()
-    # When, Then
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
 
 async def test_a_process_that_dies_at_work_costs_one_request_an_error(setup: Setup) -> None:
-    # Given
     slow = await setup.slow()
-    # When
     os.kill(setup.processes[0], 9)
-    # Then
     with pytest.raises(InvalidPatternError, match="a pattern worker ended"):
         await slow
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
 
 async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
-    # Given
     await setup.slow("1")
     await setup.slow("2")
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
     await settle()
-    # When
     setup.clock.advance(LIMIT_SECONDS)
-    # Then
     with pytest.raises(InvalidPatternError, match="had no turn within floodgatePatternTimeoutMs"):
         await third
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*")) == 2_000
 
 
 async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
-    # Given: one that has waited for half of the limit when its turn comes
+    # One that has waited for half of the limit when its turn comes
     first, second = await setup.slow("1"), await setup.slow("2")
     setup.clock.advance(LIMIT_SECONDS / 2)
     third = asyncio.ensure_future(setup.filter.filter(listing(), SLOW + "3"))
@@ -187,10 +162,9 @@ async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
     await asyncio.gather(first, second, return_exceptions=True)
     await settle()
     assert len(setup.processes) == 1
-    # When
     setup.clock.advance(0.6 * LIMIT_SECONDS)
     await settle()
-    # Then: it is not ended for the time in which it waited
+    # It is not ended for the time in which it waited
     assert not third.done()
     setup.clock.advance(0.4 * LIMIT_SECONDS)
     with pytest.raises(InvalidPatternError, match="takes more than floodgatePatternTimeoutMs"):
@@ -198,35 +172,28 @@ async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
 
 
 async def test_what_takes_too_long_is_not_kept_by_its_error(setup: Setup) -> None:
-    # Given
     evaluation = await setup.slow()
-    # When
     setup.clock.advance(LIMIT_SECONDS)
-    # Then: the frames behind another error would have the names of the whole listing
+    # The frames behind another error would have the names of the whole listing
     with pytest.raises(InvalidPatternError) as caught:
         await evaluation
     assert caught.value.__context__ is None
 
 
 async def test_who_waits_for_a_process_has_the_next_that_is_free(setup: Setup) -> None:
-    # Given
     first, _ = await setup.slow("1"), await setup.slow("2")
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
     await settle()
-    # When
     first.cancel()
-    # Then
     assert len(await third) == 2_000
 
 
 async def test_looking_ahead_keeps_what_it_should(setup: Setup) -> None:
-    # Given: partitions, names that are not ASCII, both domains
+    # Partitions, names that are not ASCII, both domains
     persistent = ["persistent://t/n/é-1", "persistent://t/n/a-partition-3", "persistent://t/n/b"]
     both = TopicListing(
         TopicSequence.from_names([b"non-persistent://t/n/a", b"non-persistent://t/n/zz"]),
         TopicSequence.from_names([name.encode() for name in persistent]),
     )
-    # When
     kept = await setup.filter.filter(both, "persistent://t/n/(?!zz)(a|..1)")
-    # Then
     assert set(kept.names()) == {"non-persistent://t/n/a", *persistent[:2]}

@@ -4,11 +4,10 @@ The limits and the namespace are those of the recorded overload; the clock stand
 test moves it, so that seconds are exact.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -21,10 +20,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import RawPeer, ping, pong, topics_command
 from tests.support.processes.cluster import Cluster, cluster, until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import AbstractAsyncContextManager
 
 ROLES = ["broker", "proxy"]
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
@@ -95,13 +90,11 @@ def direct(parts: Cluster, role: str) -> int:
 
 
 async def test_as_shipped_64_listings_that_nobody_reads_hold_what_was_recorded() -> None:
-    # Given
     async with overload("pulsar", ManualClock()) as parts:
         limiter = parts.broker.limiter
-        # When
         await stuck_peer(parts, "broker")
         await until(lambda: limiter.queue_size(DIRECT) == 2)
-        # Then: two commands, two estimates, two that wait for direct memory, the rest for heap
+        # Two commands, two estimates, two that wait for direct memory, the rest for heap
         assert limiter.acquired_permits(DIRECT) == 2 * COMMAND_BYTES == 757_826
         assert limiter.acquired_permits(HEAP) == 2 * HEAP_BYTES == 997_780
         assert limiter.queue_size(HEAP) == PIPELINED - 4
@@ -111,12 +104,11 @@ async def test_as_shipped_64_listings_that_nobody_reads_hold_what_was_recorded()
 async def test_as_shipped_keep_alive_ends_a_stuck_peer_unless_it_is_paused(
     pausing: str, *, closed: bool
 ) -> None:
-    # Given
     clock = ManualClock()
     async with overload("pulsar", clock, keys={PAUSING: pausing}) as parts:
         peer = await stuck_peer(parts, "broker")
         cnx = parts.cnx(peer, "broker")
-        # When, Then: the recording has it closed 60 s after it connected
+        # The recording has it closed 60 s after it connected
         clock.advance(59.9)
         await settle()
         assert not cnx.closed
@@ -133,18 +125,15 @@ async def test_as_shipped_keep_alive_ends_a_stuck_peer_unless_it_is_paused(
 async def test_a_stuck_peer_that_leaves_returns_everything_within_half_a_second(
     profile: str, pausing: str, leaves: str
 ) -> None:
-    # Given
     clock = ManualClock()
     async with overload(profile, clock, keys={PAUSING: pausing}) as parts:
         peer = await stuck_peer(parts, "broker")
         cnx = parts.cnx(peer, "broker")
-        # When
         if leaves == "FIN":
             peer._socket.shutdown(socket.SHUT_WR)
         else:
             peer.close()
         await pass_seconds(clock, 0.4)
-        # Then
         await until(lambda: cnx.closed)
         assert direct(parts, "broker") == parts.broker.limiter.acquired_permits(HEAP) == 0
         assert parts.broker.limiter.queue_size(HEAP) == 0
@@ -155,7 +144,7 @@ async def test_a_stuck_peer_that_leaves_returns_everything_within_half_a_second(
 async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace(
     role: str, buffers: str
 ) -> None:
-    # Given: two lists fill the limit, and the permit's own timeout is as long as the grace
+    # Two lists fill the limit, and the permit's own timeout is as long as the grace
     clock = ManualClock()
     async with overload("floodgate", clock, role, {"floodgateResponseBuffers": buffers}) as parts:
         part = parts.part(role)
@@ -164,7 +153,6 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
         assert direct(parts, role) >= 2 * COMMAND_BYTES
         healthy = await parts.peer(role, receive_buffer_bytes=1_000_000)
         cnx = parts.cnx(healthy, role)
-        # When
         await healthy.send(topics_command(1, SPACES[0]))
         answer = asyncio.ensure_future(healthy.answer())
         await pass_seconds(clock, 2.9)
@@ -176,7 +164,6 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
             if cnx.sender.written_bytes == before:
                 await pass_seconds(clock, 0.1)
                 await until_quiet()
-        # Then
         await until(answer.done, f"{part.limiter.statistics()} {part.connections}")
         assert (await answer).type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
         assert part.flow.totals.closed[CloseReason.CONTENTION] >= 1
@@ -190,7 +177,6 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
 async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_reads(
     role: str,
 ) -> None:
-    # Given
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         flow = parts.part(role).flow
@@ -202,13 +188,11 @@ async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_read
             if not flow.totals.closed[CloseReason.CONTENTION]:
                 await pass_seconds(clock, 0.1)
                 await until_quiet()
-        # When
         fresh = await parts.peer(role)
         cnx, newcomers = parts.cnx(fresh, role), flow.slow_peers._unproven
         assert newcomers.waits(cnx)
         await pass_seconds(clock, 0.2)
         command = await fresh.command()
-        # Then
         assert command.type == pb.BaseCommand.PING
         assert newcomers.waits(cnx)
         await fresh.send(pong())
@@ -217,14 +201,11 @@ async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_read
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: str) -> None:
-    # Given
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         peer = await stuck_peer(parts, role)
         cnx = parts.cnx(peer, role)
-        # When
         await pass_seconds(clock, 20)
-        # Then
         assert not cnx.closed
 
 
@@ -232,13 +213,12 @@ async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: s
 async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_waits(
     role: str,
 ) -> None:
-    # Given: its keep-alive is off, so that it is this rule that ends it
+    # Its keep-alive is off, so that it is this rule that ends it
     clock = ManualClock()
     keys = {"keepAliveIntervalSeconds": "0"}
     async with overload("floodgate", clock, role, keys) as parts:
         peer = await stuck_peer(parts, role)
         cnx = parts.cnx(peer, role)
-        # When, Then
         await pass_seconds(clock, 59)
         assert not cnx.closed
         # The kernels may still exchange a few bytes: they do not know of this clock.
@@ -248,48 +228,42 @@ async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_peer_that_reads_a_little_now_and_then_is_not_closed(role: str) -> None:
-    # Given: two slow peers hold all, and a third waits for longer than their grace
+    # Two slow peers hold all, and a third waits for longer than their grace
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         slow = [await stuck_peer(parts, role, space) for space in SPACES[1:]]
         waiting = await parts.peer(role)
         await waiting.send(topics_command(1, SPACES[0]))
         cnxs = [parts.cnx(peer, role) for peer in slow]
-        # When
         for _ in range(10):
             for peer in slow:
                 await peer.read(20_000)
             await pass_seconds(clock, 1)
-        # Then
         assert [cnx.closed for cnx in cnxs] == [False, False]
 
 
 async def test_a_ping_overtakes_the_requests_of_a_paused_peer() -> None:
-    # Given: it is paused, and requests are parked
+    # It is paused, and requests are parked
     async with overload("floodgate", ManualClock()) as parts:
         peer = await stuck_peer(parts, "broker")
         cnx = parts.cnx(peer, "broker")
         assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
         parked, seen = len(cnx.intake), cnx.intake.frames_seen
         assert parked > 0
-        # When
         await peer.send(ping(), ping())
         await until(lambda: cnx.intake.frames_seen == seen + 2)
-        # Then: nothing was parked for it, and one PONG answers both
+        # Nothing was parked for it, and one PONG answers both
         assert len(cnx.intake) == parked
         assert cnx._pong_is_queued
 
 
 async def test_water_marks_can_be_changed_while_connections_live() -> None:
-    # Given
     async with overload("floodgate", ManualClock()) as parts:
         peer = await stuck_peer(parts, "broker")
         unwritable = parts.cnx(peer, "broker")
         other = parts.cnx(await parts.peer("broker"), "broker")
-        # When
         parts.broker.change_water_marks(WriteBufferMarks(MEGABYTE, MEGABYTE))
         later = parts.cnx(await parts.peer("broker"), "broker")
-        # Then
         assert not unwritable.outbound.writable
         for cnx in (other, later):
             cnx.enqueue([bytes(500_000)], 500_000)

@@ -1,9 +1,7 @@
 """The load generator's clients before a broker that speaks TLS and wants a token."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,20 +13,16 @@ from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 async def test_clients_connect_by_tls_with_the_token_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(os, "environ", dict(os.environ))
     pem = PemFiles(tmp_path / "pem")
     (tmp_path / "ann.jwt").write_bytes(token(sub="ann"))
     async with tls_broker(pem, **properties(tmp_path)) as broker:
         url = broker.urls.service_tls
-        # When, then: nobody is trusted, then nobody is known
+        # Nobody is trusted, then nobody is known
         with pytest.raises(LoadgenError, match="CERTIFICATE_VERIFY_FAILED"):
             await check_reachable(url)
         name_access(None, None, pem.trust)

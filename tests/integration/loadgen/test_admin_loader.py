@@ -1,7 +1,5 @@
 """The load generator prepares a broker as it prepares a real Pulsar."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.admin.pulsar_admin import PulsarAdmin
@@ -21,13 +19,10 @@ def topic(local: str, partitions: int = 0, **properties: str) -> TopicToCreate:
 
 async def test_topics_are_loaded_with_their_tenants_and_namespaces() -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
-        # Given
         loader = TopicLoader(admin, concurrency=4)
         topics = [topic("plain"), topic("odd name é"), topic("parted", 3, team="red")]
-        # When
         await loader.load(topics, lambda _: None)
         await loader.load(topics, lambda _: None)
-        # Then
         async with rest_client(parts.broker) as rest:
             listed = (await rest.ask("GET", PATH)).value
             metadata = (await rest.ask("GET", f"{PATH}/parted/partitions")).value
@@ -38,8 +33,6 @@ async def test_topics_are_loaded_with_their_tenants_and_namespaces() -> None:
 
 async def test_a_topic_that_is_refused_is_told_with_the_reason() -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
-        # Given
         loader = TopicLoader(admin, concurrency=4)
-        # When
         with pytest.raises(LoadgenError, match="HTTP 412: Can't create topic t-partition-0"):
             await loader.load([topic("t-partition-0")], lambda _: None)

@@ -1,9 +1,7 @@
 """Every behaviour against a broker, and through a proxy: what it requests is answered and right."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,13 +9,10 @@ from broker.stores.changes import TopicChanges
 from loadgen.documents.model import Document
 from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome
-from loadgen.places.task import Task, TaskPlan
+from loadgen.places.task import Task, TaskPlan, TaskResult
 from loadgen.plan.clients import Namespace
 from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from loadgen.places.task import TaskResult
 
 NAMES = [f"persistent://public/default/t{number:03}" for number in range(50)]
 PROXY = pytest.mark.parametrize("proxied", [False, True])

@@ -1,12 +1,10 @@
 """``loadgen run``: exit code, junit, README and summary are of one verdict, whatever answers."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,9 +12,6 @@ import pytest
 from loadgen.__main__ import main
 from loadgen.errors import ExitCode
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SPACES = [f"load/ns-{number}" for number in range(100)]
 NAMES = {space: topic_names(space, 3) for space in SPACES}
@@ -51,7 +46,6 @@ def test_a_shipped_scenario_runs_against_servers_of_its_own(tmp_path: Path) -> N
         [*LOADGEN, "run", "storm", *words, "--out", str(tmp_path), "--name", "storm"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    # Then
     assert done.returncode == ExitCode.PASSED, done.stderr
     summary = json.loads(done.stdout)
     assert summary == json.loads((tmp_path / "storm/summary.json").read_text())
@@ -99,7 +93,6 @@ def test_whatever_a_server_does_exit_code_junit_and_readme_agree(
     with running(broker) as url:
         where = ("--service-url", url, "--out", str(tmp_path), "--name", "run", "--tasks", "1")
         found = code_of(monkeypatch, "run", str(scenario), *where)
-    # Then
     last = capsys.readouterr().err.splitlines()[-1]
     assert found == code, last
     assert told_by(tmp_path / "run") == (code, code == 0, code == 0)
@@ -115,7 +108,6 @@ def test_where_nobody_shakes_hands_there_is_no_run_but_a_sentence(
         url = f"pulsar://127.0.0.1:{closed.getsockname()[1]}"
         where = ("--service-url", url, "--out", str(tmp_path), "--set", "expect=[]")
         code = code_of(monkeypatch, "run", "storm", *where)
-    # Then
     assert code == ExitCode.INTERNAL
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"loadgen: {url} cannot be reached as a Pulsar broker or proxy: ")

@@ -42,7 +42,6 @@ def session() -> Iterator[SparkSession]:
 
 @pytest.mark.usefixtures("session")
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.chdir(tmp_path)
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     names: dict[str, Any] = {}
@@ -53,9 +52,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             if cell["cell_type"] == "code":
                 exec(compile("".join(cell["source"]), NOTEBOOK.name, "exec"), names)
 
-    # When
     asyncio.run(kernel())
-    # Then
     assert names["largest"].count() == 50
     assert (names["finished"].verdict.word, names["requests"].count()) == ("passed", 40)
     in_spark = {tuple(row) for row in names["by_namespace"].collect()}

@@ -1,21 +1,16 @@
 """Namespaces to measure with are there for a block, and nothing of them is left."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.errors import LoadgenError
 from loadgen.studies.advise.namespaces import shapes_of_cluster
+from loadgen.studies.advise.question import NamespaceShape
 from loadgen.topics.own_namespaces import TENANT, own_namespaces
 from proto.names import NamespaceName, TopicName
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from loadgen.studies.advise.question import NamespaceShape
 
 SIZES = {"small": 10, "large": 100, "empty": 0}
 
@@ -33,11 +28,9 @@ def failing(url: str) -> None:
 async def test_they_have_their_sizes_and_are_gone_behind_the_block() -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
-        # When
         names, shapes = await asyncio.to_thread(seen, url)
         with pytest.raises(InterruptedError):
             await asyncio.to_thread(failing, url)
-        # Then
         assert names == tuple(f"{TENANT}/{each}" for each in SIZES)
         assert {each.name: each.topics for each in shapes} == {
             f"{TENANT}/small": 10,
@@ -56,9 +49,7 @@ async def test_a_topic_of_somebody_elses_stays_and_so_does_its_namespace() -> No
             await admin.tenants.create(TENANT)
             await admin.namespaces.create(other.namespace)
             await admin.topics.create(other)
-            # When
             with pytest.raises(LoadgenError, match="Deleting what was measured with"):
                 await asyncio.to_thread(failing, url)
-            # Then
             batches = admin.namespaces.topics(NamespaceName.parse(f"{TENANT}/small"))
             assert [name async for batch in batches for name in batch] == [str(other)]

@@ -1,19 +1,19 @@
 """A run is the same wherever its tasks are, and what happens to its servers is in its tables."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 from collections import Counter
 from multiprocessing import active_children
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
+from loadgen.engine.totals import Totals
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
@@ -21,11 +21,6 @@ from loadgen.results.results import Results
 from loadgen.results.tables import EVENTS, REQUESTS, SAMPLES
 from loadgen.results.verdict import verdict_of
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.engine.totals import Totals
 
 ARRIVE = {"kind": "poisson", "rate": "40/s"}
 CLIENTS: list[dict[str, Any]] = [
@@ -64,7 +59,6 @@ def test_the_same_seed_gives_the_same_starts_in_one_process_in_two_and_in_virtua
         "virtual": RunOptions(tmp_path, "virtual", place="virtual"),
     }
     found = {name: experiment(document(), options) for name, options in places.items()}
-    # Then
     assert len(starts(found["one"])) == 13
     assert starts(found["one"]) == starts(found["two"]) == starts(found["virtual"])
     for directory in found.values():
@@ -91,7 +85,6 @@ def test_shocks_happen_to_servers_and_their_link_and_clients_come_back(tmp_path:
         document(servers={"proxy": {}}, shocks=shocks, phases={"measure": "10s", "drain": "10s"}),
         RunOptions(tmp_path),
     )
-    # Then
     told = json.loads((directory / "run.json").read_text())["shocks"]
     assert [each["what"] for each in told] == [
         "set maxTopicListInFlightHeapMemSizeMB=60",

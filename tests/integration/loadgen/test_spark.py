@@ -1,21 +1,22 @@
 """Everything that needs a real Spark, in one file: it takes seconds to start, so all share one."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
+from loadgen.engine.totals import Totals
 from loadgen.errors import LoadgenError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
@@ -23,12 +24,6 @@ from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 from tests.support.runs.short_spark import SHORT_LIVED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from loadgen.engine.totals import Totals
 
 pytestmark = pytest.mark.spark
 
@@ -122,13 +117,11 @@ def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_end_with_what_they_have(
             interrupted.set()
             os.kill(os.getpid(), signal.SIGINT)
 
-    # When
     with running(StandInBroker(NAMES)) as url:
         options = RunOptions(
             tmp_path, service_url=url, spark=spark.session(), on_progress=on_progress
         )
         directory = experiment(steady, options)
-    # Then
     assert json.loads((directory / "run.json").read_text())["interrupted"]
     outcomes = pq.read_table(directory / "requests")["outcome"].to_pylist()
     assert set(outcomes) == {"answered"}
@@ -161,13 +154,11 @@ def test_ctrl_c_ends_an_action_without_a_word(
         collect_with_progress(
             spark.session(), action, lambda tasks_done: signal.raise_signal(signal.SIGINT)
         )
-    # Then
     assert capfd.readouterr() == ("", "")
     assert not context.statusTracker().getActiveJobsIds()
 
 
 def test_a_failed_task_is_one_sentence_and_everything_is_put_back(spark: SharedSpark) -> None:
-    # Given
     context = spark.session().sparkContext
     process = context._gateway.proc
     with pytest.raises(Exception, match="ZeroDivisionError") as failed:
@@ -175,7 +166,6 @@ def test_a_failed_task_is_one_sentence_and_everything_is_put_back(spark: SharedS
     # When the block is left by it
     with pytest.raises(SparkError) as told:
         spark.end(failed.value)
-    # Then
     assert str(told.value).startswith("Spark failed: ZeroDivisionError: ")
     assert process.poll() is not None
     assert environment() == spark.environment

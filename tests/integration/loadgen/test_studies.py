@@ -1,29 +1,21 @@
 """Studies with real runs, in virtual time: a sweep in two processes, and the whole demo."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.errors import ExitCode
 from loadgen.studies.demo import DemoOptions, run_demo
 from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> None:
-    # Given
     varied = [parse_varied("servers.profile=pulsar,floodgate")]
     done: list[int] = []
-    # When
     points = sweep(
         SweepOptions("stuck", varied=varied, workers=2, out=tmp_path / "two"),
         done.append,
     )
     again = sweep(SweepOptions("stuck", varied=varied, out=tmp_path / "one"))
-    # Then
     assert done == [1, 2]
     assert [point.passed for point in points] == [False, True]
     assert points[0].missed == ("healthy.list.answered == 100%: 62.5 %",)
@@ -31,12 +23,9 @@ def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> N
 
 
 def test_the_demo_shows_what_each_profile_makes_of_the_same(tmp_path: Path) -> None:
-    # Given
     options = DemoOptions(10_000, 1, clients=100, out=tmp_path, place="virtual")
     steps: list[str] = []
-    # When
     found = run_demo(options, steps.append)
-    # Then
     off, pulsar, floodgate, *_ = found.runs
     assert max(off.of_servers("unread")) > max(pulsar.of_servers("unread"))
     assert [len(each.summary.expectations) for each in (off, pulsar, floodgate)] == [1, 5, 5]

@@ -80,13 +80,10 @@ def test_the_data_source_has_the_rows_of_a_corpus(spark: SparkSession, tmp_path:
 
 
 def test_the_data_source_reads_a_corpus_or_a_list(spark: SparkSession, tmp_path: Path) -> None:
-    # Given
     corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
     (tmp_path / "names.txt").write_text("persistent://t/n/a\n# none\npersistent://t/n/b\n")
     register(spark)
-    # When
     read = spark.read.format("floodgate").load
-    # Then
     assert by_topic(read(str(corpus.directory))) == as_maps(corpus)
     found = [tuple(row) for row in read(str(tmp_path / "names.txt")).collect()]
     assert found == [("t", "t/n", f"persistent://t/n/{name}", None, {}) for name in "ab"]

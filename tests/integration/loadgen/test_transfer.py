@@ -1,10 +1,9 @@
 """Topics into a broker, checked there, and out of it again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,9 +19,6 @@ from loadgen.topics.loading import load_by_import, load_by_rest
 from loadgen.topics.plan import TopicPlan, TopicShape
 from proto.names import TopicName
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN = TopicPlan(300, 5, 7, TopicShape(namespace_skew=1.0))
 
@@ -44,18 +40,14 @@ def rows(corpus: Corpus) -> list[dict[str, Any]]:
 async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
-        # Given
         await load_by_rest(corpus.directory, url, nobody, 8)
-        # When
         found = await verify_loaded(corpus.directory, url, nobody)
-    # Then
     assert (found.namespaces, found.topics) == (5, 300)
 
 
 async def test_an_import_tells_how_far_it_is_within_a_file(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     told: list[int] = []
     seen = asyncio.Event()
     whole = imports.import_topics
@@ -74,10 +66,8 @@ async def test_an_import_tells_how_far_it_is_within_a_file(
     monkeypatch.setattr(loading, "LOOK_SECONDS", 0.0)
     folder = {"floodgateImportDirectory": str(corpus.directory)}
     async with cluster(broker=folder) as parts:
-        # When
         await load_by_import(corpus.directory, parts.broker.web_service_url, on_topics)
         left = await asked(parts.broker.web_service_url)
-    # Then
     assert next(filter(None, told)) in (7, 14)
     assert (told[-1], left) == (300, {})
 
@@ -90,7 +80,6 @@ async def asked(url: str) -> dict[str, Any]:
 async def test_non_persistent_topics_are_compared_where_the_server_imported_them(
     tmp_path: Path,
 ) -> None:
-    # Given
     plan = TopicPlan(300, 5, 7, TopicShape(non_persistent_share=0.3))
     mixed = write_corpus(plan, tmp_path / "topics", 2, in_this_process(nobody))
     others = [row["topic"] for row in rows(mixed) if row["topic"].startswith("non-persistent")]
@@ -98,14 +87,12 @@ async def test_non_persistent_topics_are_compared_where_the_server_imported_them
     async with cluster(broker=dict([settings])) as parts:
         url = parts.broker.web_service_url
         await load_by_import(mixed.directory, url, nobody)
-        # When
         whole = await verify_loaded(mixed.directory, url, nobody, imported=True)
         as_of_rest = await verify_loaded(mixed.directory, url, nobody)
         async with PulsarAdmin(url) as admin:
             await admin.topics.delete(TopicName.parse(others[0]))
         with pytest.raises(LoadgenError, match=f"lists 1 missing, such as {others[0]}$"):
             await verify_loaded(mixed.directory, url, nobody, imported=True)
-    # Then
     assert (whole.topics, whole.left_out) == (300, 0)
     assert (as_of_rest.topics, as_of_rest.left_out) == (300 - len(others), len(others))
 
@@ -113,15 +100,12 @@ async def test_non_persistent_topics_are_compared_where_the_server_imported_them
 async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         url = parts.broker.web_service_url
-        # Given
         await load_by_rest(corpus.directory, url, nobody, 8)
         plain = next(row for row in rows(corpus) if row["partitions"] == 0)
         await admin.topics.delete(TopicName.parse(plain["topic"]))
         await admin.topics.create(TopicName.parse(f"persistent://{plain['namespace']}/more"))
-        # When
         with pytest.raises(LoadgenError) as caught:
             await verify_loaded(corpus.directory, url, nobody)
-    # Then
     said = str(caught.value)
     assert f"{plain['namespace']} lists 1 missing, such as {plain['topic']}" in said
     assert "1 that the corpus does not have, such as persistent://" in said
@@ -134,11 +118,8 @@ async def test_a_snapshot_is_the_corpus_that_was_loaded(
 ) -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
-        # Given
         await load_by_rest(corpus.directory, url, nobody, 8)
-        # When
         taken = await take_snapshot(url, tmp_path / "taken", nobody, properties=properties)
-    # Then
     assert taken.manifest.namespaces == corpus.manifest.namespaces
     expected = rows(corpus)
     for row in expected:
@@ -150,12 +131,9 @@ async def test_a_snapshot_is_the_corpus_that_was_loaded(
 
 async def test_a_snapshot_knows_the_partitions_of_a_topic(tmp_path: Path) -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
-        # Given
         url = parts.broker.web_service_url
         await admin.topics.create_partitioned(TopicName.parse("persistent://public/default/a"), 2)
         await admin.topics.create(TopicName.parse("persistent://public/default/b"))
-        # When
         taken = await take_snapshot(url, tmp_path / "taken", nobody)
-    # Then
     assert [(row["topic"].rpartition("/")[2], row["partitions"]) for row in rows(taken)] == [
         ("a-partition-0", 2), ("a-partition-1", 2), ("b", 0)]  # fmt: skip

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -46,7 +44,6 @@ def outcomes(run: VirtualRun) -> Counter[str]:
 def test_as_in_pulsar_only_so_many_slow_clients_are_answered_as_their_lists_fit() -> None:
     # When every client reads for longer than others may wait
     run = slow_storm("pulsar")
-    # Then
     fit = LIMIT_MB * 1024 * 1024 // ANSWER_BYTES
     found = outcomes(run)
     assert found["refused"] == 50 - found["answered"]
@@ -59,22 +56,18 @@ def test_floodgate_answers_all_with_one_list() -> None:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 def test_when_all_clients_have_left_nothing_is_held(profile: str) -> None:
-    # When
     run = slow_storm(profile)
-    # Then
     assert run.facts.cpu_seconds == 0  # no generator that could be the limit
     assert run.samples.seen_at_the_end == {"broker"}
     assert not run.samples.holds_memory("broker")
 
 
 def test_the_same_scenario_gives_the_same_rows_in_another_process() -> None:
-    # Given
     code = (
         "from tests.integration.loadgen.test_virtual_time import slow_storm;"
         "import hashlib; run = slow_storm('pulsar');"
         "print(hashlib.sha256(str(run.rows).encode()).hexdigest())"
     )
-    # When
     found = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -85,5 +78,4 @@ def test_the_same_scenario_gives_the_same_rows_in_another_process() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    # Then
     assert len(found) == 1

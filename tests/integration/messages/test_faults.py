@@ -1,10 +1,9 @@
 """Faults on command while messages flow: a client that is worth its name loses and repeats none."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from client import Client, InitialPosition
 from limiter.clock import LoopClock
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
 
 FAULTS = "/admin/v2/floodgate/faults"
 ON = {"floodgateFaultsEnabled": "true"}
@@ -75,11 +71,9 @@ async def test_what_is_published_through_a_fault_is_received_in_order(
     do: dict[str, object], on: str
 ) -> None:
     async with flow() as found:
-        # Given
         await found.set(do, on=[on], when=EVERY_5TH, where={"topic": TOPIC})
-        # When
         received = await found.received()
-        # Then: what came again, came after the last before it
+        # What came again, came after the last before it
         assert [one for index, one in enumerate(received) if one not in received[:index]] == [
             *NUMBERS
         ]
@@ -98,32 +92,25 @@ async def test_everything_is_received_although_the_consumer_is_disturbed(
     do: dict[str, object], fault: dict[str, object]
 ) -> None:
     async with flow() as found:
-        # Given
         await found.set(do, when=EVERY_5TH, **fault)
-        # When
         received = await found.received()
-        # Then
         assert set(received) == set(NUMBERS)
         assert await found.fired() == 2
 
 
 async def test_a_message_that_arrives_with_a_wrong_checksum_is_discarded() -> None:
     async with flow() as found:
-        # Given
         await found.set(
             {"action": "corruptChecksum"}, on=["MESSAGE"], direction="sent", when=EVERY_5TH
         )
-        # When, Then: the client says so to the broker, as Java's does
+        # The client says so to the broker, as Java's does
         left = [number for number in NUMBERS if number not in (0, 5)]
         assert await found.received(left) == left
 
 
 async def test_through_a_pipe_a_producer_is_closed_and_goes_on() -> None:
     async with flow("proxy") as found:
-        # Given
         await found.set({"action": "closeProducer"}, on=["SEND"], when=EVERY_5TH)
-        # When
         received = await found.received()
-        # Then
         assert set(received) == set(NUMBERS)
         assert await found.fired() == 2

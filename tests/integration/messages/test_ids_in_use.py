@@ -1,7 +1,5 @@
 """Ids of producers and consumers in use on a connection, asked for again."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -22,7 +20,6 @@ async def test_an_id_is_refused_for_another_topic_but_as_shipped_is_that_of_the_
             await peer.lookup(topic)
         await peer.producer(T)
         await peer.subscribe(T)
-        # When
         others = [
             await peer.producer(U),
             await peer.subscribe(U),
@@ -30,7 +27,6 @@ async def test_an_id_is_refused_for_another_topic_but_as_shipped_is_that_of_the_
         ]
         same = [await peer.producer("t"), await peer.subscribe("public/default/t")]
         peer.close()
-    # Then
     assert [one.error.error == pb.NotAllowedError for one in others] == [refused] * 3
     assert all("/t: close that first" in one.error.message for one in others) is refused
     assert all(one.type in SUCCESSES for one in same)

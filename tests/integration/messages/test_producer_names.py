@@ -1,7 +1,5 @@
 """Names that a broker gives producers: short, and another producer's after each start."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.processes.cluster import cluster

@@ -1,9 +1,6 @@
 """Clients that publish or subscribe and read nothing, beside others that do."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,12 +12,9 @@ from proto.frames import encode_payload_command
 from proto.names import TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-from tests.support.processes.cluster import cluster
+from tests.support.peers.raw_peer import RawPeer
+from tests.support.processes.cluster import Cluster, cluster
 from tests.support.subscriptions.messages import message
-
-if TYPE_CHECKING:
-    from tests.support.peers.raw_peer import RawPeer
-    from tests.support.processes.cluster import Cluster
 
 Type = pb.BaseCommand
 HIGH, LOW = 65_536, 32_768
@@ -119,30 +113,25 @@ async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
 ) -> None:
     clock = ManualClock()
     async with cluster(broker=KEYS, clock=clock) as parts:
-        # Given
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))
-        # When: and who is active of a Failover subscription is chosen
+        # And who is active of a Failover subscription is chosen
         clients = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
         clock.advance(1)
         for client in clients:
             await client.unwritable.wait()
         await settle()
-        # Then
         assert max(client.peak_bytes for client in clients) <= HIGH + GATHERED + size + 1_000
 
 
 async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_not() -> None:
     async with cluster(broker=KEYS) as parts:
-        # Given
         silent, healthy = await produced(parts, "silent"), await produced(parts, "healthy")
         cnx, other = parts.cnx(silent, "broker"), parts.cnx(healthy, "broker")
         sent = 0
-        # When
         while cnx.outbound.writable:
             await silent.send_bytes(b"".join(send(sent + one) for one in range(100)))
             sent += 100
             await settle()
-        # Then
         assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
         await healthy.send_bytes(send(0))
         assert (await healthy.command()).send_receipt.sequence_id == 0
@@ -154,12 +143,9 @@ async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_n
 
 async def test_a_producer_is_paused_by_deliveries_that_its_connection_does_not_read() -> None:
     async with cluster(broker=KEYS) as parts:
-        # Given
         await stored(parts, "large", [100_000] * 20)
         silent = await subscribed(parts, "large", "Shared", "s")
         other = await subscribed(parts, "large", "Shared", "s")
-        # When
         await silent.unwritable.wait()
-        # Then
         assert silent.cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
         assert (await other.peer.command()).type == Type.MESSAGE

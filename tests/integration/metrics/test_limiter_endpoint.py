@@ -1,21 +1,15 @@
 """GET /admin/v2/floodgate/limiter of broker and proxy: who holds the memory, and who waits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import aiohttp
 import pytest
 
+from broker.service import BrokerService
 from limiter.memory.dual_limiter import LimitType
 from limiter.permits.permit import AcquireOutcome
+from proxy.service import ProxyService
 from server.limiter_report.routes import LIMITER_PATH
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, topic_names, until
-
-if TYPE_CHECKING:
-    from broker.service import BrokerService
-    from proxy.service import ProxyService
 
 NS = "public/default"
 # Below the frame limit, and more than the kernel takes for a peer that does not read.
@@ -41,18 +35,15 @@ async def budgets(part: BrokerService | ProxyService, query: str = "") -> dict[s
 @PROFILES
 @ROLES
 async def test_a_peer_that_does_not_read_is_named_until_it_leaves(role: str, profile: str) -> None:
-    # Given
     async with cluster(TOPICS, profile) as parts:
         part, peer = parts.part(role), await parts.peer(role)
         await peer.send(topics_command(1, NS))
         await until(lambda: part.totals.pending_bytes)
         held = part.limiter.acquired_permits(DIRECT)
-        # When
         report, address = await budgets(part), peer.address
         peer.close()
         await until(lambda: not part.connections)
         after = await budgets(part)
-        # Then
         (holder,) = report["direct"]["holders"]
         age = holder.pop("oldestPermitSeconds")
         assert holder == {
@@ -73,17 +64,14 @@ async def test_a_peer_that_does_not_read_is_named_until_it_leaves(role: str, pro
 
 @ROLES
 async def test_what_two_clients_share_is_divided_between_them(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         part = parts.part(role)
         first, second = await parts.peer(role), await parts.peer(role)
-        # When
         await first.send(topics_command(1, NS))
         await second.send(topics_command(1, NS))
         await until(lambda: all(one.outbound.pending_bytes for one in part.connections))
         report = await budgets(part)
         held = report["direct"]["acquiredBytes"]
-        # Then
         holders = report["direct"]["holders"]
         assert {one["connection"] for one in holders} == {first.address, second.address}
         assert [one["bytes"] for one in holders] == [held // 2] * 2
@@ -92,16 +80,13 @@ async def test_what_two_clients_share_is_divided_between_them(role: str) -> None
 
 @ROLES
 async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         part, peer = parts.part(role), await parts.peer(role)
         limit = part.limiter.semaphore(DIRECT).max_permits
         permit = await part.limiter.acquire(DIRECT, limit, None, "somebody", "public/other")
         await peer.send(topics_command(1, NS))
         await until(lambda: part.limiter.queue_size(DIRECT))
-        # When
         direct = (await budgets(part))["direct"]
-        # Then
         oldest, (somebody, waiting) = direct["oldestWaiter"], direct["holders"]
         assert (oldest["connection"], oldest["namespace"]) == (peer.address, NS)
         assert oldest["bytes"] == oldest["lackingBytes"] == waiting["waitingBytes"] > 0
@@ -127,14 +112,11 @@ async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
 
 @ROLES
 async def test_the_figures_of_a_budget_are_there(role: str) -> None:
-    # Given
     limits = {"heap_queue_size": 7, "heap_timeout_seconds": 1.5, "direct_max_bytes": 0}
     async with cluster(broker_limits=limits, proxy_limits=limits) as parts:
         part = parts.part(role)
         part.limiter.release(await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "one"))
-        # When
         report = await budgets(part)
-        # Then
         ledger, outcomes = (report["heap"].pop(part) for part in ("ledger", "outcomes"))
         assert {name: n for name, n in outcomes.items() if n} == {"granted": 1}
         assert report["heap"] == {
@@ -165,17 +147,14 @@ async def test_the_figures_of_a_budget_are_there(role: str) -> None:
 
 
 async def test_so_many_holders_and_events_are_listed_as_asked_for() -> None:
-    # Given
     async with cluster() as parts:
         heap = LimitType.HEAP_MEMORY
         permits = [
             await parts.broker.limiter.acquire(heap, 1000 + number, None, number, NS)
             for number in range(120)
         ]
-        # When
         as_asked = (await budgets(parts.broker, "?limit=2&recent=3"))["heap"]
         by_default = (await budgets(parts.broker))["heap"]
-        # Then
         assert [one["bytes"] for one in as_asked["holders"]] == [1119, 1118]
         assert as_asked["holdersTotal"] == by_default["holdersTotal"] == 120
         assert [one["bytes"] for one in as_asked["ledger"]["recent"]] == [1119, 1118, 1117]
@@ -198,21 +177,16 @@ async def test_so_many_holders_and_events_are_listed_as_asked_for() -> None:
     ],
 )
 async def test_a_wrong_query_is_refused_in_a_sentence(query: str, reason: str) -> None:
-    # Given
     async with cluster() as parts:
         url = f"{parts.broker.web_service_url}{LIMITER_PATH}{query}"
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
-            # Then
             assert answer.status == 412
             assert await answer.json() == {"reason": reason}
 
 
 @ROLES
 async def test_the_table_is_plain_text(role: str) -> None:
-    # Given
     async with cluster() as parts:
-        # When
         status, table = await ask(parts.part(role), "?format=table")
-        # Then
         assert status == 200
         assert table.startswith("HEAP MEMORY, bytes; policy fair\n")

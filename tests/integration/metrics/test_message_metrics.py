@@ -71,9 +71,7 @@ async def publishing(
 async def test_a_scrape_shows_topic_subscription_and_clients(accept: str) -> None:
     async with cluster({}, broker=ONE_BY_ONE) as parts:
         await publishing(parts, 5)
-        # When
         text = await fetched(parts, "/metrics/", accept)
-    # Then
     if accept == OPENMETRICS:
         assert len(list(text_string_to_metric_families(text))) > 100  # its parser is a strict one
     found = {(one.name, *one.labels.values()): one.value for one in read_samples(text)}
@@ -89,10 +87,8 @@ async def test_a_scrape_shows_topic_subscription_and_clients(accept: str) -> Non
 async def test_the_limiters_report_shows_what_stored_messages_take() -> None:
     async with cluster({}, broker={"floodgateMessageStoreMaxMB": "3"}) as parts:
         await publishing(parts, 5)
-        # When
         table = await fetched(parts, f"{LIMITER_PATH}?format=table")
         figures = parts.broker.messaging.store_figures()
-    # Then
     assert f"  {figures.charged_bytes:,} of 3,145,728 stored; 0 were refused" in table
 
 
@@ -138,14 +134,12 @@ async def test_no_counter_falls_when_what_it_counted_is_gone(topic: str, way: st
         peer = await publishing(parts, 5, topic, durable=way != "reader closed")
         path = f"/admin/v2/{topic.replace('://', '/')}"
         before, of_topic = await counters(parts), await topic_counters(rest, path)
-        # When
         if isinstance(by, tuple):
             await rest.done(by[0], f"{path}{by[1]}")
         else:
             await peer.send(by)
             while (await peer.answer()).type != pb.BaseCommand.SUCCESS:
                 pass
-        # Then
         assert before["pulsar_out_messages_total", "standalone", "public/default"] == 2
         assert not await fallen(parts, before)
         if not way.startswith("topic"):
@@ -157,12 +151,10 @@ async def test_what_goes_during_a_scrape_is_counted_once() -> None:
     async with cluster({}, broker=settings) as parts:
         await publishing(parts, 5)
         messaging = parts.broker.messaging
-        # When
         scrape = messaging.metrics.gather()
         next(scrape)  # It has seen the subscription.
         await messaging.loaded_topics.unload(TopicName.parse(TOPIC))
         families = list(ended(scrape))
-        # Then
         [lines] = [one.lines for one in families if one.name == "pulsar_broker_out_bytes_total"]
         sent = (await counters(parts))["pulsar_broker_out_bytes_total", "standalone", "false"]
         assert float(lines[0].split()[-1]) == sent > 0

@@ -1,12 +1,9 @@
 """What a scrape of broker and proxy shows of topic-list memory, against the recording."""
 
-from __future__ import annotations
-
 import logging
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -18,11 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from limiter.memory.dual_limiter import LimitType
 from proto.version import VERSION
 from tests.support.peers.raw_peer import lookup_command
-from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 from tests.support.processes.samples import prometheus_type, read_samples
-
-if TYPE_CHECKING:
-    from tests.support.processes.cluster import Cluster
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 NAMESPACE = "public/default"
@@ -82,11 +76,9 @@ async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_firs
     role: str, profile: str, limits: dict[str, str]
 ) -> None:
     async with cluster(TOPICS, profile, both=limits) as parts:
-        # When
         before = await scrape(parts, role)
         await parts.client(role).topics_of_namespace(NAMESPACE)
         after = await scrape(parts, role)
-        # Then
         for text in (before, after):
             assert topic_list_samples(text, role) == recorded()
             assert len(values_of(text, role)) == 26
@@ -97,9 +89,7 @@ async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_fo
     role: str,
 ) -> None:
     async with cluster(TOPICS) as parts:
-        # When
         text = await scrape(parts, role)
-        # Then
         for sample in read_samples(text):
             parts_of = {"summary": "_(count|sum)", "histogram": "_(count|sum|bucket)"}
             family = re.sub(f"{parts_of.get(sample.type, 'no part')}$", "", sample.name)
@@ -110,10 +100,9 @@ async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_fo
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> None:
     async with cluster(TOPICS) as parts:
-        # When
         text = await scrape(parts, role)
         asked = await scrape(parts, role, accept="application/openmetrics-text; version=1.0.0")
-        # Then: its parser is a strict one
+        # Its parser is a strict one
         families = list(text_string_to_openmetrics_families(asked))
         assert {one.name for family in families for one in family.samples} == {
             one.name for one in read_samples(text)
@@ -126,7 +115,6 @@ async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exist
     """Recorded: a listener that nobody has is a failure, a missing namespace is not counted."""
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
         peer = await parts.peer("broker")
-        # When
         for topic, listener in (("default/a", ""), ("default/a", "other"), ("none/a", "")):
             command = lookup_command(1, f"persistent://public/{topic}")
             command.lookupTopic.advertised_listener_name = listener
@@ -136,7 +124,6 @@ async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exist
             async with session.get(url, params={"listenerName": listener}):
                 pass
         text = await scrape(parts, "broker")
-        # Then
         values = {one.name: one.value for one in read_samples(text)}
         counts = [values[f"pulsar_broker_lookup_{one}"] for one in ENDED]
         assert counts == [2, 0, 2, 4]
@@ -145,11 +132,9 @@ async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exist
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_quantiles_are_no_numbers_until_somebody_asks_for_memory(role: str) -> None:
     async with cluster(TOPICS) as parts:
-        # When
         before = values_of(await scrape(parts, role), role)
         await parts.client(role).topics_of_namespace(NAMESPACE)
         after = values_of(await scrape(parts, role), role)
-        # Then
         for kind in ("heap", "direct"):
             waits = f"{kind}_wait_time_ms"
             assert all(math.isnan(before[f"{waits}{q}"]) for q in ("0.5", "0.95", "0.99", "1.0"))
@@ -161,10 +146,8 @@ async def test_quantiles_are_no_numbers_until_somebody_asks_for_memory(role: str
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_without_a_limit_nothing_is_counted(role: str) -> None:
     async with cluster(TOPICS, both=UNLIMITED) as parts:
-        # When
         await parts.client(role).topics_of_namespace(NAMESPACE)
         values = values_of(await scrape(parts, role), role)
-        # Then
         for kind in ("heap", "direct"):
             assert values[f"{kind}_memory_limit_bytes"] == 0
             assert values[f"{kind}_memory_used_bytes"] == 0
@@ -175,14 +158,11 @@ async def test_without_a_limit_nothing_is_counted(role: str) -> None:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) -> None:
     async with cluster(TOPICS, both={"maxTopicListInFlightHeapMemSizeMB": "1"}) as parts:
-        # Given
         limiter = parts.part(role).limiter
         permit = await limiter.acquire(LimitType.HEAP_MEMORY, 1024 * 1024)
         waiting = limiter.request(LimitType.HEAP_MEMORY, 5)
-        # When
         values = values_of(await scrape(parts, role), role)
         limiter.release(permit)
-        # Then
         assert values["heap_memory_used_bytes"] == values["heap_memory_limit_bytes"] == 1024 * 1024
         assert values["heap_queue_size"] == 1
         assert values["direct_memory_used_bytes"] == values["direct_queue_size"] == 0

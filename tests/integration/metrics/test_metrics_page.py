@@ -1,7 +1,5 @@
 """The page of metrics says what broker and proxy show."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -13,26 +11,22 @@ PART = re.compile("_(created|count|sum|bucket)$")
 
 
 async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
-    # When: tools/metrics_page.py writes the page again.
+    # Tools/metrics_page.py writes the page again.
     found = await made()
-    # Then
     assert found.splitlines() == PAGE.read_text(encoding="utf-8").splitlines()
 
 
 def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None:
-    # Given
     page = PAGE.read_text(encoding="utf-8")
     shown = set(re.findall(r"^\| `(\w+)[`{]", page, re.MULTILINE))
     absent = tuple(re.findall(r"`(\w+)\*`", page))
     lines = GOLDEN.read_text(encoding="utf-8").splitlines()
     recorded = [line.partition(" | ")[0] for line in lines if not line.startswith("#")]
-    # When
     missing = {
         name
         for name in recorded
         if not {name, PART.sub("", name), PART.sub("_total", name)} & shown
     }
-    # Then
     assert {name for name in missing if not name.startswith(absent)} == set()
     # Nothing is called absent that is there, or that a real broker does not have.
     assert [name for name in shown if name.startswith(absent)] == []
@@ -40,10 +34,8 @@ def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None
 
 
 def test_the_page_of_bounds_names_no_metric_that_is_not_there() -> None:
-    # Given: a client's own metrics are on no server's page
+    # A client's own metrics are on no server's page
     bounds = PAGE.with_name("bounds.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:floodgate|pulsar)_[a-z_]+)[`{]", bounds))
-    # When
     shown = set(re.findall(r"^\| `(\w+)[`{]", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    # Then
     assert {name for name in named - shown if not name.startswith("floodgate_client_")} == set()

@@ -1,13 +1,11 @@
 """Metrics arrive at a collector by OTLP, and a process is none the worse when there is none."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -15,6 +13,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ResourceMetrics
 
 from broker.service import BrokerService
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
@@ -26,11 +25,6 @@ from server.metrics.otel_settings import MetricsExporter, TelemetrySettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import broker_config, cluster, topic_names, until
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ResourceMetrics
 
 NAMESPACE = "public/default"
 TOPICS = {NAMESPACE: topic_names(NAMESPACE, 3)}
@@ -84,13 +78,10 @@ async def test_broker_and_proxy_send_their_last_reading_when_they_drain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with collector() as one:
-        # Given
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=value")
-        # When
         async with cluster(TOPICS, both={"clusterName": "here"}) as parts:
             await parts.client().topics_of_namespace(NAMESPACE)
-        # Then
         assert {attributes(each)["pulsar.cluster"] for each in one.received} == {"here"}
         for service in ("floodgate-broker", "floodgate-proxy"):
             (resource,) = one.of(service)
@@ -109,7 +100,6 @@ async def test_broker_and_proxy_send_their_last_reading_when_they_drain(
 
 async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     async with collector() as one:
-        # Given
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"{one.url}/v1/metrics")
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "15000")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
@@ -117,7 +107,6 @@ async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch)
         clock = ManualClock()
         async with BrokerService(broker_config({}), clock=clock) as broker:
             permit = await broker.limiter.acquire(LimitType.DIRECT_MEMORY, 4096)
-            # When
             clock.advance(14.9)
             before = len(one.received)
             clock.advance(0.2)
@@ -125,7 +114,6 @@ async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch)
             broker.limiter.release(permit)
             clock.advance(15.0)
             await until(lambda: len(one.received) == 2)
-        # Then
         assert before == 0
         assert len(one.of("mine")) == len(one.received) == 3
         used = [
@@ -137,7 +125,6 @@ async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch)
 
 async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
     async with collector() as one:
-        # Given
         clock = ManualClock()
         tally = OutcomeCounts(clock)
         budget = MemoryLimit(1000, 10, 25.0)
@@ -145,10 +132,8 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
         url = f"{one.url}/v1/metrics"
         settings = TelemetrySettings(MetricsExporter.OTLP, url, 60.0, 10.0)
         export = MetricExport(settings, {}, limiter, tally, None, clock)
-        # When
         tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.GRANTED, 0.0, 1000)
         await export.close()
-        # Then
         (reading,) = one.received
         (waits,) = metrics(reading)["topic.list.heap.wait.time"].histogram.data_points
         assert waits.count == waits.bucket_counts[0] == 1000
@@ -157,18 +142,15 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
 async def test_a_collector_that_is_away_costs_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", NOBODY)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
     clock = ManualClock()
     async with BrokerService(broker_config({}), clock=clock) as broker:
-        # When
         for _ in range(3):
             clock.advance(60.0)
         await until(lambda: caplog.records)
         permit = await broker.limiter.acquire(LimitType.HEAP_MEMORY, 1)
         broker.limiter.release(permit)
-    # Then
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         (
             "WARNING",
@@ -182,13 +164,10 @@ async def test_a_collector_that_refuses_is_told_with_its_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with collector() as one:
-        # Given
         url = f"{one.url}/elsewhere"
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", url)
-        # When
         async with BrokerService(broker_config({})):
             pass
-        # Then
         (record,) = caplog.records
         assert f"metrics do not reach {url}: it answered 404 Not Found;" in record.getMessage()
 
@@ -196,21 +175,16 @@ async def test_a_collector_that_refuses_is_told_with_its_answer(
 async def test_the_console_is_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "console")
-    # When
     async with BrokerService(broker_config({})):
         pass
-    # Then
     captured = capsys.readouterr()
     assert captured.out == ""
     assert '"topic.list.heap.memory.used"' in captured.err
 
 
 async def test_a_wrong_variable_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")
-    # Then
     with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_ENDPOINT must be a URL"):
         async with BrokerService(broker_config({})):
             pass
@@ -233,7 +207,6 @@ loop.run(main())
 
 
 async def test_off_by_default_there_is_no_import_and_no_thread() -> None:
-    # When
     answer = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-c", SERVE_AND_TELL],
@@ -243,6 +216,5 @@ async def test_off_by_default_there_is_no_import_and_no_thread() -> None:
         check=True,
     )
     told = json.loads(answer.stdout)
-    # Then
     assert told["imported"] == []
     assert "metric-export" not in told["threads"]

@@ -1,10 +1,10 @@
 """Topics that go to another broker beneath their clients: by a drain with TLS, and by a fault."""
 
-from __future__ import annotations
-
 import json
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
@@ -14,11 +14,6 @@ from tests.support.certificates import PemFiles
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 FAULTS = "/admin/v2/floodgate/faults"
 TOPICS = [f"persistent://public/default/moved-{index}" for index in range(8)]
@@ -45,7 +40,6 @@ async def owned_by(one: BrokerService) -> str:
 async def test_a_client_with_tls_is_told_the_address_for_tls(
     postgresql_url: str, tmp_path: Path
 ) -> None:
-    # Given
     pem = PemFiles(tmp_path)
     async with AsyncExitStack() as stack:
         tls = pem.keys(brokerServicePortTls="0")
@@ -57,11 +51,10 @@ async def test_a_client_with_tls_is_told_the_address_for_tls(
         await stack.enter_async_context(client)
         producer = await client.create_producer(topic)
         await producer.send(b"before")
-        # When
         await one.__aexit__(None, None, None)
         told = (await peer.closed_by_broker()).close_producer
         peer.close()
-        # Then: the client goes there, though it knows no other address
+        # The client goes there, though it knows no other address
         assert told.assignedBrokerServiceUrl == two.service_url
         assert told.assignedBrokerServiceUrlTls == two.urls.service_tls
         await producer.send(b"after")
@@ -70,7 +63,6 @@ async def test_a_client_with_tls_is_told_the_address_for_tls(
 
 
 async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url: str) -> None:
-    # Given
     async with AsyncExitStack() as stack:
         one, two = await two_brokers(stack, postgresql_url, floodgateFaultsEnabled="true")
         topic = await owned_by(one)
@@ -80,9 +72,7 @@ async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url:
         assert answer.status == 200, answer
         peer = await MessagePeer.connect(one.service_url)
         await peer.producer(topic)
-        # When
         await peer.publish(0, b"x")
-        # Then
         assert (await peer.closed_by_broker()).type == pb.BaseCommand.CLOSE_PRODUCER
         found = await peer.lookup(topic)
         assert found.brokerServiceUrl == two.service_url
@@ -93,7 +83,7 @@ async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url:
 async def test_a_topic_that_cannot_go_there_stays(
     postgresql_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given: nobody lives there, and then the messages are in a database
+    # Nobody lives there, and then the messages are in a database
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}
         store = {"floodgateMessageStore": f"sqlite://{tmp_path}/one.db"}
@@ -106,13 +96,11 @@ async def test_a_topic_that_cannot_go_there_stays(
                 await rest.ask("POST", FAULTS, json.dumps({"on": ["SEND"], **fault}))
         peer = await MessagePeer.connect(one.service_url)
         await peer.producer(topic)
-        # When
         for number in range(2):
             await peer.publish(number, b"x")
             await peer.receipt()
         (cnx,) = [cnx for cnx in one.connections if cnx.producers]
         await cnx.requests.tasks.finished()
-        # Then
         assert one.ownership.owns(TopicName.parse(topic))
         assert "no broker lives at pulsar://nowhere:1; those that do: " in caplog.text
         assert "are in the database of" in caplog.text
@@ -120,12 +108,9 @@ async def test_a_topic_that_cannot_go_there_stays(
 
 
 async def test_a_broker_that_is_alone_refuses_to_name_another() -> None:
-    # Given
     config = broker_config({"floodgateFaultsEnabled": "true"})
     async with BrokerService(config) as broker, rest_client(broker) as rest:
-        # When
         do = {"action": "moveTopic", "to": "pulsar://b:1"}
         answer = await rest.ask("POST", FAULTS, json.dumps({"do": do}))
-        # Then
         assert answer.status == 412
         assert "alone" in answer.text

@@ -1,9 +1,6 @@
 """Bundles of brokers on one PostgreSQL: one owner at a time, whatever becomes of it."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,10 +12,8 @@ from broker.stores.changes import StoreError
 from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
 from proto.names import NamespaceName, TopicName
 from tests.support.processes.cluster import until
+from tests.support.processes.postgresql import PostgresqlServer
 from tests.support.stores.owners import Party, party
-
-if TYPE_CHECKING:
-    from tests.support.processes.postgresql import PostgresqlServer
 
 SPACE = NamespaceName.parse("tenant/shared")
 TOPIC = TopicName.parse("persistent://tenant/shared/x")
@@ -51,13 +46,10 @@ async def end_all_leases_but(one: Party) -> None:
 
 
 async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
-        # When
         owner = await one.ownership.acquire(TOPIC, authoritative=True)
         seen = await other.ownership.acquire(TOPIC, authoritative=True)
-        # Then
         assert (owner.here, seen.here, seen.decided) == (True, False, True)
         assert owner.urls.service == seen.urls.service == one.service_url
         assert seen.urls.web == "http://127.0.0.1:2"
@@ -67,41 +59,33 @@ async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> No
 
 
 async def test_of_many_who_ask_at_once_one_becomes_the_owner(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
-        # When
         asked = [owner_seen_by(who) for _ in range(10) for who in (one, other)]
         found = set(await asyncio.gather(*asked))
-        # Then
         assert len(found) == 1
         assert [one.ownership.owns(TOPIC), other.ownership.owns(TOPIC)].count(True) == 1
 
 
 async def test_bundles_go_to_who_has_the_fewest(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 16)
         topics = [TopicName.parse(f"persistent://{SPACE}/{index}") for index in range(200)]
-        # When: each is asked for at the first, and then where that one says
+        # Each is asked for at the first, and then where that one says
         for topic in topics:
             owner = await one.ownership.acquire(topic)
             if not owner.decided:
                 assert (await other.ownership.acquire(topic, authoritative=True)).here
-        # Then
         assert (one.ownership.owned, other.ownership.owned) == (8, 8)
         assert sum(map(one.ownership.owns, topics)) + sum(map(other.ownership.owns, topics)) == 200
 
 
 async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
             assert await owner_seen_by(one) == one.service_url
-        # When
         owner = await other.ownership.acquire(TOPIC)
-        # Then
         assert owner.here
         assert (other.moved, other.ownership.moved_total) == ([BUNDLE], 1)
 
@@ -109,38 +93,33 @@ async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> Non
 async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
             assert await owner_seen_by(one) == one.service_url
-            # When
             await one.die()
             assert await owner_seen_by(other) == one.service_url
             await end_all_leases_but(other)
-            # Then
             assert await owner_seen_by(other) == other.service_url
 
 
 async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with party(postgresql_url, 1) as one:
         await made(one)
         await owner_seen_by(one)
         one.closing.clear()
-        # When: it is stopped, and goes on in the middle of a turn
+        # It is stopped, and goes on in the middle of a turn
         one.stopped_seconds = 55.0
         owns = one.ownership.owns(TOPIC)
-        # Then: in that very turn
+        # In that very turn
         assert not owns
         assert one.lost == [BUNDLE]
         assert one.ownership.owned == 0
-        # When: it may live again, with a lease of its own
+        # It may live again, with a lease of its own
         one.closing.set()
         owner = await one.ownership.acquire(TOPIC, authoritative=True)
-        # Then
         assert owner.here
         assert one.ownership.sessions_ended == 1
 
@@ -148,16 +127,13 @@ async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(
 async def test_the_end_of_a_lease_is_noticed_without_anybody_asking(
     postgresql_url: str, postgresql: PostgresqlServer
 ) -> None:
-    # Given
     async with party(postgresql_url, 1, lease_seconds=SHORT) as one:
         await made(one)
         await owner_seen_by(one)
         back = asyncio.Event()
         one.store.on_policies(lambda _: back.set())
-        # When
         postgresql.stop()
         try:
-            # Then
             await one.has_lost.wait()
             with pytest.raises(StoreError):
                 await one.ownership.acquire(TOPIC)
@@ -169,33 +145,30 @@ async def test_the_end_of_a_lease_is_noticed_without_anybody_asking(
 
 
 async def test_a_broker_that_was_buried_cannot_renew_and_owns_nothing(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
         ended = one.session.id
         async with other.store.use() as connection:
             await connection.execute("UPDATE floodgate.brokers SET lease_until = '2000-01-01'")
-            # When
             assert not await renew(connection, ended, 60.0)
             assert await claim(connection, BUNDLE, ended) is None
-            # Then: nobody can own anything with a lease that is over
+            # Nobody can own anything with a lease that is over
             assert await claim(connection, BUNDLE, other.session.id) is None
 
 
 async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             assert await owner_seen_by(one) == one.service_url
-        # When: it is away, for longer than anybody waits
+        # It is away, for longer than anybody waits
         other.ownership.away_seconds = 0.0
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC)
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC, authoritative=True)
-        # Then: it comes back under another address, and is the one to ask
+        # It comes back under another address, and is the one to ask
         async with party(postgresql_url, 5, store="disk-1") as again:
             owner = await other.ownership.acquire(TOPIC, authoritative=True)
             assert (owner.urls, owner.decided) == (again.registration.urls, False)
@@ -204,30 +177,26 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
 
 
 async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_url: str) -> None:
-    # Given: it is away
+    # It is away
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             await owner_seen_by(one)
-        # When
         asking = asyncio.create_task(other.ownership.acquire(TOPIC, authoritative=True))
         async with party(postgresql_url, 5, store="disk-1") as again:
-            # Then
             owner = await asking
             assert (owner.urls, owner.decided) == (again.registration.urls, False)
 
 
 async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str) -> None:
-    # Given: another one is away
+    # Another one is away
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             await owner_seen_by(one)
         asking = asyncio.create_task(other.ownership.acquire(TOPIC))
         await until(lambda: BUNDLE in other.ownership._locks)
-        # When
         await other.ownership.close()
-        # Then
         with pytest.raises(NotServedError, match="ask another one"):
             await asking
 
@@ -235,30 +204,25 @@ async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str)
 async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with party(postgresql_url, 1, store="disk-1") as one:
         await made(one)
         await owner_seen_by(one)
         await one.die()
-        # When
         async with party(postgresql_url, 1, store="disk-1") as again:
-            # Then
             assert (await again.ownership.acquire(TOPIC)).here
 
 
 async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
     postgresql_url: str,
 ) -> None:
-    # Given: a broker with its messages on disk is away
+    # A broker with its messages on disk is away
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             await owner_seen_by(one)
-        # When
         await other.store.delete_namespace(SPACE)
         await other.ownership.namespaces_deleted([SPACE])
         await made(other)
-        # Then
         assert (await other.ownership.acquire(TOPIC)).here
 
 
@@ -353,15 +317,12 @@ async def test_what_was_forgotten_in_part_is_not_served(postgresql_url: str) -> 
 
 
 async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
         one.closing.clear()
-        # When
         releasing = asyncio.create_task(one.ownership.release(BUNDLE))
         await one.has_lost.wait()
-        # Then
         assert not one.ownership.owns(TOPIC)
         assert await owner_seen_by(other) == one.service_url
         one.closing.set()
@@ -370,43 +331,34 @@ async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: st
 
 
 async def test_another_brokers_bundle_is_let_go_by_it(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
-        # When
         await other.ownership.release(BUNDLE)
-        # Then
         assert one.lost == [BUNDLE]
         assert not one.ownership.owns(TOPIC)
 
 
 async def test_who_has_it_in_memory_finds_its_messages_again(postgresql_url: str) -> None:
-    # Given
     async with party(postgresql_url, 1) as one:
         await made(one)
         await owner_seen_by(one)
-        # When
         await one.ownership.release(BUNDLE)
         await owner_seen_by(one)
-        # Then
         assert not one.moved
 
 
 async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 1)
         await owner_seen_by(one)
         await one.store.delete_namespace(SPACE)
         await made(one, 8)
-        # When
         assert await owner_seen_by(other) == one.service_url
         assert one.ownership.owns(TOPIC)
         await other.ownership.release(BUNDLE_OF_8)
-        # Then
         assert one.lost == [bundle_of_topic(TOPIC, 1)]
         assert (await other.ownership.acquire(TOPIC, authoritative=True)).here
         assert not one.ownership.owns(TOPIC)
@@ -421,7 +373,7 @@ async def test_who_lives_is_known_by_all(postgresql_url: str) -> None:
 
 
 async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_url: str) -> None:
-    # Given: a lease that is over as others see it, and its renewal not yet committed
+    # A lease that is over as others see it, and its renewal not yet committed
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         async with one.store.use() as first, other.store.use() as second:
@@ -433,8 +385,7 @@ async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_ur
                 claiming = asyncio.create_task(claim(second, BUNDLE, other.session.id))
                 while not await first.fetchval(IS_WAITED_FOR):
                     assert not claiming.done()
-            # When: it is committed
+            # It is committed
             taken = await claiming
-            # Then
             assert taken is None
             assert await renew(first, "late", 60.0)

@@ -1,28 +1,21 @@
 """Two brokers and a proxy: each topic is served by one of them, whichever is asked."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
 from broker.stores.changes import StoreError
-from proto.names import TopicName
+from proto.names import NamespaceName, TopicName
 from proxy.service import ProxyService
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, proxy_config, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
-
-    from proto.names import NamespaceName
 
 TOPICS = [f"persistent://public/default/t{index}" for index in range(40)]
 Lookup = pb.CommandLookupTopicResponse
@@ -93,11 +86,8 @@ async def looked_up(broker: BrokerService, topic: str) -> pb.CommandLookupTopicR
 
 
 async def test_both_brokers_name_the_same_owner_and_both_own_some(postgresql_url: str) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
-        # When
         found = {topic: (await looked_up(parts.one, topic)).brokerServiceUrl for topic in TOPICS}
-        # Then
         for topic, url in found.items():
             assert (await looked_up(parts.two, topic)).brokerServiceUrl == url
             assert parts.owner(topic).service_url == url
@@ -107,17 +97,14 @@ async def test_both_brokers_name_the_same_owner_and_both_own_some(postgresql_url
 async def test_a_client_of_the_proxy_publishes_and_consumes_wherever_a_topic_is(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
         owners = set()
         for topic in TOPICS[:12]:
             peer = await parts.through_proxy(topic)
-            # When
             assert (await peer.producer(topic)).HasField("producer_success")
             assert (await peer.subscribe(topic)).HasField("success")
             await peer.flow(10)
             await peer.publish(0, topic.encode())
-            # Then
             assert (await peer.message()).payload == topic.encode()
             owners.add(parts.owner(topic).service_url)
             peer.close()
@@ -125,30 +112,25 @@ async def test_a_client_of_the_proxy_publishes_and_consumes_wherever_a_topic_is(
 
 
 async def test_who_is_not_the_owner_serves_nothing(postgresql_url: str) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
         await looked_up(parts.one, TOPICS[0])
         owner = parts.owner(TOPICS[0])
         other = parts.two if owner is parts.one else parts.one
         peer = await MessagePeer.connect(other.service_url)
-        # When
         refused = await peer.producer(TOPICS[0])
-        # Then
         assert refused.error.error == pb.ServiceNotReady
         assert "not served by this instance" in refused.error.message
         peer.close()
 
 
 async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: str) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
         moved = next(topic for topic in TOPICS if parts.owner(topic) is parts.one)
-        # When: it is the one that the proxy asks first
+        # It is the one that the proxy asks first
         await parts.one.__aexit__(None, None, None)
         peer = await parts.through_proxy(moved)
-        # Then
         assert parts.owner(moved) is parts.two
         assert (await peer.producer(moved)).HasField("producer_success")
         peer.close()
@@ -157,7 +139,6 @@ async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: 
 async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
@@ -165,12 +146,10 @@ async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
         peer = await MessagePeer.connect(parts.one.service_url)
         await peer.producer(moved)
         await peer.subscribe(moved)
-        # When
         await parts.one.__aexit__(None, None, None)
         told = [await peer.closed_by_broker() for _ in range(2)]
         peer.close()
         peer = await MessagePeer.connect(parts.two.service_url)
-        # Then
         urls = {told[0].close_producer.assignedBrokerServiceUrl}
         urls.add(told[1].close_consumer.assignedBrokerServiceUrl)
         assert urls == {parts.two.service_url}
@@ -181,17 +160,15 @@ async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
 async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with brokers(postgresql_url) as parts:
         topic = TOPICS[0]
         peer = await parts.through_proxy(topic)
         await peer.producer(topic)
         await peer.publish(0, b"before")
         await peer.receipt()
-        # When: any broker is asked, by way of the proxy
+        # Any broker is asked, by way of the proxy
         async with rest_client(parts.proxy) as rest:
             answer = await rest.ask("PUT", "/admin/v2/namespaces/public/default/unload")
-        # Then
         assert (answer.status, answer.text) == (204, "")
         assert (await peer.closed_by_broker()).type == pb.BaseCommand.CLOSE_PRODUCER
         name = TopicName.parse(topic)
@@ -200,11 +177,9 @@ async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(
 
 
 async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: str) -> None:
-    # Given
     async with brokers(postgresql_url) as parts, rest_client(parts.proxy) as rest:
         names = sorted(one.web_service_url[7:] for one in (parts.one, parts.two))
         found = set()
-        # Then
         assert (await rest.ask("GET", "/admin/v2/brokers")).value == names
         for topic in TOPICS:
             path = f"/lookup/v2/topic/{topic.replace('://', '/')}"
@@ -232,10 +207,8 @@ async def test_partitions_are_added_by_the_broker_that_serves_the_first(
             await rest.done("PUT", f"{path}/partitions", "1")
             await anext(feed)
             await rest.done("PUT", f"{path}/subscription/s", '"earliest"')
-            # When
             redirected = await elsewhere.ask("POST", f"{path}/partitions", str(count))
             await rest.done("POST", f"{path}/partitions", str(count))
-        # Then
         assert redirected.headers["Location"].startswith(owner.web_service_url)
         given = [
             one for one in partitions if owner.messaging.loaded_topics.loaded(TopicName.parse(one))
@@ -290,7 +263,6 @@ async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life
 async def test_topics_in_a_database_wait_for_their_broker(
     postgresql_url: str, tmp_path: Path
 ) -> None:
-    # Given
     stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:
@@ -301,38 +273,33 @@ async def test_topics_in_a_database_wait_for_their_broker(
         await peer.publish(0, b"kept")
         assert (await peer.receipt()).type == pb.BaseCommand.SEND_RECEIPT
         peer.close()
-        # When
         await parts.one.__aexit__(None, None, None)
         parts.two.ownership.away_seconds = 0.0  # nobody waits for it
-        # Then: it is away, and its topic is not made anew
+        # It is away, and its topic is not made anew
         asking = await MessagePeer.connect(parts.proxy.service_url)
         found = await asking.lookup(kept)
         assert (found.response, found.error) == (Lookup.Failed, pb.ServiceNotReady)
         assert "is away" in found.message
         asking.close()
-        # When: it is back, on other ports
+        # It is back, on other ports
         keys = {"metadataStoreUrl": postgresql_url, "floodgateMessageStore": stores["one"]}
         async with BrokerService(broker_config(keys)):
             peer = await parts.through_proxy(kept)
             await peer.subscribe(kept)
             await peer.flow(10)
-            # Then
             assert (await peer.message()).payload == b"kept"
             peer.close()
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: str) -> None:
-    # Given
     async with BrokerService(broker_config({"floodgateProfile": profile})) as broker:
         peer = await MessagePeer.connect(broker.service_url)
         await peer.lookup(TOPICS[0])
         await peer.producer(TOPICS[0])
-        # When
         async with rest_client(broker) as rest:
             await rest.done("PUT", "/admin/v2/namespaces/public/default/unload")
         await peer.closed_by_broker()
-        # Then
         unowned = (await peer.producer(TOPICS[0], 2)).HasField("error")
         assert unowned is (profile == "pulsar")
         await peer.lookup(TOPICS[0])

@@ -1,11 +1,9 @@
 """A proxy whose broker is away: it starts, says so to clients, and recovers by itself."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,15 +11,11 @@ import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
 from client.exceptions import ServerResponseError
 from client.pulsar_client import PulsarClient
+from limiter.clock import Clock
 from proxy.service import ProxyService
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.byte_broker import ByteBroker
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-
-    from limiter.clock import Clock
 
 PROFILES = ["pulsar", "floodgate"]
 TOPIC = "persistent://public/default/any"
@@ -62,13 +56,10 @@ async def proxy_before(
 async def test_a_request_is_answered_with_service_not_ready(
     profile: str, request_of: Callable[[PulsarClient], Awaitable[object]]
 ) -> None:
-    # Given
     async with proxy_before(f"pulsar://127.0.0.1:{free_port()}", profile) as (proxy, client):
         for _ in range(2):
-            # When
             with pytest.raises(ServerResponseError) as caught:
                 await request_of(client)
-            # Then
             assert caught.value.server_error == pb.ServiceNotReady
             assert caught.value.message
             assert proxy.lookups.pending_requests == 0
@@ -78,22 +69,18 @@ async def test_a_request_is_answered_with_service_not_ready(
 async def test_the_proxy_recovers_when_the_broker_comes_and_when_it_comes_back(
     profile: str,
 ) -> None:
-    # Given
     port = free_port()
     async with proxy_before(f"pulsar://127.0.0.1:{port}", profile) as (_, client):
         for _ in range(2):
             with pytest.raises(ServerResponseError):
                 await client.topics_of_namespace("public/default")
-            # When
             async with broker_at(port):
                 listing = await client.topics_of_namespace("public/default")
-                # Then
                 assert listing.topics == ()
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_request_under_way_fails_when_the_broker_vanishes(profile: str) -> None:
-    # Given
     async with (
         ByteBroker(_connected()) as broker,
         proxy_before(broker.url, profile) as (proxy, client),
@@ -104,17 +91,14 @@ async def test_a_request_under_way_fails_when_the_broker_vanishes(profile: str) 
             await far.reader.readexactly(4)
             far.writer.transport.abort()
 
-        # When
         with pytest.raises(ServerResponseError) as caught:
             await _both(client.topics_of_namespace("public/default"), vanish())
-        # Then
         assert caught.value.server_error == pb.ServiceNotReady
         assert "Disconnected from server at " in caught.value.message
         assert proxy.lookups.pending_requests == 0
 
 
 async def test_a_broker_that_never_answers_is_given_up_after_a_minute() -> None:
-    # Given
     clock = ManualClock()
     async with (
         ByteBroker(_connected()) as broker,
@@ -127,16 +111,13 @@ async def test_a_broker_that_never_answers_is_given_up_after_a_minute() -> None:
             await until(lambda: proxy.lookups.pending_requests)
             clock.advance(60)
 
-        # When
         with pytest.raises(ServerResponseError) as caught:
             await _both(client.topics_of_namespace("public/default"), pass_a_minute())
-        # Then
         assert caught.value.server_error == pb.ServiceNotReady
         assert "did not answer in 60 s" in caught.value.message
 
 
 async def test_a_broker_that_answers_no_handshake_is_given_up() -> None:
-    # Given
     clock = ManualClock()
     async with ByteBroker(None) as broker, proxy_before(broker.url, clock=clock) as (_, client):
 
@@ -144,23 +125,18 @@ async def test_a_broker_that_answers_no_handshake_is_given_up() -> None:
             await broker.connection()
             clock.advance(60)
 
-        # When
         with pytest.raises(ServerResponseError) as caught:
             await _both(client.topics_of_namespace("public/default"), pass_a_minute())
-        # Then
         assert caught.value.server_error == pb.ServiceNotReady
         assert "did not answer the handshake" in caught.value.message
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_broker_name_that_is_no_name_is_an_error_for_the_request(profile: str) -> None:
-    # Given
     url = f"pulsar://{'a' * 70}:6650"
     async with proxy_before(url, profile) as (_, client):
-        # When
         with pytest.raises(ServerResponseError) as caught:
             await client.topics_of_namespace("public/default")
-        # Then
         assert caught.value.server_error == pb.ServiceNotReady
 
 
@@ -178,7 +154,6 @@ async def _both(asking: Awaitable[object], meanwhile: Coroutine[object, object, 
 
 
 async def test_a_listing_whose_broker_goes_is_asked_of_another_one() -> None:
-    # Given
     async with ByteBroker(_connected()) as going, BrokerService(broker_config({})) as other:
         urls = f"{going.url},{other.service_url.removeprefix('pulsar://')}"
         async with proxy_before(urls) as (_, client):
@@ -189,8 +164,6 @@ async def test_a_listing_whose_broker_goes_is_asked_of_another_one() -> None:
                 going.close()
                 far.writer.transport.abort()
 
-            # When
             asking = asyncio.ensure_future(client.topics_of_namespace("public/default"))
             await _both(asking, go())
-            # Then
             assert list(asking.result().topics) == []

@@ -1,7 +1,5 @@
 """Identical listings in flight share one broker request and its bytes."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -25,17 +23,14 @@ ALL = pb.CommandGetTopicsOfNamespace.ALL
 
 
 async def test_fifty_clients_share_one_broker_request_and_one_charge() -> None:
-    # Given
     async with cluster(TOPICS, proxy=SLOW) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer() for _ in range(50)]
         for number, peer in enumerate(peers):
             await peer.send(topics_command(number, "public/big"))
         await until(lambda: parts.proxy.lookups.pending_requests == 50)
-        # When
         store.go_on.set()
         heads = await asyncio.gather(*(peer.read(4) for peer in peers))
-        # Then
         charged = parts.proxy.limiter.acquired_permits(DIRECT)
         assert store.asked == ["public/big"]
         assert NAME_BYTES < charged < 1.1 * NAME_BYTES
@@ -43,7 +38,6 @@ async def test_fifty_clients_share_one_broker_request_and_one_charge() -> None:
 
 
 async def test_the_shared_charge_ends_with_the_last_answer_that_is_sent() -> None:
-    # Given
     async with cluster(TOPICS, proxy=SLOW) as parts:
         store = BlockedStore(parts.broker)
         first, last = await parts.peer(), await parts.peer()
@@ -51,59 +45,48 @@ async def test_the_shared_charge_ends_with_the_last_answer_that_is_sent() -> Non
             await peer.send(topics_command(1, "public/big"))
         await until(lambda: parts.proxy.lookups.pending_requests == 2)
         store.go_on.set()
-        # When
         await first.frame()
         after_first = parts.proxy.limiter.acquired_permits(DIRECT)
         await last.frame()
-        # Then
         assert after_first > NAME_BYTES
         await until(lambda: parts.proxy.limiter.acquired_permits(DIRECT) == 0)
 
 
 async def test_when_the_first_of_fifty_leaves_the_others_get_right_answers() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         clients = [parts.client() for _ in range(50)]
         async with asyncio.TaskGroup() as group:
             asking = [group.create_task(one.topics_of_namespace("public/big")) for one in clients]
             await until(lambda: parts.proxy.lookups.pending_requests == 50)
-            # When
             asking[0].cancel()
             await clients[0].close()
             await until(lambda: parts.proxy.lookups.pending_requests == 49)
             store.go_on.set()
-        # Then
         assert [list(task.result().topics) for task in asking[1:]] == [NAMES] * 49
         assert store.asked == ["public/big"]
 
 
 async def test_when_all_leave_the_flight_ends_and_the_next_client_starts_its_own() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         peer, client = await parts.peer(), parts.client()
         await peer.send(topics_command(1, "public/big"))
         await until(lambda: store.asked)
-        # When
         peer.close()
         await until(lambda: not parts.proxy.connections)
         store.go_on.set()
         listing = await client.topics_of_namespace("public/big")
-        # Then
         assert list(listing.topics) == NAMES
         assert len(store.asked) == 2
 
 
 async def test_a_changed_namespace_is_seen_by_the_next_request() -> None:
-    # Given
     async with cluster(TOPICS) as parts:
         client = parts.client()
         before = await client.topics_of_namespace("public/big")
-        # When
         await parts.broker.store.apply(BIG, TopicChanges([b"persistent://public/big/new"]))
         after = await client.topics_of_namespace("public/big")
-        # Then
         assert list(after.topics) == ["persistent://public/big/new", *NAMES]
         assert after.topics_hash != before.topics_hash
 
@@ -122,10 +105,8 @@ async def test_a_changed_namespace_is_seen_by_the_next_request() -> None:
     ids=str,
 )
 async def test_requests_that_differ_do_not_share_an_answer(other: dict[str, object]) -> None:
-    # Given
     async with cluster({**TOPICS, "public/other": topic_names("public/other", 1)}) as parts:
         store = BlockedStore(parts.broker)
-        # When
         async with asyncio.TaskGroup() as group:
             for asked in ({}, other):
                 group.create_task(
@@ -134,37 +115,30 @@ async def test_requests_that_differ_do_not_share_an_answer(other: dict[str, obje
             await until(lambda: parts.proxy.lookups.pending_requests == 2)
             await until(lambda: len(store.asked) == 2)
             store.go_on.set()
-        # Then
         assert len(store.asked) == 2
 
 
 async def test_profile_pulsar_asks_the_broker_for_every_client() -> None:
-    # Given
     async with cluster(TOPICS, "pulsar") as parts:
         store = BlockedStore(parts.broker, blocked=False)
         await parts.client().topics_of_namespace("public/big")
         store.go_on.clear()
-        # When
         async with asyncio.TaskGroup() as group:
             for _ in range(5):
                 group.create_task(parts.client().topics_of_namespace("public/big"))
             await until(lambda: len(store.asked) == 6)
             store.go_on.set()
-        # Then
         assert len(store.asked) == 6
 
 
 async def test_one_client_may_ask_the_same_several_times_at_once() -> None:
-    # Given
     async with cluster(TOPICS, both=AS_MANY_AS_ASKED) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer()
         await peer.send(*(topics_command(number, "public/big") for number in range(5)))
         await until(lambda: parts.proxy.lookups.pending_requests == 5)
-        # When
         store.go_on.set()
         answers = [(await peer.command()).getTopicsOfNamespaceResponse for _ in range(5)]
-        # Then
         assert [answer.request_id for answer in answers] == [0, 1, 2, 3, 4]
         assert all(list(answer.topics) == NAMES for answer in answers)
         assert store.asked == ["public/big"]

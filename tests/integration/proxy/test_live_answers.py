@@ -1,8 +1,6 @@
 """An answer that is on its way to slow clients is not fetched and held a second time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -29,9 +27,6 @@ from tests.support.peers.raw_peer import frame, topics_command
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
 from tests.support.processes.cluster import until
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Type = pb.BaseCommand
 
 
@@ -40,15 +35,12 @@ Type = pb.BaseCommand
 
 @pytest.mark.parametrize("pattern", [None, "persistent://public/list/.*"])
 async def test_who_asks_later_gets_the_bytes_that_are_on_their_way(pattern: str | None) -> None:
-    # Given
     fields = {} if pattern is None else {"topics_pattern": pattern}
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding(**fields)
         parts.broker.go_on.set()
-        # When
         later = await parts.asking(request_id=2**40, **fields)
         answer = await answer_of(later)
-        # Then
         assert parts.broker.asked == [None, HASH]
         assert (answer.request_id, list(answer.topics)) == (2**40, NAMES)
         assert (answer.topics_hash, answer.changed, answer.filtered) == (HASH, True, False)
@@ -60,76 +52,58 @@ async def test_who_asks_later_gets_the_bytes_that_are_on_their_way(pattern: str 
 
 
 async def test_while_it_is_asked_about_little_is_charged() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
-        # When
         await parts.asking()
-        # Then
         assert parts.acquired() == one_list + LEAST_BYTES
         assert parts.acquired(HEAP) == LEAST_BYTES
 
 
 async def test_bytes_that_are_charged_are_not_counted_as_unpaid() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
-        # When
         peers = [await parts.holding() for _ in range(3)]
-        # Then
         overhead_bytes = parts.proxy.totals.unpaid_bytes
         assert parts.proxy.totals.pending_bytes > len(peers) * NAMES_BYTES
         assert overhead_bytes == len(peers) * (96 + 8)
 
 
 async def test_bytes_that_nothing_limits_are_counted_as_unpaid() -> None:
-    # Given
     no_limit = {"heap_max_bytes": 0, "direct_max_bytes": 0}
     async with questioned_proxy(broker_with(NAMES), no_limit) as parts:
-        # When
         await parts.holding()
         await parts.holding()
-        # Then
         assert parts.broker.asked == [None, HASH]
         assert parts.proxy.totals.unpaid_bytes == parts.proxy.totals.pending_bytes > 2 * NAMES_BYTES
 
 
 async def test_who_was_served_is_part_of_nothing_any_more() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()
-        # When
         await answer_of(await parts.asking())
         await answer_of(await parts.asking(topics_hash="00000000"))
-        # Then
         assert parts.reused == 2
         assert parts.sharers(HEAP) == []
         await until(lambda: parts.sharers(DIRECT) == [parts.cnx(slow)])
 
 
 async def test_an_answer_that_nobody_waits_for_any_more_is_not_asked_about() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         parts.broker.go_on.set()
         await answer_of(await parts.asking())
         await until(lambda: not parts.acquired())
-        # When
         await answer_of(await parts.asking())
-        # Then
         assert parts.broker.asked == [None, None]
 
 
 async def test_a_slow_client_that_asks_again_holds_the_same_bytes_twice() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()
-        # When
         await slow.send(*(topics_command(number, NAMESPACE) for number in range(2, 12)))
         await until(lambda: parts.proxy.lookups.pending_requests == 0)
         await until(lambda: parts.reused > 0)
-        # Then
         assert is_one_list(parts.acquired())
         assert list((await answer_behind_length(slow)).topics) == NAMES
         for number in range(2, 12):
@@ -138,15 +112,12 @@ async def test_a_slow_client_that_asks_again_holds_the_same_bytes_twice() -> Non
 
 
 async def test_the_last_bytes_leave_with_the_last_of_both_flights() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         first = await parts.holding()
         second = await parts.holding()
-        # When
         await parts.leave(first)
         with_second = parts.acquired()
         await parts.leave(second)
-        # Then
         assert is_one_list(with_second)
         assert parts.acquired() == 0
 
@@ -155,13 +126,10 @@ async def test_the_last_bytes_leave_with_the_last_of_both_flights() -> None:
 
 
 async def test_a_changed_list_is_fetched_and_both_are_right() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
-        # When
         later = await parts.holding()
-        # Then
         assert parts.broker.asked == [None, HASH]
         assert (parts.reused, parts.live) == (0, 1)
         assert is_one_list(parts.acquired() / 2)
@@ -171,14 +139,11 @@ async def test_a_changed_list_is_fetched_and_both_are_right() -> None:
 
 
 async def test_the_newest_answer_is_asked_about() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
         newer = await parts.holding()
-        # When
         await parts.holding()
-        # Then
         assert parts.broker.asked == [None, HASH, OTHER_HASH]
         assert parts.reused == 1
         await parts.leave(slow)
@@ -188,31 +153,26 @@ async def test_the_newest_answer_is_asked_about() -> None:
 
 
 async def test_a_list_that_became_small_is_not_fetched_twice() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
         parts.broker.change(NAMESPACE, [])
         parts.broker.go_on.set()
-        # When
         answer = await answer_of(await parts.asking())
-        # Then
         assert (list(answer.topics), answer.changed) == ([], True)
         assert parts.broker.asked == [None, HASH]
         await until(lambda: parts.acquired() == one_list)
 
 
 async def test_who_waits_for_memory_holds_no_older_answer_meanwhile() -> None:
-    # Given: room for one list, and an older one holds it
+    # Room for one list, and an older one holds it
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
         parts.broker.go_on.set()
         later = await parts.asking()
         await until(lambda: parts.proxy.limiter.queue_size(DIRECT) == 1)
-        # When
         await parts.leave(slow)
-        # Then
         assert list((await answer_of(later)).topics) == OTHERS
         assert parts.broker.asked == [None, HASH, None]
 
@@ -250,34 +210,28 @@ def _without_hash(request: pb.CommandGetTopicsOfNamespace) -> bytes:
 async def test_after_an_answer_that_settles_nothing_the_list_is_asked_for(
     answers: Callable[[pb.CommandGetTopicsOfNamespace], bytes],
 ) -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
         parts.broker.answers_hash = answers
         parts.broker.go_on.set()
-        # When
         answer = await answer_of(await parts.asking())
-        # Then
         assert parts.broker.asked == [None, HASH, None]
         assert (list(answer.topics), answer.changed) == (OTHERS, True)
 
 
 async def test_a_server_that_looks_at_no_hash_costs_no_second_copy() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         body = listing_body(NAMES)
         parts.broker.answers_hash = lambda request: listing_frame(request.request_id, body)
-        # When
         later = await parts.holding()
-        # Then
         assert is_one_list(parts.acquired())
         assert list((await answer_behind_length(later)).topics) == NAMES
 
 
 async def test_a_request_that_the_hash_makes_too_large_is_asked_without_it() -> None:
-    # Given: a request that just fits the broker's frame limit
+    # A request that just fits the broker's frame limit
     names = topic_names(NAMESPACE, 50, 100)
     broker = QuestionedBroker({NAMESPACE: names}, max_message_bytes=3_000)
     pattern = {"topics_pattern": "x" * 2_000}
@@ -291,8 +245,6 @@ async def test_a_request_that_the_hash_makes_too_large_is_asked_without_it() -> 
         parts.broker.go_on.set()
         await until(lambda: parts.proxy.lookups.pending_requests == 0)
         assert parts.live == 1
-        # When
         answer = await answer_of(await parts.asking(**pattern))
-        # Then
         assert list(answer.topics) == names
         assert parts.broker.asked == [None, None]

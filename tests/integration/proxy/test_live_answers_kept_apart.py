@@ -1,7 +1,5 @@
 """Which answers serve others, and what a client gets that has a list already."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -33,14 +31,11 @@ Type = pb.BaseCommand
 
 @pytest.mark.parametrize("own", [HASH, OTHER_HASH, "00000000", ""])
 async def test_a_client_with_a_hash_is_served_as_it_asked(own: str) -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
         parts.broker.go_on.set()
-        # When
         answer = await answer_of(await parts.asking(topics_hash=own))
-        # Then
         assert parts.broker.asked == [None, own]
         expected = ([], False) if own == OTHER_HASH else (OTHERS, True)
         assert (list(answer.topics), answer.changed) == expected
@@ -48,11 +43,8 @@ async def test_a_client_with_a_hash_is_served_as_it_asked(own: str) -> None:
 
 
 async def test_clients_with_different_hashes_hold_one_copy_of_the_newest_list() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
-        # When
         peers = [await parts.holding(topics_hash=own) for own in ("00000000", "11111111", "")]
-        # Then
         assert is_one_list(parts.acquired())
         assert parts.reused == 2
         for peer in peers:
@@ -60,45 +52,39 @@ async def test_clients_with_different_hashes_hold_one_copy_of_the_newest_list() 
 
 
 async def test_a_client_with_a_hash_gets_the_live_bytes_where_its_own_find_no_memory() -> None:
-    # Given: room for one list
+    # Room for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
         parts.broker.go_on.set()
-        # When
         answer = await answer_of(await parts.asking(topics_hash="00000000"))
-        # Then
         assert parts.broker.asked == [None, "00000000", HASH]
         assert (list(answer.topics), answer.changed) == (NAMES, True)
         assert is_one_list(parts.acquired())
 
 
 async def test_a_client_is_not_sent_the_list_that_it_has() -> None:
-    # Given: there is no room for a second list, and then the list that it has comes back
+    # There is no room for a second list, and then the list that it has comes back
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
         back = topic_names(NAMESPACE, 3)
         parts.broker.change(NAMESPACE, back)
         parts.broker.bodies_next = [listing_body(OTHERS), listing_body(back)]
         parts.broker.go_on.set()
-        # When
         answer = await answer_of(await parts.asking(topics_hash=topics_hash(back)))
-        # Then
         assert parts.broker.asked == [None, topics_hash(back), HASH, topics_hash(back)]
         assert (list(answer.topics), answer.changed) == ([], False)
 
 
 async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
-    # Given: a list for which there is no room comes, and then its own is right again
+    # A list for which there is no room comes, and then its own is right again
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.bodies_next = [listing_body(OTHERS)]
         parts.broker.go_on.set()
         asking = await parts.asking(topics_hash=HASH)
         await until(lambda: parts.proxy.limiter.queue_size(DIRECT) == 1)
-        # When
         await parts.leave(slow)
         answer = await answer_of(asking)
-        # Then
         assert parts.broker.asked == [None, HASH, HASH]
         assert (list(answer.topics), answer.changed) == ([], False)
 
@@ -122,12 +108,9 @@ async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
     ids=str,
 )
 async def test_profile_pulsar_and_private_buffers_fetch_for_everybody(keys: dict[str, str]) -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES), **keys) as parts:
         await parts.holding()
-        # When
         await parts.holding()
-        # Then
         assert parts.broker.asked == [None, None]
         assert is_one_list(parts.acquired() / 2)
         assert (parts.live, parts.reused) == (0, 0)
@@ -139,38 +122,30 @@ async def test_profile_pulsar_and_private_buffers_fetch_for_everybody(keys: dict
     ids=["empty", "small", "large"],
 )
 async def test_only_a_large_answer_is_remembered(names: list[str], remembered: int) -> None:
-    # Given: a peer that has more to read than fits on the way to it
+    # A peer that has more to read than fits on the way to it
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()
         parts.broker.change("public/few", names)
-        # When
         await slow.send(topics_command(2, "public/few"))
         await until(lambda: len(parts.broker.asked) == 2)
         await until(lambda: parts.proxy.lookups.pending_requests == 0)
-        # Then
         assert parts.live == 1 + remembered
 
 
 async def test_an_answer_without_a_hash_is_not_remembered() -> None:
-    # Given
     broker = broker_with(NAMES)
     broker._bodies[NAMESPACE] = without_tail(NAMES)
     async with questioned_proxy(broker) as parts:
         await parts.holding()
-        # When
         await parts.holding()
-        # Then
         assert parts.broker.asked == [None, None]
         assert parts.live == 0
 
 
 @pytest.mark.parametrize("other", [{"topics_pattern": ".*"}, {"mode": 1}], ids=str)
 async def test_who_asks_for_something_else_is_not_given_it(other: dict[str, object]) -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
-        # When
         await parts.asking(**other)
-        # Then
         assert parts.broker.asked == [None, None]

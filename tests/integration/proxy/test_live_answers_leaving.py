@@ -1,7 +1,5 @@
 """Who leaves while the broker is asked about an answer takes what was his, and no more."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -34,22 +32,19 @@ Type = pb.BaseCommand
 
 
 async def test_the_bytes_stay_when_their_last_holder_leaves_during_the_question() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         later = await parts.asking()
-        # When
         await parts.leave(slow)
         during = parts.acquired() - LEAST_BYTES
         parts.broker.go_on.set()
-        # Then
         assert list((await answer_of(later)).topics) == NAMES
         assert parts.broker.asked == [None, HASH]
         assert is_one_list(during)
 
 
 async def test_who_waits_for_memory_to_ask_with_is_no_holder_yet() -> None:
-    # Given: no room for the question beside the answer
+    # No room for the question beside the answer
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         limiter = parts.proxy.limiter
@@ -57,38 +52,31 @@ async def test_who_waits_for_memory_to_ask_with_is_no_holder_yet() -> None:
         later = await parts.peer()
         await later.send(topics_command(1, NAMESPACE))
         await until(lambda: limiter.queue_size(DIRECT) == 1)
-        # When
         await parts.leave(slow)
         parts.broker.go_on.set()
-        # Then
         assert list((await answer_of(later)).topics) == NAMES
         assert parts.broker.asked == [None, None]
         limiter.release(others)
 
 
 async def test_bytes_that_nobody_holds_are_given_back_before_the_changed_list_is_taken() -> None:
-    # Given: room for one list
+    # Room for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
         later = await parts.asking()
-        # When
         await parts.leave(slow)
         parts.broker.go_on.set()
-        # Then
         assert list((await answer_of(later)).topics) == OTHERS
         assert parts.broker.asked == [None, HASH]
 
 
 async def test_a_client_that_leaves_during_the_question_takes_nothing_from_the_holders() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         one_list = parts.acquired()
         later = await parts.asking()
-        # When
         await parts.leave(later)
-        # Then
         assert parts.acquired() == one_list
         assert parts.acquired(HEAP) == 0
         assert list((await answer_behind_length(slow)).topics) == NAMES
@@ -98,17 +86,14 @@ async def test_a_client_that_leaves_during_the_question_takes_nothing_from_the_h
 async def test_when_holders_and_askers_leave_during_the_question_all_is_free_in_that_turn(
     holder_first: bool,
 ) -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         askers = [await parts.asking(), await parts.peer()]
         await askers[1].send(topics_command(1, NAMESPACE))
         await until(lambda: parts.proxy.lookups.pending_requests == 2)
-        # When
         for peer in [slow, *askers] if holder_first else [*askers, slow]:
             before = parts.acquired()
             await parts.leave(peer)
-        # Then
         assert before >= NAMES_BYTES
         assert (parts.acquired(), parts.acquired(HEAP)) == (0, 0)
         await settle()
@@ -116,31 +101,25 @@ async def test_when_holders_and_askers_leave_during_the_question_all_is_free_in_
 
 
 async def test_who_joins_during_the_question_keeps_the_bytes_too() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         first, second = await parts.asking(), await parts.peer()
         await second.send(topics_command(2, NAMESPACE))
         await until(lambda: parts.proxy.lookups.pending_requests == 2)
-        # When
         await parts.leave(slow)
         await parts.leave(first)
         parts.broker.go_on.set()
-        # Then
         assert list((await answer_of(second)).topics) == NAMES
         assert parts.broker.asked == [None, HASH]
 
 
 async def test_a_broker_that_disconnects_during_the_question_costs_an_error_and_no_bytes() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         one_list = parts.acquired()
         later = await parts.asking()
-        # When
         parts.broker.hang_up_now()
         error = (await later.command()).error
-        # Then
         assert error.error == pb.ServiceNotReady
         assert parts.acquired() == one_list
         assert list((await answer_behind_length(slow)).topics) == NAMES
@@ -148,16 +127,13 @@ async def test_a_broker_that_disconnects_during_the_question_costs_an_error_and_
 
 
 async def test_a_refused_question_costs_an_error_and_no_bytes() -> None:
-    # Given
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
         parts.broker.refuse[NAMESPACE] = (pb.TooManyRequests, "not now")
         parts.broker.answers_hash = super(QuestionedBroker, parts.broker).answer
         parts.broker.go_on.set()
-        # When
         error = (await (await parts.asking()).command()).error
-        # Then
         assert (error.error, error.message) == (pb.TooManyRequests, "not now")
         assert parts.acquired() == one_list
 
@@ -170,7 +146,6 @@ async def test_a_refused_question_costs_an_error_and_no_bytes() -> None:
 async def test_when_answering_breaks_midway_the_others_get_an_error_and_nothing_leaks(
     reused: bool, broken: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     addressed_to = TopicsAnswer.addressed_to
 
     def breaks(answer: TopicsAnswer, request_id: int) -> TopicsResponse:
@@ -186,10 +161,8 @@ async def test_when_answering_breaks_midway_the_others_get_an_error_and_nothing_
             await peer.send(topics_command(100 + number, NAMESPACE))
         await until(lambda: parts.proxy.lookups.pending_requests == 3)
         monkeypatch.setattr(TopicsAnswer, "addressed_to", breaks)
-        # When
         parts.broker.go_on.set()
         answers = [await peer.command() for peer in peers]
-        # Then
         served, failed = answers[:broken], [answer.error for answer in answers[broken:]]
         assert all(list(one.getTopicsOfNamespaceResponse.topics) == NAMES for one in served)
         assert [error.request_id for error in failed] == [*range(100 + broken, 103)]

@@ -1,9 +1,6 @@
 """Many silent clients hold one list between them, and one list a version when topics change."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +8,10 @@ from broker.stores.changes import TopicChanges
 from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
+from proxy.listing.flights import Flights
 from tests.support.peers.questioned_proxy import answer_behind_length, answer_of
 from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.processes.cluster import Cluster, cluster, topic_names, until
-
-if TYPE_CHECKING:
-    from proxy.listing.flights import Flights
 
 DIRECT = LimitType.DIRECT_MEMORY
 NAMESPACE = "public/default"
@@ -48,7 +43,7 @@ async def list_in_turn(parts: Cluster) -> list[str]:
 
 @pytest.mark.parametrize("silent_at_once", [True, False])
 async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_once: bool) -> None:
-    # Given: time stands still, so nothing is freed by a timeout
+    # Time stands still, so nothing is freed by a timeout
     options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB}
     async with cluster({NAMESPACE: NAMES}, **options) as parts:
         for _ in range(SILENT):
@@ -58,9 +53,7 @@ async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_onc
                 await peer.read(4)
         await until(lambda: parts.proxy.lookups.pending_requests == 0)
         held_by_silent = parts.proxy.limiter.acquired_permits(DIRECT)
-        # When
         answers = await asyncio.gather(*[list_in_turn(parts) for _ in range(HEALTHY)])
-        # Then
         assert answers == [[topics_hash(NAMES)] * LISTS_EACH] * HEALTHY
         direct = parts.proxy.limiter.statistics().direct
         assert LIMIT_BYTES // 3 < held_by_silent < LIMIT_BYTES // 2.5
@@ -70,7 +63,7 @@ async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_onc
 
 
 async def test_topics_change_while_slow_readers_hold_older_versions() -> None:
-    # Given: a hundred readers, ten of each version, which stop within it
+    # A hundred readers, ten of each version, which stop within it
     versions, readers_each = 10, 10
     small = topic_names(NAMESPACE, 1_000, 92)
     readers: list[tuple[RawPeer, str]] = []
@@ -86,12 +79,10 @@ async def test_topics_change_while_slow_readers_hold_older_versions() -> None:
             version = [*version, f"persistent://{NAMESPACE}/topic-new-{number}"]
             added = TopicChanges([version[-1].encode()])
             await parts.broker.store.apply(NamespaceName.parse(NAMESPACE), added)
-        # When
         charged = parts.proxy.limiter.acquired_permits(DIRECT)
         live = flights_of(parts).live
         held = (len(live), live.reused_total)
         answers = [await answer_behind_length(peer) for peer, _ in readers]
-        # Then
         assert charged == sizes - versions * LENGTH_FIELD_BYTES
         assert held == (1, versions * (readers_each - 1))
         for (_, expected), answer in zip(readers, answers, strict=True):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
 from proxy.service import ProxyService
-from tests.support.peers.byte_broker import ByteBroker, connected_command
+from tests.support.peers.byte_broker import ByteBroker, ByteBrokerConnection, connected_command
 from tests.support.peers.raw_peer import RawPeer, connect_command, topics_command
 from tests.support.processes.cluster import (
     NOWHERE,
@@ -22,11 +22,6 @@ from tests.support.processes.cluster import (
     topic_names,
     until,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.peers.byte_broker import ByteBrokerConnection
 
 NOISE = random.Random(7).randbytes(3_000_000)
 INVALID_TARGET = "Target broker cannot be validated."
@@ -87,14 +82,11 @@ async def in_pieces(peer: RawPeer, data: bytes) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_pipe_leads_to_the_configured_broker(profile: str) -> None:
-    # Given
     names = topic_names("public/default", 10)
     async with cluster({"public/default": names}, profile) as parts:
         peer = await parts.peer(target=parts.broker.service_url.removeprefix("pulsar://"))
-        # When
         await peer.send(topics_command(5, "public/default"))
         answer = (await peer.command()).getTopicsOfNamespaceResponse
-        # Then
         assert list(answer.topics) == names
         assert parts.proxy.lookups.pending_requests == 0
         assert parts.proxy.counters.get_topics_of_namespace_requests == 0
@@ -104,15 +96,12 @@ async def test_a_pipe_leads_to_the_configured_broker(profile: str) -> None:
 async def test_the_broker_learns_what_the_client_is_and_the_client_what_the_broker_is(
     profile: str,
 ) -> None:
-    # Given
     async with pipes(profile) as parts:
         target = parts.broker.url.removeprefix("pulsar://")
         async with await RawPeer.connect(parts.proxy.service_url) as peer:
-            # When
             await peer.send(connect_command(target, protocol_version=17))
             connected = (await peer.command()).connected
             far = await parts.broker.connection()
-        # Then
         assert far.connect.client_version == "raw-peer"
         assert far.connect.protocol_version == 17
         assert not far.connect.HasField("proxy_to_broker_url")
@@ -121,64 +110,52 @@ async def test_the_broker_learns_what_the_client_is_and_the_client_what_the_brok
 
 
 async def test_bytes_pass_unchanged_both_ways() -> None:
-    # Given
     async with pipes() as parts:
         near, far = await parts.open()
-        # When
         far.writer.write(NOISE)
         async with asyncio.TaskGroup() as group:
             group.create_task(in_pieces(near, NOISE[::-1]))
             at_far = group.create_task(far.reader.readexactly(len(NOISE)))
             at_near = group.create_task(near.read(len(NOISE)))
-        # Then
         assert at_far.result() == NOISE[::-1]
         assert at_near.result() == NOISE
 
 
 async def test_bytes_that_come_right_behind_connect_are_not_lost() -> None:
-    # Given
     async with pipes() as parts:
         target = parts.broker.url.removeprefix("pulsar://")
         async with await RawPeer.connect(parts.proxy.service_url) as peer:
-            # When
             await peer.send(connect_command(target), topics_command(1, "public"))
             await peer.send_bytes(b"\xff\xff\xff\xff no frame at all")
             far = await parts.broker.connection()
-            # Then
             passed = await far.reader.readuntil(b"no frame at all")
             assert passed.endswith(b"\xff\xff\xff\xff no frame at all")
             assert b"public" in passed
 
 
 async def test_a_slow_client_pauses_its_own_pipe_only() -> None:
-    # Given
     async with pipes(floodgateSocketSendBufferBytes="4096") as parts:
         slow, slow_far = await parts.open()
         quick, quick_far = await parts.open()
-        # When
         slow_far.writer.write(NOISE * 4)
         await until(lambda: parts.proxy.totals.pending_bytes > 65_536)
         for _ in range(20):
             quick_far.writer.write(NOISE[:50_000])
             assert await quick.read(50_000) == NOISE[:50_000]
-        # Then
         assert slow_far.writer.transport.get_write_buffer_size() > len(NOISE)
         assert parts.proxy.totals.peak_bytes < 1_000_000
         assert await slow.read(4 * len(NOISE)) == NOISE * 4
 
 
 async def test_a_slow_broker_pauses_the_client() -> None:
-    # Given
     async with pipes() as parts:
         near, far = await parts.open()
         far.reader._transport.pause_reading()
-        # When
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(near.send_bytes(NOISE * 8))
             await until(lambda: parts.proxy.totals.pending_bytes > 65_536)
             for _ in range(100):
                 await asyncio.sleep(0)
-            # Then
             assert not sending.done()
             assert parts.proxy.totals.peak_bytes < 1_000_000
             far.reader._transport.resume_reading()
@@ -190,7 +167,7 @@ async def test_a_slow_broker_pauses_the_client() -> None:
 async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
     profile: str, first: str
 ) -> None:
-    # Given: both sides write and neither reads, until no byte moves in either direction
+    # Both sides write and neither reads, until no byte moves in either direction
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
         far.reader._transport.pause_reading()
@@ -201,10 +178,10 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
             legs = (client_leg, client_leg.other)
             await until(lambda: all(leg.gate.is_closed_for(PEER_LEG_FULL) for leg in legs))
             assert not sending.done()
-            # When: one side reads everything, without any help of its own writing
+            # One side reads everything, without any help of its own writing
             if first == "client":
                 assert await near.read(8 * len(NOISE)) == NOISE * 8
-                # Then: what the other still has to read is untouched
+                # What the other still has to read is untouched
                 assert not sending.done()
             far.reader._transport.resume_reading()
             assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
@@ -215,7 +192,7 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
 @pytest.mark.parametrize("gone", ["client", "broker"])
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, gone: str) -> None:
-    # Given: neither side reads, and the other would write on for ever
+    # Neither side reads, and the other would write on for ever
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
         far.reader._transport.pause_reading()
@@ -225,11 +202,10 @@ async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, g
         broker_leg = client_leg.other
         legs = (client_leg, broker_leg)
         await until(lambda: all(leg.gate.is_closed_for(PEER_LEG_FULL) for leg in legs))
-        # When
         if gone == "client":
             sending.cancel()
             near.close()
-            # Then: the broker writes all it has, then reads what the client still said
+            # The broker writes all it has, then reads what the client still said
             await until(lambda: far.writer.transport.get_write_buffer_size() == 0)
             far.reader._transport.resume_reading()
             with suppress(ConnectionResetError):  # What it still says is not wanted.
@@ -257,11 +233,8 @@ async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, g
 )
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_target_that_is_not_allowed_is_refused(profile: str, target: str) -> None:
-    # Given
     async with pipes(profile) as parts:
-        # When
         error = await parts.refused(target)
-        # Then
         assert error.error == pb.ServiceNotReady
         assert error.message == INVALID_TARGET
         assert error.request_id == 2**64 - 1
@@ -274,45 +247,33 @@ async def test_a_target_that_is_not_allowed_is_refused(profile: str, target: str
     [("pulsar", pb.AuthenticationError), ("floodgate", pb.ServiceNotReady)],
 )
 async def test_a_target_without_a_port_is_refused(profile: str, code: int, target: str) -> None:
-    # Given
     async with pipes(profile) as parts:
-        # When
         error = await parts.refused(target)
-        # Then
         assert error.error == code
 
 
 async def test_as_shipped_a_client_that_is_a_proxy_is_refused() -> None:
-    # Given
     connect = connect_command()
     connect.connect.proxy_version = "4.0.8"
     async with cluster(profile="pulsar") as parts:
         peer = await parts.stranger("proxy")
-        # When
         await peer.send(connect)
-        # Then
         error = (await peer.command()).error
         assert (error.error, error.message) == (pb.NotAllowedError, "Must not provide proxyVersion")
         assert await peer.rest() == b""
 
 
 async def test_as_shipped_a_broker_that_is_not_there_is_told_by_a_close() -> None:
-    # Given
     async with cluster(profile="pulsar", proxy={"brokerServiceURL": NOWHERE}) as parts:
         peer = await parts.stranger("proxy")
-        # When
         await peer.send(connect_command(NOWHERE.removeprefix("pulsar://")))
-        # Then
         assert await peer.rest() == b""
 
 
 async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
-    # Given
     refusal = pb.CommandError(request_id=1, error=pb.AuthenticationError, message="no")
     async with pipes(answer=pb.BaseCommand(type=pb.BaseCommand.ERROR, error=refusal)) as parts:
-        # When
         error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
-        # Then
         assert error.error == pb.AuthenticationError
         assert error.message == "no"
 
@@ -327,65 +288,47 @@ async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
 async def test_a_broker_that_answers_connect_with_something_else_is_unavailable(
     answer: pb.BaseCommand,
 ) -> None:
-    # Given
     async with pipes(answer=answer) as parts:
-        # When
         error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
-        # Then
         assert error.error == pb.ServiceNotReady
         assert error.message == UNAVAILABLE_TARGET
 
 
 async def test_a_broker_that_is_not_there_is_unavailable() -> None:
-    # Given
     async with pipes(brokerServiceURL="pulsar://127.0.0.1:1") as parts:
-        # When
         error = await parts.refused("127.0.0.1:1")
-        # Then
         assert error.message == UNAVAILABLE_TARGET
 
 
 async def test_the_clients_end_is_the_brokers() -> None:
-    # Given
     async with pipes() as parts:
         near, far = await parts.open()
-        # When
         near.close()
-        # Then
         assert await far.reader.read() == b""
 
 
 async def test_the_brokers_end_is_the_clients_after_all_it_said() -> None:
-    # Given
     async with pipes() as parts:
         near, far = await parts.open()
-        # When
         far.writer.write(NOISE)
         far.writer.close()
-        # Then
         assert await near.rest() == NOISE
 
 
 async def test_a_client_that_leaves_before_the_pipe_is_open_leaves_nothing() -> None:
-    # Given
     async with pipes() as parts:
         parts.broker.answer = None
         async with await RawPeer.connect(parts.proxy.service_url) as peer:
             await peer.send(connect_command(parts.broker.url.removeprefix("pulsar://")))
             far = await parts.broker.connection()
-        # When
         (cnx,) = parts.proxy.connections
         cnx.abort()
-        # Then
         assert await far.reader.read() == b""
 
 
 async def test_open_pipes_end_with_the_proxy() -> None:
-    # Given
     async with pipes() as parts:
         near, far = await parts.open()
-        # When
         await parts.proxy.__aexit__(None, None, None)
-        # Then
         assert await near.rest() == b""
         assert await far.reader.read() == b""

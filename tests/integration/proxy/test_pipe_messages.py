@@ -1,7 +1,5 @@
 """Messages through the pipe: large ones both ways, and readers that are slow on either side."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -44,7 +42,6 @@ async def published(parts: Cluster, count: int) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
-    # Given
     async with cluster(profile=profile, proxy=SMALL_BUFFERS) as parts:
         peer = await through(parts)
         await peer.subscribe(TOPIC)
@@ -55,11 +52,10 @@ async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
             for number in range(COUNT):
                 await peer.publish(number, payload(number))
 
-        # When: one connection publishes and consumes
+        # One connection publishes and consumes
         async with asyncio.TaskGroup() as group:
             group.create_task(send())
             found = [(await peer.message()).payload for _ in range(COUNT)]
-        # Then
         assert found == [payload(number) for number in range(COUNT)]
         assert parts.proxy.totals.peak_bytes < BOUND_BYTES
         peer.close()
@@ -67,48 +63,41 @@ async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_consumer_that_does_not_read_leaves_messages_with_the_broker(profile: str) -> None:
-    # Given
     both = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "true"}
     async with cluster(profile=profile, both=both, proxy=SMALL_BUFFERS) as parts:
         await published(parts, COUNT)
         slow, quick = await through(parts, 4_096), await through(parts)
         await slow.subscribe(TOPIC, "slow")
         await quick.subscribe(TOPIC, "quick")
-        # When: it is owed everything, and reads nothing
+        # It is owed everything, and reads nothing
         await slow.flow(COUNT)
         (leg,) = [one for one in parts.proxy.connections if one.peer == slow.raw.address]
         await until(lambda: leg.other.gate.is_closed_for(PauseCause.PEER_LEG_FULL))
-        # Then: another one gets all
+        # Another one gets all
         await quick.flow(COUNT)
         found = [(await quick.message()).payload[:8] for _ in range(COUNT)]
         assert found == [payload(number)[:8] for number in range(COUNT)]
         assert parts.proxy.totals.peak_bytes < BOUND_BYTES
-        # When: it reads after all
+        # It reads after all
         late = [(await slow.message()).payload[:8] for _ in range(COUNT)]
-        # Then
         assert late == found
         slow.close()
         quick.close()
 
 
 async def test_a_producer_is_paused_while_its_broker_does_not_read() -> None:
-    # Given
     async with cluster(proxy=SMALL_BUFFERS) as parts:
         peer = await through(parts)
         await peer.producer(TOPIC)
         (leg,) = [one for one in parts.proxy.connections if one.peer == peer.raw.address]
         (far,) = [one for one in parts.broker.connections if one.producers]
-        # When
         far.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
         sending = asyncio.create_task(_send(peer))
         await until(lambda: leg.gate.is_closed_for(PauseCause.PEER_LEG_FULL))
-        # Then
         assert not sending.done()
         assert parts.proxy.totals.peak_bytes < BOUND_BYTES
-        # When
         far.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
         receipts = [(await peer.receipt()).send_receipt.sequence_id for _ in range(COUNT)]
-        # Then
         assert receipts == list(range(COUNT))
         await sending
         peer.close()

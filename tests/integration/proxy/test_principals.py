@@ -1,26 +1,19 @@
 """A broker knows a proxy and its clients apart: both by their certificates."""
 
-from __future__ import annotations
-
 import ssl
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import aiohttp
+import pytest
 
+from broker.service import BrokerService
 from client.authentication.tls import AuthenticationTLS
 from client.client import Client
+from server.authentication.principal import Principal
 from server.authentication.requests import ORIGINAL_HEADER
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker, tls_proxy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import pytest
-
-    from broker.service import BrokerService
-    from server.authentication.principal import Principal
 
 TOPIC = "persistent://public/default/secret"
 BY_CERTIFICATE = {
@@ -50,7 +43,6 @@ def asked_by(broker: BrokerService, monkeypatch: pytest.MonkeyPatch) -> list[tup
 async def test_a_broker_knows_the_proxy_and_the_client_behind_it_by_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     pem = PemFiles(tmp_path / "pem")
     keys = {**BY_CERTIFICATE, "tlsTrustCertsFilePath": pem.trust}
     certificate, key = pem.pair("gate", "gate")
@@ -70,13 +62,12 @@ async def test_a_broker_knows_the_proxy_and_the_client_behind_it_by_certificates
         aiohttp.ClientSession() as session,
     ):
         noted = asked_by(broker, monkeypatch)
-        # When: a lookup, a pipe, a forwarded request
+        # A lookup, a pipe, a forwarded request
         async with await own.create_producer(TOPIC) as producer:
             await producer.send(b"x")
             found = {cnx.session.checked_roles for cnx in broker.connections if cnx.session}
         url = f"{proxy.urls.web_tls}/admin/v2/clusters"
         async with session.get(url, ssl=context, headers={ORIGINAL_HEADER: "admin"}) as answer:
             status = answer.status
-    # Then
     assert found == {("gate", "ann")}
     assert (status, noted) == (200, [("gate", "ann")])

@@ -1,7 +1,5 @@
 """Request ids of every width survive the proxy, in both directions."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -20,19 +18,16 @@ NARROWEST_AND_WIDEST = [
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_every_answer_carries_the_clients_request_id(profile: str) -> None:
-    # Given
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer()
         for width, request_id in NARROWEST_AND_WIDEST:
             assert len(encode_varint(request_id)) == width
-            # When
             await peer.send(topics_command(request_id, "public/default"))
             listing = (await peer.command()).getTopicsOfNamespaceResponse
             await peer.send(lookup_command(request_id, NAMES[0]))
             lookup = (await peer.command()).lookupTopicResponse
             await peer.send(partitions_command(request_id, NAMES[0]))
             partitions = (await peer.command()).partitionMetadataResponse
-            # Then
             assert [listing.request_id, lookup.request_id, partitions.request_id] == [
                 request_id
             ] * 3
@@ -43,14 +38,11 @@ async def test_every_answer_carries_the_clients_request_id(profile: str) -> None
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_every_error_carries_the_clients_request_id(profile: str) -> None:
-    # Given
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer()
         for _, request_id in NARROWEST_AND_WIDEST:
-            # When
             await peer.send(topics_command(request_id, "public/default", topics_pattern="["))
             error = (await peer.command()).error
-            # Then
             assert error.request_id == request_id
 
 
@@ -59,15 +51,12 @@ async def test_every_error_carries_the_clients_request_id(profile: str) -> None:
 async def test_the_proxys_own_request_ids_may_have_every_width(
     profile: str, width: int, own_id: int
 ) -> None:
-    # Given
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer()
         broker = await broker_connection(parts, peer)
         broker._pending.next_id = own_id
-        # When
         await peer.send(topics_command(3, "public/default"))
         listing = (await peer.command()).getTopicsOfNamespaceResponse
-        # Then
         assert broker.last_request_id == own_id
         assert listing.request_id == 3
         assert list(listing.topics) == NAMES

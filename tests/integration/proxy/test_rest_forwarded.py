@@ -67,7 +67,6 @@ async def behind(
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_the_proxy_answers_as_the_broker_does(profile: str) -> None:
-    # Given
     async with cluster(profile=profile) as parts:
         keys = {"brokerWebServiceURL": parts.broker.web_service_url, "floodgateProfile": profile}
         config = proxy_config({**keys, "brokerServiceURL": parts.broker.service_url})
@@ -82,9 +81,7 @@ async def test_the_proxy_answers_as_the_broker_does(profile: str) -> None:
                 ("PUT", "/admin/v2/persistent/acme/orders/a%25b%20c", None),
                 ("PUT", "/admin/v2/persistent/acme/orders/p/partitions", "3"),
             ]:
-                # When
                 answer = await through.ask(method, path, body)
-                # Then
                 assert answer.status == 204, answer
             for path in [
                 "/admin/v2/tenants",
@@ -122,7 +119,6 @@ async def test_without_a_brokers_url_nothing_is_forwarded() -> None:
 
 
 async def test_a_broker_is_told_what_the_client_said() -> None:
-    # Given
     seen: list[web.BaseRequest] = []
 
     async def broker(request: web.Request) -> web.Response:
@@ -130,9 +126,7 @@ async def test_a_broker_is_told_what_the_client_said() -> None:
         return web.Response(text=await request.text(), headers={"X-Pulsar-Message-Id": "1:2"})
 
     async with behind(broker) as (proxy, rest):
-        # When
         answer = await rest.ask("POST", "/admin/v2/a%2Fb%3F?q=%20x&y", "body", "application/json")
-        # Then
         assert (answer.status, answer.text) == (200, "body")
         assert answer.headers["X-Pulsar-Message-Id"] == "1:2"
         assert seen[0].raw_path == "/admin/v2/a%2Fb%3F?q=%20x&y"
@@ -142,7 +136,7 @@ async def test_a_broker_is_told_what_the_client_said() -> None:
 
 
 async def test_both_bodies_are_streamed() -> None:
-    # Given: a broker that answers each chunk before the next one comes
+    # A broker that answers each chunk before the next one comes
     async def echo(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -160,16 +154,13 @@ async def test_both_bodies_are_streamed() -> None:
     async with behind(echo, httpInputMaxReplayBufferSize="1000") as (proxy, _):
         url = f"{proxy.web_service_url}/admin/v2/x"
         async with aiohttp.ClientSession() as session, session.post(url, data=body()) as answer:
-            # When
             first = await answer.content.readexactly(10_000)
             answered.set()
-            # Then
             assert first == b"a" * 10_000
             assert await answer.content.read() == b"b" * 10_000
 
 
 async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> None:
-    # Given
     written = 0
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -183,7 +174,7 @@ async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> 
     async with behind(endless) as (proxy, _):
         host, port = proxy.web_service_url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
-        # When: it asks and reads nothing
+        # It asks and reads nothing
         writer.write(b"GET /admin/v2/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await until(lambda: written)
         before = -1
@@ -191,18 +182,15 @@ async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> 
             before = written
             for _ in range(2_000):
                 await asyncio.sleep(0)
-        # Then: what the kernel and a few buffers take
+        # What the kernel and a few buffers take
         assert written < 64 * 1024 * 1024
-        # When
         writer.transport.abort()
-        # Then
         await until(lambda: proxy.forwarder.counters.active == 0)
         assert await reader.read(1) in (b"", b"H")
 
 
 @pytest.mark.parametrize("status", [307, 308])
 async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
-    # Given
     async def owner(request: web.Request) -> web.Response:
         return web.Response(text=f"{request.method} {request.path} {await request.text()}")
 
@@ -212,9 +200,7 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
             return web.Response(status=status, headers={"Location": f"{other}{request.path}"})
 
         async with behind(first, brokerProxyAllowedTargetPorts="*") as (proxy, rest):
-            # When
             answer = await rest.ask("PUT", "/admin/v2/x", "a body")
-            # Then
             assert (answer.status, answer.text) == (200, "PUT /admin/v2/x a body")
             assert proxy.forwarder.counters.redirects == 1
 
@@ -230,29 +216,23 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
     ],
 )
 async def test_a_redirect_that_is_not_followed_is_a_502(location: str, words: str) -> None:
-    # Given
     async def broker(_: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": location})
 
     async with behind(broker) as (proxy, rest):
-        # When
         answer = await rest.ask("GET", "/admin/v2/x")
-        # Then
         assert answer.status == 502
         assert words in answer.reason
         assert proxy.forwarder.counters.failed == 1
 
 
 async def test_a_redirected_body_larger_than_what_is_kept_is_a_502() -> None:
-    # Given
     async def broker(request: web.Request) -> web.Response:
         await request.read()
         return web.Response(status=307, headers={"Location": "/elsewhere"})
 
     async with behind(broker, httpInputMaxReplayBufferSize="1000") as (_, rest):
-        # When
         answer = await rest.ask("POST", "/admin/v2/x", LARGE)
-        # Then
         assert answer.status == 502
         assert "httpInputMaxReplayBufferSize" in answer.reason
 
@@ -266,7 +246,6 @@ async def test_a_broker_that_is_not_there_is_a_502_until_it_is() -> None:
 
 
 async def test_a_broker_that_does_not_answer_is_a_504() -> None:
-    # Given
     asked, clock = asyncio.Event(), ManualClock()
 
     async def silent(_: web.Request) -> web.Response:
@@ -279,16 +258,13 @@ async def test_a_broker_that_does_not_answer_is_a_504() -> None:
         await asked.wait()
         clock.advance(6.9)
         assert not asking.done()
-        # When
         clock.advance(0.2)
         answer = await asking
-        # Then
         assert answer.status == 504
         assert "in time" in answer.reason
 
 
 async def test_an_answer_that_breaks_off_breaks_off_at_the_client() -> None:
-    # Given
     async def breaks_off(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "100"})
         await response.prepare(request)
@@ -298,15 +274,12 @@ async def test_an_answer_that_breaks_off_breaks_off_at_the_client() -> None:
         return response
 
     async with behind(breaks_off) as (proxy, rest):
-        # When
         with pytest.raises(aiohttp.ClientError):
             await rest.ask("GET", "/admin/v2/x")
-        # Then
         assert proxy.forwarder.counters.failed == 1
 
 
 async def test_too_many_at_once_are_refused() -> None:
-    # Given
     go_on = asyncio.Event()
 
     async def slow(_: web.Request) -> web.Response:
@@ -316,9 +289,7 @@ async def test_too_many_at_once_are_refused() -> None:
     async with behind(slow, maxConcurrentHttpRequests="2") as (proxy, rest):
         asking = [asyncio.create_task(rest.ask("GET", "/admin/v2/x")) for _ in range(2)]
         await until(lambda: proxy.forwarder.counters.active == 2)
-        # When
         refused = await rest.ask("GET", "/admin/v2/x")
-        # Then
         assert (refused.status, "maxConcurrentHttpRequests" in refused.reason) == (503, True)
         go_on.set()
         assert [answer.text for answer in await asyncio.gather(*asking)] == ["done", "done"]
@@ -327,7 +298,6 @@ async def test_too_many_at_once_are_refused() -> None:
 
 
 async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
-    # Given
     asked, ended = asyncio.Event(), asyncio.Event()
 
     async def silent(_: web.Request) -> web.Response:
@@ -341,9 +311,7 @@ async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
     async with behind(silent) as (proxy, rest):
         asking = asyncio.create_task(rest.ask("GET", "/admin/v2/x"))
         await asked.wait()
-        # When
         asking.cancel()
-        # Then
         await ended.wait()
         await until(lambda: proxy.forwarder.counters.active == 0)
 
@@ -418,23 +386,20 @@ async def test_the_path_of_another_server_is_left_out_however_it_is_encoded() ->
 
 
 async def test_other_servers_have_paths_of_their_own() -> None:
-    # Given
     async def other(request: web.Request) -> web.Response:
         return web.Response(text=request.raw_path)
 
     async with server(other) as url:
         keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": f"{url}/to"}
         async with behind(nothing, **keys) as (_, rest):
-            # When
             answer = await rest.ask("GET", "/mine/a%20b?c=1")
-            # Then
             assert answer.text == "/to/a%20b?c=1"
 
 
 async def test_another_servers_certificate_is_the_business_of_the_systems_authorities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: an authority that the proxy trusts as far as brokers are concerned
+    # An authority that the proxy trusts as far as brokers are concerned
     pem = PemFiles(tmp_path)
     shown = {"brokerClientTrustCertsFilePath": pem.trust, "tlsEnabledWithBroker": "true"}
     shown |= {"brokerServiceURLTLS": "pulsar+ssl://127.0.0.1:1"}
@@ -449,9 +414,7 @@ async def test_another_servers_certificate_is_the_business_of_the_systems_author
                 ProxyService(proxy_config({**shown, **keys})) as proxy,
                 rest_client(proxy) as rest,
             ):
-                # When
                 answer = await rest.ask("GET", "/mine/x")
-                # Then
                 assert answer.status == status
 
 

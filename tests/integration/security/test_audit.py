@@ -1,9 +1,8 @@
 """Every change that is made over HTTP leaves one line in the log: who, what, from where."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import aiohttp
 import pytest
@@ -11,9 +10,6 @@ from structlog.contextvars import get_contextvars
 
 from server.seeing.audit import logger
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TOPICS = "/admin/v2/persistent/public/default"
 

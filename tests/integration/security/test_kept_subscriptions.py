@@ -1,11 +1,8 @@
 """A subscription that is for some roles alone is changed by nobody else, on no path."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,13 +11,10 @@ from broker.messages.topic import PersistentTopic
 from proto import PulsarApi_pb2 as pb
 from proto.names import TopicName
 from tests.support.golden.exchange import Rest
-from tests.support.golden.rest import ask
+from tests.support.golden.rest import RestAnswer, ask
 from tests.support.security.binary import answers, connect
 from tests.support.security.credentials import Credential, token
 from tests.support.security.servers import Secured, secured
-
-if TYPE_CHECKING:
-    from tests.support.golden.rest import RestAnswer
 
 NAMESPACE, TOPIC = "/admin/v2/namespaces/acme/shop", "persistent://acme/shop/orders"
 PATH = "/admin/v2/persistent/acme/shop/orders"

@@ -1,12 +1,10 @@
 """Ways around authorization, each tried over sockets: what is not asked about is not reached."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,15 +16,10 @@ from server.seeing.own_operations import OWN_OPERATIONS
 from tests.recording.security import keys as recorded_keys
 from tests.support.golden.connection import GoldenConnection
 from tests.support.golden.exchange import Rest, Send
-from tests.support.golden.rest import ask
+from tests.support.golden.rest import RestAnswer, ask
 from tests.support.security.binary import ORDERS, QUESTIONS, answers, connect, question, shown
 from tests.support.security.credentials import Credential, token
 from tests.support.security.servers import Secured, secured
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from tests.support.golden.rest import RestAnswer
 
 SHOP = "acme/shop"
 NAMES = (

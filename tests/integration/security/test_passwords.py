@@ -1,10 +1,9 @@
 """Passwords are judged off the event loop, and who shows one is served as before."""
 
-from __future__ import annotations
-
 import asyncio
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -13,10 +12,6 @@ import proto.PulsarApi_pb2 as pb
 from server.authentication.basic.passwords import apr1, is_password
 from tests.support.peers.raw_peer import RawPeer, lookup_command, ping
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 SHOWN = f"Basic {b64encode(b'ann:right').decode()}"
 TOPIC = "persistent://public/default/t"

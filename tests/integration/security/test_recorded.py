@@ -3,10 +3,8 @@
 All of them: ``make proof`` (``security_replay``).
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -20,9 +18,6 @@ from tests.support.security.replay import (
     unlisted,
 )
 from tests.support.security.servers import Secured, secured
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 @pytest.fixture

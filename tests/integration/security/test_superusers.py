@@ -1,22 +1,16 @@
 """Who is a superuser or admin no more loses what is open, and nobody locks themselves out."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden.connection import GoldenConnection
 from tests.support.golden.exchange import Rest, Send
-from tests.support.golden.rest import ask
+from tests.support.golden.rest import RestAnswer, ask
 from tests.support.security.binary import ORDERS, connect, question, shown
 from tests.support.security.credentials import Credential, token
 from tests.support.security.servers import secured
-
-if TYPE_CHECKING:
-    from tests.support.golden.rest import RestAnswer
 
 KEY = "/admin/v2/brokers/configuration/superUserRoles"
 TENANT = "/admin/v2/tenants/acme"

@@ -1,16 +1,11 @@
 """What is set at run time on one broker is in force on another that shares its PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from broker.service import BrokerService
 from tests.support.processes.cluster import broker_config, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 LOOKUPS = "maxConcurrentLookupRequest"
 HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
@@ -26,10 +21,8 @@ async def two_brokers(url: str) -> AsyncIterator[tuple[BrokerService, BrokerServ
 
 async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
-        # When
         await one.dynamic.set(LOOKUPS, "7")
         await one.dynamic.set(HEAP_MB, "20")
-        # Then
         await until(lambda: other.limiter.statistics().heap.max_permits == 20 * 2**20)
         assert other.lookups.max_requests == 7
         assert other.dynamic.runtime()[LOOKUPS] == "7"
@@ -37,12 +30,9 @@ async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) 
 
 async def test_deleting_a_value_on_one_brings_back_the_others_own(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
-        # Given
         await one.dynamic.set(LOOKUPS, "7")
         await until(lambda: other.lookups.max_requests == 7)
-        # When
         await one.dynamic.delete(LOOKUPS)
-        # Then
         await until(lambda: other.lookups.max_requests == 9)
 
 
@@ -50,7 +40,6 @@ async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
     postgresql_url: str,
 ) -> None:
     async with two_brokers(postgresql_url) as (one, other):
-        # Given
         again = asyncio.Event()
         listener, connect = other.store._listener, other.store._listener._connect
 
@@ -61,9 +50,7 @@ async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
         listener._connect = later
         listener._connection.terminate()
         await until(lambda: not other.store.connected)
-        # When
         await one.dynamic.set(LOOKUPS, "7")
         assert other.lookups.max_requests == 9
         again.set()
-        # Then
         await until(lambda: other.lookups.max_requests == 7)

@@ -1,16 +1,11 @@
 """kill -9 of the broker in the middle of creations: what was acknowledged is there afterwards."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadgen.places.server_process import ServerLaunch
 from tests.support.stores.killed_creations import create_and_kill, kill_points
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOPICS = 400
 KILLS = 2
@@ -21,19 +16,16 @@ KILLS = 2
 def test_every_acknowledged_creation_survives_a_kill(
     store: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    # Given
     url = f"sqlite:///{tmp_path}/topics.db"
     if store == "postgresql":
         url = request.getfixturevalue("postgresql_url")
     keys = {"metadataStoreUrl": url, "bindAddress": "127.0.0.1", "webServicePort": "0"}
     settings = {**keys, "brokerServicePort": "0", "advertisedAddress": "127.0.0.1"}
-    # When
     found = create_and_kill(
         lambda start: ServerLaunch("broker", settings, tmp_path / f"{start}.log"),
         TOPICS,
         kill_points(TOPICS, KILLS),
     )
-    # Then
     assert found.kills == KILLS
     assert len(found.acknowledged) == TOPICS
     assert not found.lost

@@ -79,14 +79,11 @@ async def change_at_run_time(broker: BrokerService) -> None:
 async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
     store_url: str, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
         listed = await names(broker.store)
     caplog.set_level(logging.INFO)
-    # When
     async with started(store_url, Imports([file])) as broker:
-        # Then
         assert await names(broker.store) == listed
         assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
         assert await broker.store.properties(A, base("u")) == {}
@@ -97,35 +94,26 @@ async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
 async def test_the_same_content_is_known_wherever_it_lies(
     store_url: str, file: Path, tmp_path: Path
 ) -> None:
-    # Given
     async with started(store_url, Imports([file])) as broker:
         await broker.topics.delete(topic("t"))
     moved = in_folder(file, tmp_path / "elsewhere")
-    # When
     async with started(store_url, Imports([moved])) as broker:
-        # Then
         assert base("t") not in await names(broker.store)
 
 
 async def test_another_content_adds_what_is_not_there(store_url: str, file: Path) -> None:
-    # Given
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
     write(file, [str(A)] * 2, [base("t"), base("p-partition-1")])
-    # When
     async with started(store_url, Imports([file])) as broker:
-        # Then
         assert base("t") in await names(broker.store)
         assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
 
 
 async def test_the_same_file_can_be_imported_again(store_url: str, file: Path) -> None:
-    # Given
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
-    # When
     async with started(store_url, Imports([file], again=True)) as broker:
-        # Then
         assert base("t") in await names(broker.store)
         counts = dict((await broker.store.snapshot(A)).partitioned)
         assert counts == {base("p"): 4, base("q"): 1}
@@ -135,7 +123,6 @@ async def test_the_same_file_can_be_imported_again(store_url: str, file: Path) -
 async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
     store_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     def fails_in_b(lot: Lot) -> list[NamespaceChanges]:
         if lot.names == [str(B)]:
             raise StoreError("the disk is full")
@@ -146,15 +133,12 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
         patch.setattr("broker.imports.importer.additions", fails_in_b)
         with pytest.raises(StartError, match="the disk is full"):
             await started(store_url, Imports([file])).__aenter__()
-    # When
     async with started(store_url, Imports([file])) as broker:
-        # Then
         assert len(await names(broker.store)) == len(LISTED)
         assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
 
 
 async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "t.txt"
 
     class Replacing(MemoryStore):
@@ -164,10 +148,8 @@ async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_p
 
     path.write_text(f"{base('t')}\n")
     content, store = fingerprint(path), Replacing()
-    # When
     with pytest.raises(StartError, match="was changed while it was imported: import it again"):
         await import_at_start(store, Imports([path]))
-    # Then
     assert not await store.has_imported(content)
     assert await store.namespaces() == []
 
@@ -175,12 +157,9 @@ async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_p
 async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     (tmp_path / "t.txt").write_text(f"{base('t')}\nbroken\n")
     imports = Imports([tmp_path / "t.txt"], skip_invalid=True)
-    # When
     async with started("memory:local", imports) as broker:
-        # Then
         assert await names(broker.store) == [base("t")]
     assert [text for text in caplog.messages if "--skip-invalid" in text] == [
         f"--skip-invalid: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",

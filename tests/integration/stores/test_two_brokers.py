@@ -1,30 +1,24 @@
 """Two brokers on one PostgreSQL: each sees what the other changes, also after a restart of it."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.service import BrokerService
 from broker.stores.changes import StoreError, TopicChanges, TopicExistsError
 from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.store import MetadataStore
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName, TopicName
 from tests.support.processes.cluster import broker_config, until
+from tests.support.processes.postgresql import PostgresqlServer
 from tests.support.stores.overtaken import before_change
 from tests.support.stores.topic_stores import ALL, A, base, changes, names, topic
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from broker.stores.store import MetadataStore
-    from tests.support.processes.postgresql import PostgresqlServer
 
 NEW = NamespaceName.parse("tenant/new")
 
@@ -43,14 +37,11 @@ async def connected(*stores: MetadataStore, reachable: bool = True) -> None:
 
 
 async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         assert await names(other) == [base("before")]
         feed = other.changes()
-        # When
         version = await one.apply(A, changes(topic("new"), removed=(topic("before"),)))
-        # Then
         change = await anext(feed)
         assert change == Change(A, version, [topic("new")], [topic("before")])
         assert await names(other) == [base("new")]
@@ -58,20 +49,16 @@ async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_ur
 
 
 async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("t-partition-9"), t=10, u=1))
         await other.snapshot(A)
         feed = other.changes()
-        # When
         await one.apply(A, replace(changes(topic("t-partition-1"), t=2, u=3), adds_only=True))
-        # Then
         await anext(feed)
         assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
 
 
 async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
         name, grown = TopicName.parse(base("p")), TopicService(other, lambda _: TopicRules())
@@ -81,25 +68,20 @@ async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) 
             await grown.grow(name, 2)
 
         before_change(one, 1, meanwhile)
-        # When
         await TopicProperties(one).update(name, {"a": "1"})
-        # Then
         for local in ("p", "p-partition-0", "p-partition-1"):
             assert await other.properties(A, base(local)) == {"a": "1", "b": "2"}
 
 
 async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as stores:
         for store in stores:
             await store.create_namespace(A)
             await store.snapshot(A)
         feeds = [store.changes() for store in stores]
-        # When
         async with asyncio.TaskGroup() as group:
             for n in range(60):
                 group.create_task(stores[n % 2].apply(A, changes(topic(f"t{n:02d}"))))
-        # Then
         told = [[await anext(feed) for _ in range(60)] for feed in feeds]
         assert told[0] == told[1]
         assert [change.version for change in told[0]] == list(range(1, 61))
@@ -113,27 +95,22 @@ async def test_of_two_brokers_that_create_one_name_one_wins(postgresql_url: str)
     async with two_brokers(postgresql_url) as stores:
         await stores[0].create_namespace(A)
         for number in range(20):
-            # When
             name = f"t{number}"
             creation = replace(changes(topic(name)), absent=[base(name)])
             done = await asyncio.gather(
                 *(store.apply(A, creation) for store in stores), return_exceptions=True
             )
-            # Then
             assert [one for one in done if isinstance(one, int)] == [number + 1]
             assert {type(one) for one in done} == {int, TopicExistsError}
 
 
 async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
         feed = other.changes()
-        # When
         many = [topic(f"t{n:04d}") for n in range(MAX_TOLD_NAMES + 1)]
         version = await one.apply(A, changes(*many))
-        # Then
         assert await anext(feed) == Change(A, version, complete=False)
         assert len(await names(other)) == len(many) + 1
 
@@ -141,13 +118,10 @@ async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -
 async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         feed = other.changes()
         assert await other.snapshot(NEW) is None
-        # When
         version = await one.apply(NEW, changes(topic("a", NEW)))
-        # Then
         assert await anext(feed) == Change(NEW, version, complete=False)
         assert await names(other, NEW) == [topic("a", NEW).decode()]
 
@@ -155,17 +129,14 @@ async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(
 async def test_a_namespace_that_another_broker_deletes_and_makes_again(
     postgresql_url: str,
 ) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("__change_events")))
         await other.snapshot(A)
         feed = other.changes()
-        # When
         await one.delete_namespace(A)
         gone = await anext(feed)
         listed = await other.snapshot(A)
         version = await one.apply(A, changes(topic("again")))
-        # Then
         assert (gone.version, gone.complete) == (2, False)
         assert listed is None
         made = await anext(feed)
@@ -174,7 +145,6 @@ async def test_a_namespace_that_another_broker_deletes_and_makes_again(
 
 
 async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("a")))
         await other.snapshot(A)
@@ -184,23 +154,18 @@ async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: st
             await one.apply(A, changes(topic(name)))
         async with one.use() as connection:
             await connection.execute("DELETE FROM floodgate.changes WHERE version = 3")
-        # When
         async with other._namespaces._locks.of(A):
             await other._namespaces._resync_locked(A)
-        # Then
         assert await anext(feed) == Change(A, 4, complete=False)
         assert await names(other) == [base(name) for name in "abcd"]
 
 
 async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: str) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         told, own = asyncio.Event(), asyncio.Event()
         other.on_configuration(told.set)
         one.on_configuration(own.set)
-        # When
         await one.set_configuration("key", "value")
-        # Then
         await told.wait()
         assert await other.configuration() == {"key": "value"}
         assert not own.is_set()
@@ -209,12 +174,10 @@ async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: s
 async def test_after_a_restart_of_the_database_all_goes_on(
     postgresql: PostgresqlServer, postgresql_url: str
 ) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
         feed = other.changes()
-        # When
         await asyncio.to_thread(postgresql.stop)
         await connected(one, other, reachable=False)
         served = await names(other)
@@ -225,7 +188,6 @@ async def test_after_a_restart_of_the_database_all_goes_on(
         await asyncio.to_thread(postgresql.start)
         await connected(one, other)
         version = await one.apply(A, changes(topic("after")))
-        # Then
         assert served == [base("before")]
         told = [await anext(feed) for _ in range(2)]
         assert Change(A, version, [topic("after")], []) in told
@@ -237,7 +199,6 @@ async def test_after_a_restart_of_the_database_all_goes_on(
 async def test_what_was_missed_while_the_connection_was_down_is_one_change(
     postgresql: PostgresqlServer, postgresql_url: str
 ) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
@@ -253,12 +214,10 @@ async def test_what_was_missed_while_the_connection_was_down_is_one_change(
         other._listener._connect = later
         other._listener._connection.terminate()
         await connected(other, reachable=False)
-        # When
         for name in "abc":
             version = await one.apply(A, changes(topic(name)))
         await one.apply(NEW, changes(topic("x", NEW)))
         again.set()
-        # Then
         told = [await anext(feed) for _ in range(2)]
         assert sorted(told, key=str) == [
             Change(A, version, complete=False),
@@ -272,7 +231,6 @@ async def test_what_was_missed_while_the_connection_was_down_is_one_change(
 async def test_what_a_database_came_back_without_is_listed_by_nobody(
     postgresql: PostgresqlServer, postgresql_url: str
 ) -> None:
-    # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("kept")))
         await one.apply(A, changes(topic("lost")))
@@ -283,7 +241,7 @@ async def test_what_a_database_came_back_without_is_listed_by_nobody(
         await asyncio.to_thread(postgresql.stop)
         await connected(one, other, reachable=False)
         await asyncio.to_thread(postgresql.start)
-        # When: as after a crash without its last commit, and then another change in its place
+        # As after a crash without its last commit, and then another change in its place
         async with one._connections.use() as connection:
             await connection.execute("DELETE FROM floodgate.topics WHERE name = $1", topic("lost"))
             await connection.execute(
@@ -294,7 +252,6 @@ async def test_what_a_database_came_back_without_is_listed_by_nobody(
             )
         again.set()
         await connected(one, other)
-        # Then
         assert not (await anext(feed)).complete
         assert [await names(store) for store in (one, other)] == [[base("kept"), base("other")]] * 2
 

@@ -1,7 +1,5 @@
 """A watcher that reads nothing: what waits for it is held by it, and by nobody else."""
 
-from __future__ import annotations
-
 from limiter.memory.dual_limiter import LimitType
 from tests.support.processes.cluster import cluster, until
 from tests.support.watches.wire_watches import TOPICS, change, watch, watching
@@ -12,17 +10,16 @@ SMALL_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
 
 
 async def test_a_silent_watcher_holds_its_own_copy_of_a_change() -> None:
-    # Given: one set with a watcher that reads nothing, and twenty whose watcher takes all it can
+    # One set with a watcher that reads nothing, and twenty whose watcher takes all it can
     async with cluster(TOPICS, broker=SMALL_BUFFER) as parts:
         limiter = parts.broker.limiter
         silent = await watching(parts)
         sets = [watch(f"public/gold/(alpha|x{n}).*", n + 1, n + 1) for n in range(20)]
         reader = await watching(parts, *sets)
-        # When
         await change(parts, NAMES)
         for _ in sets:
             await reader.command()
-        # Then: an eviction frees all that is held, and it is one copy
+        # An eviction frees all that is held, and it is one copy
         cnx = parts.cnx(silent, "broker")
         await until(lambda: limiter.acquired_permits(DIRECT) < 40_000)
         assert 0 < limiter.pinned_by(cnx)[DIRECT] == limiter.acquired_permits(DIRECT)

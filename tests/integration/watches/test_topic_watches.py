@@ -1,9 +1,6 @@
 """Topic list watches over real connections: first the set, then every change, in order."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.stores.feed import Change
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
@@ -25,18 +22,13 @@ from tests.support.watches.wire_watches import (
     watching,
 )
 
-if TYPE_CHECKING:
-    from tests.support.processes.cluster import Cluster
-
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_watch_is_answered_with_what_its_pattern_keeps(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(watch())
         answer = (await peer.command()).watchTopicListSuccess
-        # Then
         assert (answer.request_id, answer.watcher_id) == (1, 1)
         assert list(answer.topic) == ALPHA
         assert answer.topics_hash == topics_hash(ALPHA)
@@ -46,10 +38,8 @@ async def test_a_watch_is_answered_with_what_its_pattern_keeps(profile: str) -> 
 async def test_what_comes_and_goes_is_told_with_the_hash_after_it(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer, client = await watching(parts), Client(ALPHA)
-        # When
         await change(parts, added=["persistent://public/gold/alpha-x"])
         await change(parts, removed=[ALPHA[1]])
-        # Then
         client.apply(await peer.command())
         client.apply(await peer.command())
         assert client.names == {ALPHA[0], ALPHA[2], "persistent://public/gold/alpha-x"}
@@ -59,12 +49,10 @@ async def test_what_comes_and_goes_is_told_with_the_hash_after_it(profile: str) 
 async def test_what_the_pattern_does_not_keep_is_not_told(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
-        # When
         others = ["gamma", "__change_events", "alpha-system/__change_events"]
         await change(parts, added=[f"persistent://public/gold/{name}" for name in others])
         await change(parts, added=["non-persistent://public/gold/alpha-n"])
         await change(parts, added=["persistent://public/gold/alpha-y"])
-        # Then
         update = (await peer.command()).watchTopicUpdate
         assert list(update.new_topics) == ["persistent://public/gold/alpha-y"]
 
@@ -72,9 +60,7 @@ async def test_what_the_pattern_does_not_keep_is_not_told(profile: str) -> None:
 async def test_one_change_of_several_names_is_one_update() -> None:
     async with cluster(TOPICS) as parts:
         peer = await watching(parts)
-        # When
         await change(parts, added=topic_names("public/gold/alpha", 5), removed=[ALPHA[0]])
-        # Then
         update = (await peer.command()).watchTopicUpdate
         assert (len(update.new_topics), list(update.deleted_topics)) == (5, [ALPHA[0]])
 
@@ -82,11 +68,9 @@ async def test_one_change_of_several_names_is_one_update() -> None:
 async def test_as_shipped_each_name_is_an_update() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer, client = await watching(parts), Client(ALPHA)
-        # When
         await change(
             parts, added=[f"persistent://public/gold/alpha-p-partition-{n}" for n in "012"]
         )
-        # Then
         for _ in range(3):
             update = await peer.command()
             assert len(update.watchTopicUpdate.new_topics) == 1
@@ -96,10 +80,8 @@ async def test_as_shipped_each_name_is_an_update() -> None:
 async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(watch(known_hash=topics_hash(ALPHA)), watch(watcher_id=2, known_hash="00"))
         answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
-        # Then
         answers.sort(key=lambda answer: answer.watcher_id)
         assert [list(answer.topic) for answer in answers] == [[], ALPHA]
         assert {answer.topics_hash for answer in answers} == {topics_hash(ALPHA)}
@@ -108,10 +90,8 @@ async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
 async def test_as_shipped_the_same_id_for_other_topics_is_answered_with_the_first() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await watching(parts)
-        # When
         await peer.send(watch("public/gold/beta.*", request_id=2))
         answer = (await peer.command()).watchTopicListSuccess
-        # Then
         assert (answer.request_id, list(answer.topic)) == (2, ALPHA)
 
 
@@ -120,10 +100,8 @@ async def test_the_same_id_for_other_topics_is_refused_and_the_first_watch_goes_
     elsewhere.watchTopicList.namespace = "public/default"
     async with cluster(TOPICS) as parts:
         peer = await watching(parts)
-        # When
         await peer.send(watch("public/gold/beta.*", request_id=2), elsewhere, watch(request_id=4))
         answers = [await peer.command() for _ in range(3)]
-        # Then
         assert [one.error.request_id for one in answers[:2]] == [2, 3]
         assert all(one.error.error == pb.NotAllowedError for one in answers[:2])
         assert all("in public/gold: close that" in one.error.message for one in answers[:2])
@@ -133,20 +111,16 @@ async def test_the_same_id_for_other_topics_is_refused_and_the_first_watch_goes_
 async def test_the_same_id_twice_in_a_row_is_answered_with_two_full_lists() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(watch(request_id=1), watch(request_id=2))
         answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
-        # Then
         assert [(one.request_id, list(one.topic)) for one in answers] == [(1, ALPHA), (2, ALPHA)]
 
 
 async def test_as_shipped_a_second_request_empties_the_first_answer() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(watch(request_id=1), watch(request_id=2))
         answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
-        # Then
         assert [(list(one.topic), one.topics_hash) for one in answers] == [
             ([], "00000000"),
             (ALPHA, topics_hash(ALPHA)),
@@ -157,12 +131,10 @@ async def test_as_shipped_a_second_request_empties_the_first_answer() -> None:
 async def test_a_closed_watch_is_told_nothing_more(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts, watch(), watch(watcher_id=2))
-        # When
         await peer.send(close(watcher_id=1, request_id=5))
         answer = await peer.command()
         await change(parts, added=["persistent://public/gold/alpha-z"])
         update = (await peer.command()).watchTopicUpdate
-        # Then
         assert answer.success.request_id == 5
         assert update.watcher_id == 2
         assert parts.broker.watches.totals.watchers == 1
@@ -177,10 +149,8 @@ async def test_closing_what_is_not_there_succeeds() -> None:
 
 async def test_who_watches_the_same_shares_one_set() -> None:
     async with cluster(TOPICS) as parts:
-        # When
         await watching(parts, watch(), watch("persistent://public/gold/alpha.*", watcher_id=2))
         await watching(parts)
-        # Then
         assert (parts.broker.watches.totals.watchers, parts.broker.watches.registry.sets) == (3, 1)
 
 
@@ -188,10 +158,8 @@ async def test_nothing_is_kept_of_who_has_left() -> None:
     async with cluster(TOPICS) as parts:
         peer = await watching(parts, watch(), watch(".*", watcher_id=2))
         held = parts.broker.watches.registry.held_bytes
-        # When
         peer.close()
         await until(lambda: not parts.broker.watches.totals.watchers)
-        # Then
         assert held > 0
         assert (parts.broker.watches.registry.sets, parts.broker.watches.registry.held_bytes) == (
             0,
@@ -204,10 +172,8 @@ async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None
         peer = await parts.peer("broker")
         await peer.send(watch(".*"))
         answer = (await peer.command()).watchTopicListSuccess
-        # When
         await change(parts, added=ALPHA)
         update = (await peer.command()).watchTopicUpdate
-        # Then
         assert (list(answer.topic), answer.topics_hash) == ([], "00000000")
         assert list(update.new_topics) == ALPHA
 
@@ -216,7 +182,6 @@ async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
     async with cluster(TOPICS, both={"floodgateSocketSendBufferBytes": "4096"}) as parts:
         peer, client = await watching(parts, watch(".*")), Client(ALPHA + BETA)
         names = topic_names("public/gold", 3_000, 200)
-        # When
         for start in range(0, len(names), 10):
             await change(parts, added=names[start : start + 10])
         await change(parts, removed=names[:500])
@@ -224,7 +189,7 @@ async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
         (watches,) = parts.broker.watches.registry._watches.values()
         watched = watches.by_id[1].watcher.watched
         await until(lambda: watched.names.hash == topics_hash(left))
-        # Then: what went before it was full, and all the rest in one
+        # What went before it was full, and all the rest in one
         updates = 0
         while client.names != left:
             client.apply(await peer.command())
@@ -237,11 +202,9 @@ async def test_updates_follow_the_answer_whatever_happens_meanwhile() -> None:
     async with cluster({"public/gold": topic_names("public/gold", 20_000, 60)}) as parts:
         peer = await parts.peer("broker")
         changing = asyncio.ensure_future(_many_changes(parts))
-        # When
         await peer.send(watch(".*"))
         answer = await peer.command()
         await changing
-        # Then
         client = Client(answer.watchTopicListSuccess.topic)
         assert answer.watchTopicListSuccess.topics_hash == topics_hash(client.names)
         snapshot = await parts.broker.store.snapshot(GOLD)
@@ -261,11 +224,10 @@ async def test_changes_that_the_feed_dropped_are_found_by_listing_again() -> Non
         peer, client = await watching(parts), Client(ALPHA)
         feed = parts.broker.watches._feed
         assert feed is not None
-        # When: so much happens in one turn that the change of this namespace is forgotten
+        # So much happens in one turn that the change of this namespace is forgotten
         await change(parts, added=["persistent://public/gold/alpha-new"])
         busy = NamespaceName.parse("public/busy")
         for number in range(feed._queued.maxlen or 0):
             feed.push(Change(busy, number + 1))
-        # Then
         client.apply(await peer.command())
         assert "persistent://public/gold/alpha-new" in client.names

@@ -1,10 +1,7 @@
 """Upstream's own cases of topic list watches, and what a broker does beyond them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +9,12 @@ import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.feed import Change
 from broker.watches import watcher as topic_list_watcher
+from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.held_broker import held_at
-from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
@@ -29,10 +27,6 @@ from tests.support.watches.wire_watches import (
     watch,
     watching,
 )
-
-if TYPE_CHECKING:
-    from proto.names import NamespaceName
-    from tests.support.processes.cluster import Cluster
 
 SHORT_WAITS = {"heap_timeout_seconds": 0.5, "direct_timeout_seconds": 0.5}
 
@@ -74,7 +68,6 @@ async def test_a_watch_that_was_answered_holds_a_place_of_the_registry_and_nothi
     async with cluster(TOPICS, profile=profile) as parts:
         await watching(parts)
         await settle()
-        # Then
         broker = parts.broker
         assert (broker.lookups.pending_requests, broker.watches.totals.watchers) == (0, 1)
         assert broker.flow.totals.response_bytes == 0
@@ -90,7 +83,7 @@ async def test_a_watch_waits_for_memory_however_often_that_times_out(
         peer = await parts.peer("broker")
         async with held_at(parts.broker, place):
             await peer.send(watch(request_id=7, watcher_id=13))
-            # When: two seconds of timeouts of half a second
+            # Two seconds of timeouts of half a second
             for _ in range(40):
                 await settle()
                 clock.advance(0.1)
@@ -98,7 +91,6 @@ async def test_a_watch_waits_for_memory_however_often_that_times_out(
         for _ in range(40):
             await settle()
             clock.advance(0.1)
-        # Then
         success = (await peer.command()).watchTopicListSuccess
         assert (success.request_id, success.watcher_id, list(success.topic)) == (7, 13, ALPHA)
 
@@ -112,10 +104,8 @@ async def test_a_listing_that_fails_is_answered_and_leaves_no_watcher(profile: s
             raise StoreError("the store is down")
 
         parts.broker.store.snapshot = broken  # type: ignore[method-assign,assignment]
-        # When
         await peer.send(watch(request_id=7))
         error = (await peer.command()).error
-        # Then
         assert (error.request_id, error.error) == (7, pb.MetadataError)
         assert "the store is down" in error.message
         assert parts.broker.watches.totals.watchers == 0
@@ -142,7 +132,6 @@ async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -
             await settle()
             await change(parts, removed=[name("x")])
             await change(parts, added=[name("y")])
-            # When
             for _ in range(20):
                 await settle()
                 clock.advance(0.1)
@@ -150,7 +139,7 @@ async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -
         for _ in range(20):
             await settle()
             clock.advance(0.1)
-        # Then: every hash is that of the set so far
+        # Every hash is that of the set so far
         updates = 3 if profile == "pulsar" else 2
         for _ in range(updates):
             client.apply(await peer.command())
@@ -160,13 +149,12 @@ async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -
 async def test_as_shipped_a_watch_whose_queue_overflowed_has_the_right_set_and_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: ten updates may wait
+    # Ten updates may wait
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 10)
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer, client = await watching(parts), Client(ALPHA)
         names = [name(f"{number:02d}") for number in range(99)]
         async with held_at(parts.broker, "direct"):
-            # When
             for one in names:
                 await change(parts, added=[one])
             await followed(parts, len(ALPHA + BETA + names))
@@ -176,7 +164,6 @@ async def test_as_shipped_a_watch_whose_queue_overflowed_has_the_right_set_and_s
         told = 0
         while (answer := await peer.command()).type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
             told += 1
-        # Then
         assert (told < 20, relistings >= 1) == (True, True)
         assert set(answer.watchTopicListSuccess.topic) == {*ALPHA, *names}
         assert client.names == set(ALPHA)
@@ -187,13 +174,12 @@ async def test_a_watch_that_missed_as_much_is_told_all_of_it_by_one_update() -> 
         peer, client = await watching(parts), Client(ALPHA)
         names = [name(f"{number:02d}") for number in range(99)]
         async with held_at(parts.broker, "direct"):
-            # When
             await change(parts, added=names[:1])
             await settle()
             for one in names[1:]:
                 await change(parts, added=[one])
             await followed(parts, len(ALPHA + BETA + names))
-        # Then: the first was under way
+        # The first was under way
         client.apply(await peer.command())
         client.apply(await peer.command())
         assert client.names == {*ALPHA, *names}
@@ -202,7 +188,6 @@ async def test_a_watch_that_missed_as_much_is_told_all_of_it_by_one_update() -> 
 async def test_as_shipped_a_listing_after_an_overflow_that_fails_is_not_our_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 2)
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await watching(parts)
@@ -212,13 +197,12 @@ async def test_as_shipped_a_listing_after_an_overflow_that_fails_is_not_our_erro
                 raise StoreError("the store is down")
 
             parts.broker.store.snapshot = broken  # type: ignore[method-assign,assignment]
-            # When
             for number in range(4):
                 await change(parts, added=[name(f"new-{number}")])
                 await settle()
         await settle()
         gc.collect()
-        # Then: no error is logged, and the watch goes on
+        # No error is logged, and the watch goes on
         assert parts.broker.watches.totals.relistings == 1
         assert (await peer.command()).type == pb.BaseCommand.WATCH_TOPIC_UPDATE
 
@@ -231,10 +215,8 @@ async def test_what_changed_while_the_store_was_away_is_one_update(
     before = [name(text) for text in "123"]
     async with cluster({"public/gold": before}, profile=profile) as parts:
         peer, now = await watching(parts), [name(text) for text in after]
-        # When
         came, went = sorted({*now} - {*before}), sorted({*before} - {*now})
         await change_untold(parts, {"added": came}, {"removed": went})
-        # Then
         update = (await peer.command()).watchTopicUpdate
         assert (sorted(update.new_topics), sorted(update.deleted_topics)) == (came, went)
         assert update.topics_hash == topics_hash(now)
@@ -244,11 +226,9 @@ async def test_what_changed_while_the_store_was_away_is_one_update(
 async def test_nothing_is_told_when_nothing_changed_while_the_store_was_away(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
-        # When
         await change_untold(parts, {"added": [name("x")]}, {"removed": [name("x")]})
         await until(lambda: parts.broker.watches.totals.relistings)
         await change(parts, added=[name("y")])
-        # Then
         assert list((await peer.command()).watchTopicUpdate.new_topics) == [name("y")]
 
 
@@ -260,9 +240,8 @@ async def test_an_update_is_never_larger_than_a_client_takes() -> None:
     async with cluster(TOPICS, both=keys) as parts:
         peer, client = await watching(parts), Client(ALPHA)
         names = topic_names("public/gold/alpha", 2_000, 60)
-        # When: more names than a change of the feed tells
+        # More names than a change of the feed tells
         await change(parts, added=names)
-        # Then
         while len(client.names) < 2_003:
             frame = await peer.frame()
             assert len(frame) <= 20_000
@@ -274,12 +253,11 @@ async def test_a_slow_watcher_does_not_keep_the_others_waiting() -> None:
         slow, fast = await watching(parts, watch(".*")), await watching(parts, watch(".*"))
         client = Client([*TOPICS["public/gold"]])
         names = topic_names("public/gold", 600, 200)
-        # When: nobody reads from the first
+        # Nobody reads from the first
         for start in range(0, len(names), 10):
             await change(parts, added=names[start : start + 10])
             while not client.names.issuperset(names[start : start + 10]):
                 client.apply(await fast.command())
-        # Then
         assert parts.broker.watches.totals.lagging == 1
         late = Client([*TOPICS["public/gold"]])
         while late.names != client.names:
@@ -291,7 +269,7 @@ async def test_a_watch_made_while_its_namespace_changes_misses_nothing() -> None
     async with cluster({"public/gold": names}) as parts:
         peers = [await parts.peer("broker") for _ in range(4)]
         changing = asyncio.ensure_future(_come_and_go(parts, names))
-        # When: each begins at another moment, two with the same pattern
+        # Each begins at another moment, two with the same pattern
         for number, peer in enumerate(peers):
             await peer.send(watch(f"public/gold/alpha/.*{number // 2}.*"))
             for _ in range(7):
@@ -300,7 +278,6 @@ async def test_a_watch_made_while_its_namespace_changes_misses_nothing() -> None
         snapshot = await parts.broker.store.snapshot(GOLD)
         assert snapshot is not None
         everything = [one.decode() for one in snapshot.persistent.names()]
-        # Then
         for number, peer in enumerate(peers):
             kept = {one for one in everything if f"{number // 2}" in one.split("alpha/")[-1]}
             client = Client((await peer.command()).watchTopicListSuccess.topic)
@@ -320,11 +297,9 @@ async def _come_and_go(parts: Cluster, names: list[str]) -> None:
 async def test_a_namespace_that_is_deleted_and_made_again_is_watched_through(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer, client = await watching(parts), Client(ALPHA)
-        # When
         await change(parts, removed=TOPICS["public/gold"])
         assert await parts.broker.store.delete_namespace(GOLD)
         await parts.broker.store.apply(GOLD, TopicChanges([name("x").encode()]))
-        # Then
         while client.names != {name("x")}:
             client.apply(await peer.command())
 

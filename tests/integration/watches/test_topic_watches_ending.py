@@ -1,7 +1,5 @@
 """Watches that end at any moment: nothing of them is left, and nobody else is kept waiting."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -42,10 +40,9 @@ async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
         async with held_at(parts.broker, place):
             peer = await parts.peer("broker")
             await making(parts, peer, watch(), watch(request_id=2), watch("public/gold/b.*", 3, 2))
-            # When
             peer.close()
             await until(lambda: not parts.broker.connections)
-            # Then: while the others would still have to wait
+            # While the others would still have to wait
             await until(lambda: nothing_is_left(parts))
             await until(lambda: asyncio.all_tasks() == tasks)
             assert parts.broker.lookups.pending_requests == 0
@@ -64,9 +61,7 @@ async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(
             await making(parts, peer)
             clock.advance(25.0)
             await until(lambda: parts.broker.watches.totals.retries)
-            # When
             peer.close()
-            # Then
             await until(lambda: nothing_is_left(parts))
             await until(lambda: asyncio.all_tasks() == tasks)
 
@@ -80,9 +75,7 @@ async def test_a_peer_that_vanishes_while_an_update_waits_leaves_nothing(profile
             await change(parts, added=["persistent://public/gold/alpha-x"])
             await change(parts, removed=[ALPHA[0]])
             await settle()
-            # When
             peer.close()
-            # Then
             await until(lambda: nothing_is_left(parts))
             await until(lambda: asyncio.all_tasks() == tasks)
 
@@ -94,10 +87,8 @@ async def test_the_second_is_answered_when_the_first_who_asked_has_left(place: s
         async with held_at(parts.broker, place):
             await making(parts, first)
             await making(parts, second)
-            # When
             first.close()
             await until(lambda: parts.broker.watches.totals.watchers == 1)
-        # Then
         assert list((await second.command()).watchTopicListSuccess.topic) == ALPHA
         await change(parts, added=["persistent://public/gold/alpha-x"])
         client = Client(ALPHA)
@@ -112,12 +103,10 @@ async def test_a_set_whose_only_watcher_leaves_while_it_is_made_is_not_kept_for_
         held = parts.broker.watches.registry.held_bytes
         blocked, peer = BlockedFilter(parts.broker), await parts.peer("broker")
         await making(parts, peer)
-        # When
         peer.close()
         await until(lambda: parts.broker.watches.totals.watchers == 1)
         blocked.go_on.set()
         await settle()
-        # Then
         registry = parts.broker.watches.registry
         assert (registry.sets, registry.held_bytes) == (1, held)
         await change(parts, added=["persistent://public/gold/beta-x"])
@@ -136,10 +125,8 @@ async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
         peer = await parts.peer("broker")
         async with held_at(parts.broker, place):
             await making(parts, peer, watch(), watch(request_id=2))
-            # When
             await peer.send(close(request_id=3))
             answers = [await peer.command() for _ in range(3)]
-            # Then
             java = "java.lang.IllegalStateException: " if profile == "pulsar" else ""
             assert [(one.error.request_id, one.error.message) for one in answers[:2]] == [
                 (1, java + CLOSED_EARLY),
@@ -149,7 +136,7 @@ async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
             assert answers[2].success.request_id == 3
             await until(lambda: not parts.broker.watches.totals.watchers)
             assert parts.broker.lookups.pending_requests == 0
-        # Then: nothing else comes, and the id is free again
+        # Nothing else comes, and the id is free again
         await peer.send(watch(request_id=4))
         assert (await peer.command()).watchTopicListSuccess.request_id == 4
 
@@ -158,10 +145,8 @@ async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
 async def test_an_id_that_was_closed_can_watch_something_else(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
-        # When
         await peer.send(close(), watch("public/gold/beta.*", request_id=2))
         answers = [await peer.command() for _ in range(2)]
-        # Then
         assert answers[0].type == pb.BaseCommand.SUCCESS
         assert list(answers[1].watchTopicListSuccess.topic) == BETA
 
@@ -175,9 +160,7 @@ async def test_a_close_while_an_update_waits_leaves_nothing_to_be_told(profile: 
             await settle()
             await peer.send(close(request_id=2))
             assert (await peer.command()).success.request_id == 2
-        # When
         await peer.send(close(request_id=3))
-        # Then
         assert (await peer.command()).success.request_id == 3
         assert nothing_is_left(parts)
 
@@ -189,12 +172,10 @@ async def test_a_set_ends_with_its_last_watcher_while_others_of_the_namespace_go
     async with cluster(TOPICS, profile=profile) as parts:
         requests = (watch(), watch(watcher_id=2), watch("public/gold/beta.*", watcher_id=3))
         peer, sets = await watching(parts, *requests), []
-        # When
         for watcher_id in (1, 2):
             await peer.send(close(watcher_id))
             await peer.command()
             sets.append(parts.broker.watches.registry.sets)
-        # Then
         assert sets == [2, 1]
 
 
@@ -204,9 +185,7 @@ async def test_many_watches_of_a_connection_end_with_it_in_one_turn() -> None:
         peer = await watching(parts, *requests)
         assert parts.broker.watches.totals.watchers == 50
         cnx = parts.cnx(peer, "broker")
-        # When
         cnx.abort()
         await until(lambda: not parts.broker.connections)
-        # Then
         assert nothing_is_left(parts)
         assert not parts.broker.watches.registry._watches

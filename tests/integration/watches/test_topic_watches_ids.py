@@ -1,15 +1,12 @@
 """Watcher ids: two connections may have the same, and one may be asked for again."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import StoreError
-from tests.support.processes.cluster import cluster
+from tests.support.processes.cluster import Cluster, cluster
 from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
@@ -24,20 +21,15 @@ from tests.support.watches.wire_watches import (
     watching,
 )
 
-if TYPE_CHECKING:
-    from tests.support.processes.cluster import Cluster
-
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         one = await watching(parts)
         other = await watching(parts, watch("public/gold/beta.*"))
-        # When
         await one.send(close(request_id=2))
         await one.command()
         await change(parts, added=["persistent://public/gold/beta-x"])
-        # Then
         Client(BETA).apply(await other.command())
         assert parts.broker.watches.totals.watchers == 1
 
@@ -48,18 +40,14 @@ async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile:
         peer = await parts.peer("broker")
         blocked = _FailingStore(parts)
         await making(parts, peer, watch(), watch(request_id=2))
-        # When
         blocked.go_on.set()
         answers = [(await peer.command()).error for _ in range(2)]
-        # Then
         assert [one.request_id for one in answers] == [1, 2]
         assert [one.error for one in answers] == [pb.MetadataError] * 2
         assert all("the store is down" in one.message for one in answers)
         assert nothing_is_left(parts)
-        # When
         blocked.fails = False
         await peer.send(watch(request_id=3))
-        # Then
         assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
 
 
@@ -70,10 +58,9 @@ async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fail
     limits = {"heap_max_bytes": 100}
     async with cluster(TOPICS, profile=profile, broker_limits=limits) as parts:
         peer = await parts.peer("broker")
-        # When: no wait can make it fit
+        # No wait can make it fit
         await peer.send(watch(), watch(request_id=2))
         answers = [(await peer.command()).error for _ in range(2)]
-        # Then
         assert [one.request_id for one in answers] == [1, 2]
         assert answers[0].error == answers[1].error
         assert nothing_is_left(parts)
@@ -83,10 +70,8 @@ async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fail
 async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
-        # When
         await peer.send(watch(), watch(request_id=2), close(request_id=3), watch(".*", 4))
         answers = [await peer.command() for _ in range(4)]
-        # Then
         assert [one.error.request_id for one in answers[:2]] == [1, 2]
         assert answers[2].success.request_id == 3
         assert len(answers[3].watchTopicListSuccess.topic) == len(ALPHA + BETA)
@@ -99,10 +84,9 @@ async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: s
         peer = await watching(parts)
         blocked = _FailingStore(parts)
         blocked.go_on.set()
-        # When
         await peer.send(watch(request_id=2))
         answer = await peer.command()
-        # Then: only as shipped the namespace is listed for it
+        # Only as shipped the namespace is listed for it
         if profile == "pulsar":
             assert (answer.error.request_id, answer.error.error) == (2, pb.MetadataError)
         else:

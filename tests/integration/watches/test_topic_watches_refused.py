@@ -1,9 +1,7 @@
 """Watches that are refused: why, in what words, and that nothing of them is left."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from weakref import ref
 
 import pytest
@@ -14,8 +12,10 @@ from broker.metrics import watch_metrics
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter
 from broker.watches.registry import WATCHER_BYTES
+from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.watched_sets import SET_BYTES
 from tests.support.clocks.settle import settle
+from tests.support.peers.raw_peer import RawPeer
 from tests.support.processes.cluster import cluster, topic_names, until
 from tests.support.processes.samples import read_samples
 from tests.support.stores.blocked_store import BlockedStore
@@ -30,12 +30,6 @@ from tests.support.watches.wire_watches import (
     watch,
     watching,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from broker.watches.sets.namespace_watch import NamespaceWatch
-    from tests.support.peers.raw_peer import RawPeer
 
 MANY = {"public/gold": [*topic_names("public/gold/alpha", 1_000), *BETA]}
 REFUSED = "Unable to create topic list watcher: "
@@ -150,9 +144,7 @@ async def test_a_watch_needs_a_place_among_the_lookups(profile: str) -> None:
         peer, store = await parts.peer("broker"), BlockedStore(parts.broker)
         await peer.send(watch())
         await until(lambda: parts.broker.lookups.pending_requests)
-        # When
         code, text = await refused(peer, watch(request_id=2, watcher_id=2))
-        # Then
         assert code == pb.TooManyRequests
         assert text == "Failed due to too many pending lookup requests"
         assert parts.broker.watches.totals.watchers == 1
@@ -166,13 +158,11 @@ async def test_a_watch_needs_a_place_among_the_lookups(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", ["heap", "direct"])
 async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> None:
-    # Given: limits above the first guess of a size
+    # Limits above the first guess of a size
     limits = {f"{kind}_max_bytes": 20_000}
     async with cluster(MANY, profile=profile, broker_limits=limits) as parts:
         peer = await parts.peer("broker")
-        # When
         code, text = await refused(peer, watch(".*", 5))
-        # Then
         if profile == "pulsar":
             assert code == pb.MetadataError
             assert text.startswith("java.lang.IllegalArgumentException: Requested permits=")
@@ -181,7 +171,7 @@ async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> Non
             assert "20000 bytes" in text
             assert f"maxTopicListInFlight{kind.title()}MemSizeMB" in text
         assert nothing_is_left(parts)
-        # Then: what is small enough is watched
+        # What is small enough is watched
         if kind == "direct":
             await watching(parts, watch("public/gold/beta.*"))
 
@@ -226,11 +216,10 @@ async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> N
 
 
 async def test_names_that_are_held_already_are_charged_once() -> None:
-    # Given: room for all names and one small set more
+    # Room for all names and one small set more
     alpha, beta = watch("public/gold/alpha.*"), watch("public/gold/beta.*", 2, watcher_id=2)
     both = await cost_of(MANY, alpha, beta)
     assert both - await cost_of(MANY, alpha) < SET_BYTES + 2_000
-    # When, Then
     async with cluster(MANY, broker=budget(both)) as parts:
         await watching(parts, alpha, beta)
         assert parts.broker.watches.registry.held_bytes == both
@@ -246,14 +235,11 @@ async def test_an_equal_set_of_another_pattern_is_not_charged_for_its_names() ->
 
 
 async def test_a_different_set_that_does_not_fit_is_refused_and_leaves_nothing_behind() -> None:
-    # Given
     one, other = watch("public/gold/alpha.*"), watch(".*0-.*|.*[0-8]", 2, watcher_id=2)
     cost = await cost_of(MANY, one)
     async with cluster(MANY, broker=budget(cost + WATCHER_BYTES + 2_000)) as parts:
         peer = await watching(parts, one)
-        # When
         code, _ = await refused(peer, other)
-        # Then
         registry = parts.broker.watches.registry
         assert code == pb.NotAllowedError
         assert (registry.sets, registry.held_bytes) == (1, cost)
@@ -261,17 +247,14 @@ async def test_a_different_set_that_does_not_fit_is_refused_and_leaves_nothing_b
 
 
 async def test_there_is_room_again_after_somebody_has_left() -> None:
-    # Given
     one, other = watch("public/gold/alpha.*"), watch(".*0-.*|.*[0-8]", 2, watcher_id=2)
     cost = max(await cost_of(MANY, one), await cost_of(MANY, other))
     async with cluster(MANY, broker=budget(cost + WATCHER_BYTES)) as parts:
         peer = await watching(parts, one)
         await refused(peer, other)
-        # When
         await peer.send(close(request_id=3))
         await peer.command()
         await peer.send(other)
-        # Then
         assert (await peer.command()).type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS
 
 
@@ -286,13 +269,12 @@ async def test_a_watcher_is_charged_even_where_it_watches_what_others_do() -> No
 async def test_what_does_not_fit_is_not_read_first() -> None:
     async with cluster(MANY, broker=budget(50_000)) as parts:
         peer, store = await parts.peer("broker"), BlockedStore(parts.broker, blocked=False)
-        # When: its size is known from the listing alone
+        # Its size is known from the listing alone
         await refused(peer, watch("public/gold/beta.*"))
         assert store.asked == ["public/gold"]
-        # When: there is no room for a watcher even
+        # There is no room for a watcher even
         parts.broker.watches.registry.max_bytes = WATCHER_BYTES - 1
         await refused(peer, watch("public/gold/beta.*"))
-        # Then
         assert store.asked == ["public/gold"]
 
 
@@ -318,9 +300,7 @@ async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
         watches.registry.max_bytes = 1_000_000
         metrics = CollectorRegistry()
         metrics.register(watch_metrics("the-cluster", watches))
-        # When
         samples = read_samples(generate_latest(metrics).decode())
-        # Then
         assert {sample.labels["cluster"] for sample in samples} == {"the-cluster"}
         assert {
             sample.name: sample.value for sample in samples if "created" not in sample.name

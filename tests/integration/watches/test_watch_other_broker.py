@@ -1,22 +1,16 @@
 """A topic made on one broker reaches who watches on another that shares its PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
 from proto.topic_hash import topics_hash
 from tests.support.peers.raw_peer import RawPeer
 from tests.support.processes.cluster import broker_config, until
+from tests.support.processes.postgresql import PostgresqlServer
 from tests.support.stores.topic_stores import A, changes, topic
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.processes.postgresql import PostgresqlServer
 
 
 @asynccontextmanager
@@ -44,9 +38,7 @@ async def next_update(peer: RawPeer) -> pb.CommandWatchTopicUpdate:
 
 async def test_a_topic_made_on_one_reaches_a_watcher_on_the_other(postgresql_url: str) -> None:
     async with watched_from_afar(postgresql_url) as (one, _, peer):
-        # When
         await one.store.apply(A, changes(topic("new"), removed=(topic("first"),)))
-        # Then
         update = await next_update(peer)
         assert list(update.new_topics) == [topic("new").decode()]
         assert list(update.deleted_topics) == [topic("first").decode()]
@@ -57,20 +49,16 @@ async def test_it_does_again_after_the_database_was_restarted(
     postgresql_url: str, postgresql: PostgresqlServer
 ) -> None:
     async with watched_from_afar(postgresql_url) as (one, other, peer):
-        # Given
         await asyncio.to_thread(postgresql.stop)
         await until(lambda: not one.store.connected and not other.store.connected)
         await asyncio.to_thread(postgresql.start)
         await until(lambda: one.store.connected and other.store.connected)
-        # When
         await one.store.apply(A, changes(topic("new")))
-        # Then
         assert list((await next_update(peer)).new_topics) == [topic("new").decode()]
 
 
 async def test_what_was_missed_meanwhile_comes_as_one_update(postgresql_url: str) -> None:
     async with watched_from_afar(postgresql_url) as (one, other, peer):
-        # Given
         again = asyncio.Event()
         connect = other.store._listener._connect
 
@@ -83,9 +71,7 @@ async def test_what_was_missed_meanwhile_comes_as_one_update(postgresql_url: str
         await until(lambda: not other.store.connected)
         for name in ("a", "b", "c"):
             await one.store.apply(A, changes(topic(name)))
-        # When
         again.set()
         await until(lambda: other.store.connected)
-        # Then
         names = [topic(name).decode() for name in ("a", "b", "c")]
         assert list((await next_update(peer)).new_topics) == names

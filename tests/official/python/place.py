@@ -1,19 +1,14 @@
 """The place in which scenarios run: servers, a namespace of its own, and a client for each."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pulsar
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATIENCE_MILLIS = 60_000
 """Time for a message that must come."""

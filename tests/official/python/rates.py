@@ -4,8 +4,6 @@
 time, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@
 FIRST on, all at once, prints as JSON how it went, and stays until its standard input ends.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import resource

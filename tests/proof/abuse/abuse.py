@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from benchmarks.controlled_process import controlled_process
-from tests.proof.abuse.attacks import ATTACKS
+from benchmarks.controlled_process import ControlledProcess, controlled_process
+from loadgen.places.server_process import ServerProcess
+from tests.proof.abuse.attacks import ATTACKS, Attack
 from tests.proof.abuse.cluster import attacked_cluster, targets
-from tests.proof.abuse.protection import HEALTHY, protection
+from tests.proof.abuse.protection import HEALTHY, Protection, protection
 from tests.proof.abuse.rest import Rest, at_rest, judge_rest
 from tests.proof.abuse.table import Beside, write_table
 from tests.proof.process_memory import peak_resident_bytes, reset_peak
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs, samples, server_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from benchmarks.controlled_process import ControlledProcess
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.abuse.attacks import Attack
-    from tests.proof.abuse.protection import Protection
-    from tests.proof.result import ProofOptions
 
 ROUNDS = 3
 ALONE_SECONDS = 4.0

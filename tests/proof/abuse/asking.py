@@ -1,19 +1,13 @@
 """Attacks by questions: lists never read, watches, patterns, properties, and those who leave."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from tests.proof.abuse.crowd import Crowd, paced
+from tests.proof.abuse.crowd import Crowd, HostilePeer, Target, paced
 from tests.proof.abuse.words import Type, command, listing, ping, producer, subscribe, watch
-
-if TYPE_CHECKING:
-    from tests.proof.abuse.crowd import HostilePeer, Target
 
 DEAF, PIPELINED = 30, 500
 VANISHING, VANISHING_A_SECOND, HOLDERS = 2_000, 350, 80

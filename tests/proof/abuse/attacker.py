@@ -4,8 +4,6 @@
 targets at once and answers what became of it, by target.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from typing import Any

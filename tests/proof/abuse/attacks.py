@@ -3,18 +3,12 @@
 Those by HTTP come first: what a proxy keeps open to its broker is gone at the end of a round.
 """
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.proof.abuse import asking, connecting, messaging, web
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Awaitable, Callable
-
-    from tests.proof.abuse.crowd import Target
+from tests.proof.abuse.crowd import Target
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,21 @@
 """Broker and proxy as an operator would protect them, and what attackers know of them."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.abuse.crowd import Target
-from tests.proof.abuse.protection import ATTACKER, grant
+from tests.proof.abuse.protection import ATTACKER, Protection, grant
 from tests.proof.overload.mid_topics import mid_names
+from tests.proof.result import ProofOptions
 from tests.proof.servers import ClusterSettings, running_cluster, server_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.abuse.protection import Protection
-    from tests.proof.result import ProofOptions
 
 HOSTILE_NAMESPACES = tuple(f"hostile/ns-{number}" for number in range(100))
 HOSTILE_TOPICS, HEALTHY_TOPICS = 4_000, 500

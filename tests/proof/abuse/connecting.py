@@ -1,20 +1,14 @@
 """Attacks of those who never get further than connecting, or do not want to."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl
 import time
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from tests.proof.abuse.crowd import Crowd, paced
+from tests.proof.abuse.crowd import Crowd, HostilePeer, Target, paced
 from tests.proof.abuse.words import announced, connect, lookup
-
-if TYPE_CHECKING:
-    from tests.proof.abuse.crowd import HostilePeer, Target
 
 HALF_OPEN_A_SECOND = 500
 TRICKLING = 500

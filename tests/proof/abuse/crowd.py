@@ -6,17 +6,15 @@ import asyncio
 import socket
 import struct
 import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from limiter.clock import LoopClock, deadline
 from tests.proof.abuse.words import connect
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import AsyncIterator, Callable
 
 SOURCES = tuple(f"127.0.1.{number}" for number in range(1, 11))
 """Addresses that attackers come from, in turns: as many as a small botnet would have."""

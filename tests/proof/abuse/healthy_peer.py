@@ -7,8 +7,6 @@ each took from when it was due. ``{"do": "go_on", "yes": false}`` lets those who
 wait, so that descriptors can be counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -17,9 +15,10 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import pulsar
@@ -30,9 +29,6 @@ from proto.topics_response import read_topics_head
 from server.loop import run
 from tests.proof.abuse.cluster import more_urgent
 from tests.proof.abuse.words import connect, listing
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 NAMESPACE = "public/healthy"
 TOPIC = "persistent://public/healthy-messages/steady"

@@ -1,13 +1,10 @@
 """Attacks with messages: frames that never end, permits without bound, floods of names."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
-from tests.proof.abuse.crowd import Crowd, paced
+from tests.proof.abuse.crowd import Crowd, Target, paced
 from tests.proof.abuse.words import (
     Type,
     announced,
@@ -18,9 +15,6 @@ from tests.proof.abuse.words import (
     send,
     subscribe,
 )
-
-if TYPE_CHECKING:
-    from tests.proof.abuse.crowd import Target
 
 UNFINISHED = 40
 UNFINISHED_BYTES, SENT_BYTES = 5_242_880, 4 * 1024 * 1024

@@ -1,24 +1,18 @@
 """Protects servers as an operator does: certificates, tokens, limits; and tokens of others."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import socket
 import urllib.request
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jwt
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.recorded_limits import limits
 from tests.support.certificates import PemFiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
 
 LIMIT_MB, TENANT_BYTES = 40, 4_000_000
 TIMEOUT_MILLIS = 5_000

@@ -1,25 +1,19 @@
 """Measures what servers hold between rounds: memory, descriptors, the limiter's books."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from loadgen.places.server_process import ServerProcess
 from proxy.forwarding.forwarder import MAX_CONNECTIONS
 from server.tasks.freed_memory import LOOK_SECONDS, LOOKS
 from tests.proof.process_memory import resident_bytes
+from tests.proof.result import ProofResult
 from tests.proof.servers import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 20.0
 POLL_SECONDS = 0.25

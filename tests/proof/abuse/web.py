@@ -1,18 +1,12 @@
 """Attacks on the web port: connections that say nothing, slow words, huge ones, and bombs."""
 
-from __future__ import annotations
-
 import gzip
 import time
 import zlib
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING
 
-from tests.proof.abuse.crowd import Crowd, paced
-
-if TYPE_CHECKING:
-    from tests.proof.abuse.crowd import Target
+from tests.proof.abuse.crowd import Crowd, Target, paced
 
 IDLE, IDLE_A_SECOND = 2_000, 500
 SLOW = 300

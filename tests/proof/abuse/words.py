@@ -1,7 +1,5 @@
 """The frames that hostile peers say."""
 
-from __future__ import annotations
-
 import struct
 from functools import lru_cache
 from typing import Any

@@ -7,30 +7,24 @@ kernel buffers are bounded as those of a longer way are; on the plain loopback t
 of an answer at once. What was run already is in the folder of results, and is not run again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.errors import LoadgenError
 from loadgen.studies.advise.advice import advise
 from loadgen.studies.advise.goal import Outcome
 from loadgen.studies.advise.limits import MEMORY, Limits, Setting
 from loadgen.studies.advise.report import markdown
-from tests.proof.advice.clusters import ALL, TRIAL
+from tests.proof.advice.clusters import ALL, TRIAL, ProvenCluster
 from tests.proof.advice.real_storm import limits_in_force, real_cluster, storm
 from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError, ProofOptions, ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.proof.advice.clusters import ProvenCluster
 
 STORMS = {"today": 3, "advised": 3, "edge": 2, "half": 2}
 """Storms of each start: with the limits of today, the advised ones, the edge, and half the edge."""

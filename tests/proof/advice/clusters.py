@@ -6,12 +6,11 @@ Each namespace is one partitioned topic, so that a real broker makes a hundred t
 seconds.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from loadgen.behaviours.discover import Discover, Family
 from loadgen.plan.group import Reader
@@ -19,9 +18,6 @@ from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.question import NamespaceShape, Question
 from proto.names import TopicName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CLUSTERS = 12
 NETWORK_BYTES, LOOPBACK_BYTES = 98_304, 4_194_304

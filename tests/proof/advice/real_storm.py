@@ -1,7 +1,5 @@
 """A storm of an advice against a real broker: its topics, its limits, and what came of it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -11,27 +9,23 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.places.options import RunOptions
 from loadgen.places.sampling import KernelBooks
 from loadgen.results.results import Results
 from loadgen.studies.advise.advice import run_storm
+from loadgen.studies.advise.goal import Outcome
+from loadgen.studies.advise.limits import Setting
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
+from tests.proof.advice.clusters import ProvenCluster
 from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from loadgen.studies.advise.goal import Outcome
-    from loadgen.studies.advise.limits import Setting
-    from tests.proof.advice.clusters import ProvenCluster
 
 _START_SECONDS = 150.0
 _STOP_SECONDS = 20.0

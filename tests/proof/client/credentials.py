@@ -12,9 +12,11 @@ import secrets
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import trustme
 from cryptography.hazmat.primitives import serialization
@@ -23,10 +25,6 @@ from tests.official.servers import free_port
 from tests.official_api.apis import APIS, code_of, new_topic, within
 from tests.proof.client.real_broker import COMMAND, real_broker
 from tests.proof.result import ProofError, ProofOptions, ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 TOKEN_SECONDS = 3
 REFRESHED_SECONDS = 9.0

@@ -1,18 +1,13 @@
 """A real broker with keys of broker.conf, by a command that the environment names."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 COMMAND = "REAL_PULSAR"
 """Names a command that takes ``key=value`` arguments, starts a broker, prints ``READY PID ...``

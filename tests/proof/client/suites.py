@@ -1,20 +1,15 @@
 """The suites of the client by URL: the same files against Floodgate and against a real broker."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from benchmarks.processes import ROOT
 from tests.integration.client.server import PROXY_URL, SERVICE_URL, WEB_URL
 from tests.official.servers import floodgate
 from tests.proof.result import ProofOptions, ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SUITES = ("tests/integration/client", "tests/official_api")
 PROFILES = ("floodgate", "pulsar")

@@ -15,10 +15,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 from client import Client
 from loadgen.engine.connecting import raise_open_file_limit
@@ -35,10 +37,6 @@ from tests.proof.servers import (
     check_logs,
     limited,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
 TOPICS = 10_000
 PROCESSES = 2

@@ -9,16 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
+from loadgen.places.server_process import ServerProcess
 from tests.official.clients import python_client
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from loadgen.places.server_process import ServerProcess
 
 PROGRAM = Path(__file__).resolve().parents[2] / "official" / "python" / "regex_consumers.py"
 NAMESPACE = "public/regex"

@@ -6,8 +6,6 @@ in at a time; then the official Python client's consumers have the same. On Floo
 command names one, on a real broker.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -15,23 +13,19 @@ import threading
 import time
 import urllib.request
 from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pulsar
 
-from client import Client, MessageId
+from client import Client, MessageId, Producer
 from loadgen.places.server_process import ServerLaunch, running_server
 from tests.official.servers import free_port
 from tests.proof.client.real_broker import COMMAND, real_broker
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
-
-    from client import Producer
 
 NAMESPACE = "public/herd"
 TOPICS, QUICK_TOPICS = 150, 20

@@ -1,21 +1,15 @@
 """Memory and permits of broker and proxy over time, in one picture."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from loadgen.places.sampling import Samples
 from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.page import write_picture
 from loadgen.results.units import Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from loadgen.places.sampling import Samples
-    from tests.proof.consumers.crowd import CrowdSize
+from tests.proof.consumers.crowd import CrowdSize
 
 KINDS = ("heap", "direct")
 

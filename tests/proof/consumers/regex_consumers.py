@@ -4,32 +4,26 @@ Each has a client and a connection of its own and matches ten topics of one name
 killed at once and come again at once. Broker and proxy list under limits that let few in at a time.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.sampling import ServerWatch
-from loadgen.places.server_process import running_server
+from loadgen.places.server_process import ServerProcess, running_server
 from tests.official.clients import ClientMissingError
 from tests.official.servers import ANY_TARGET
 from tests.proof.consumers.crowd import Attached, Crowd, CrowdSize, count_attachments
 from tests.proof.consumers.picture import Curves, draw
 from tests.proof.overload.recorded_limits import limits
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (
     ClusterSettings,
     check_logs,
     check_nothing_held,
     settled_figures,
 )
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 FULL = CrowdSize(consumers=1_000, processes=10)
 QUICK = CrowdSize(consumers=50, processes=2)

@@ -12,8 +12,6 @@ a line:
 Times are the machine's monotonic clock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json
@@ -21,26 +19,23 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import uvloop
 
+import proto.PulsarApi_pb2 as pb
 from client import Client, ConsumerType, PulsarException
 from client.connection.cnx import ClientCnx
 from client.discovery.pattern_consumer import PatternConsumer
 from client.discovery.topic_list_watch import TopicListWatch
 from limiter.clock import LoopClock, deadline
 from loadgen.engine.connecting import raise_open_file_limit
+from proto.topics_response import TopicsAnswer
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import proto.PulsarApi_pb2 as pb
-    from proto.topics_response import TopicsAnswer
 
 NAMESPACE = "public/storm"
 TOPIC = f"persistent://{NAMESPACE}/group-"

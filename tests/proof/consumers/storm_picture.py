@@ -1,17 +1,13 @@
 """The families side by side: who is back when, and how often topics are asked for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from loadgen.report.charts import Chart, Series, colour_of
 from loadgen.report.drawing import picture
 from loadgen.report.page import write_picture
 from loadgen.results.units import Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _COLUMNS = (
     ("restart", "reports", "All clients start at once"),

@@ -1,27 +1,20 @@
 """A pool of workers is ended by SIGTERM again and again; each message is done once."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from client import Client
+from client import Client, Producer
 from examples.worker_pool import TOPICS
 from loadgen.places.server_process import ServerLaunch, running_server
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from client import Producer
 
 ENDS = 100
 QUICK_ENDS = 5

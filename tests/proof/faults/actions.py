@@ -1,7 +1,5 @@
 """The faults beneath official clients, and what each client's application sees of them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 LANGUAGES = ("python", "java", "go")

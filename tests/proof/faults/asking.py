@@ -1,13 +1,10 @@
 """REST of a server whose faults are on."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
+from loadgen.places.server_process import ServerProcess
 
 ON = {"floodgateFaultsEnabled": "true"}
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -5,26 +5,21 @@ and then at a proxy. Nothing that had a receipt is missing, but where the client
 every call ends; and what reaches the application is what the table says, no more and no less.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.processes import ROOT
+from loadgen.places.server_process import ServerProcess
 from tests.official.clients import ClientMissingError, go_client, java_client
 from tests.proof.faults.actions import CASES, LANGUAGES, Case
 from tests.proof.faults.asking import ON, rest
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, check_logs, running_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from loadgen.places.server_process import ServerProcess
 
 CLIENT = "tests.proof.faults.client"
 Clients = dict[str, subprocess.Popen[str]]

@@ -4,18 +4,14 @@
 consumes with a client of its own, and says in a line what the application saw of it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulsar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COUNT = 12
 TIMEOUT_SECONDS = 6

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.frames import PONG, connect_frame
 from proto.frames import encode_command
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from typing import Self
 
 PATIENCE_SECONDS = 300.0
 _LENGTH_BYTES = 4

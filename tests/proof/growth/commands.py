@@ -1,24 +1,17 @@
 """Binary commands about topics as rows of growth."""
 
-from __future__ import annotations
-
 import asyncio
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client import Client
 from limiter.clock import LoopClock, deadline
-from tests.proof.growth.asking import Asker
+from tests.proof.growth.asking import Answer, Asker
 from tests.proof.growth.corpus import ENTRY_BYTES, TEAMS
+from tests.proof.growth.measuring import Stage
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.proof.growth.asking import Answer
-    from tests.proof.growth.measuring import Stage
 
 Type = pb.BaseCommand
 MODES = pb.CommandGetTopicsOfNamespace

@@ -4,17 +4,12 @@ Every name has 100 bytes. Of ten topics in a row four are the partitions of one 
 a hundred is called rare, the others often; all have ``app`` in them, and are numbered.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME_BYTES = 100
 ENTRY_BYTES = NAME_BYTES + 2

@@ -7,13 +7,13 @@ processor time of its thread; judged are errors, and turns of more than 20 ms. P
 collector are told apart.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from benchmarks.controlled_process import ControlledProcess, controlled_process
 from tests.proof.growth.commands import BinaryCommands
@@ -23,16 +23,9 @@ from tests.proof.growth.patterns import MOST_CHARACTERS, Patterns
 from tests.proof.growth.rest_calls import Ends, Rest
 from tests.proof.growth.table import growth_table
 from tests.proof.growth.watches import Watches
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, OWN_ERROR
-from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
-    from tests.support.processes.postgresql import PostgresqlServer
+from tests.support.processes.postgresql import PostgresqlServer, running_postgresql
 
 NAMES, QUICK_NAMES = (10_000, 100_000, 1_000_000), (1_000, 10_000)
 STORES = ("memory", "sqlite", "postgresql")

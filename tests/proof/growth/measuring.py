@@ -1,21 +1,16 @@
 """One measured thing after the other: its time, and what it costs broker and proxy."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 
+from benchmarks.controlled_process import ControlledProcess
 from server.tasks.freed_memory import KEPT_BYTES, LOOK_SECONDS, LOOKS
+from tests.proof.growth.corpus import Corpus
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.controlled_process import ControlledProcess
-    from tests.proof.growth.corpus import Corpus
 
 BOUND_MILLIS = 20.0
 TRIES = 3

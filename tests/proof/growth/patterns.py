@@ -3,24 +3,18 @@
 And patterns that never end: they are refused, while others are served.
 """
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from tests.proof.growth.asking import Asker
 from tests.proof.growth.commands import check_names, listing, partitions_request
+from tests.proof.growth.measuring import Stage
 from tests.proof.growth.watches import Watches
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.proof.growth.measuring import Stage
 
 _WORDS = "|".join(f"z{number * 2_654_435_761 % 2**32:08x}" for number in range(1, 1_000))
 """Words that no name has and that begin unlike each other: 9,000 instructions of RE2."""

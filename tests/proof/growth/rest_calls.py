@@ -1,21 +1,16 @@
 """Calls of REST about tenants, namespaces and topics as rows of growth."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import requests
 
 from tests.proof.growth.corpus import NAME_BYTES, TENANT
+from tests.proof.growth.measuring import Stage
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.proof.growth.measuring import Stage
 
 PATIENCE_SECONDS = 600.0
 ADMIN = "/admin/v2"

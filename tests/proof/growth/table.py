@@ -1,19 +1,12 @@
 """The table of growth: a row for what was done, columns for each number of names."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.proof.growth.measuring import BOUND_MILLIS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.proof.growth.measuring import Row
+from tests.proof.growth.measuring import BOUND_MILLIS, Row
 
 COLUMNS = 100
 

@@ -4,15 +4,14 @@ See ``benchmarks.controlled_process``. It is the server that ``python -m broker`
 asyncio's own loop, whose turns can be timed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.command_lines import answer_commands
 from broker.configuration.config import BrokerConfig
@@ -25,12 +24,7 @@ from server.imports import Imports
 from server.logs import LogFormat, LogLevel, configure_logs
 from server.loop import COLLECT_AFTER
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
-from tests.proof.rest.explained_turns import timed_turns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.proof.rest.explained_turns import TimedTurns
+from tests.proof.rest.explained_turns import TimedTurns, timed_turns
 
 LOADED_BEFORE = (postgresql_store,)
 """Imported by a store's URL otherwise: a long turn before anybody is served."""

@@ -1,19 +1,14 @@
 """Topic list watches as rows of growth: set up, told of what comes and goes, closed."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from tests.proof.growth.asking import Asker
 from tests.proof.growth.commands import check_names
+from tests.proof.growth.measuring import Stage
 from tests.proof.growth.rest_calls import created, deleted
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from tests.proof.growth.measuring import Stage
 
 Type = pb.BaseCommand
 MANY_WATCHES = 50

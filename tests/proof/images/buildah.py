@@ -5,20 +5,16 @@ base is Debian's own Python under the name that the Dockerfile asks for, because
 images are not reached everywhere; what lies beyond the base is the same.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NEEDED = ("buildah", "debootstrap", "unshare", "chroot")
 BASE = "docker.io/library/python:3.11-slim-bookworm"

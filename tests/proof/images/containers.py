@@ -5,22 +5,15 @@ an empty /tmp and what is mounted; the image's environment and nothing else; and
 rights. Network and processes are the machine's: ports are free ones.
 """
 
-from __future__ import annotations
-
 import shlex
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from loadgen.places.server_process import ServerLaunch, await_ready, start, stop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.images.buildah import Image
+from loadgen.places.server_process import ServerLaunch, ServerProcess, await_ready, start, stop
+from tests.proof.images.buildah import Image
 
 USER = 10001
 _READY_SECONDS = 120.0

@@ -1,24 +1,17 @@
 """Every entry point of both images, run: commands, servers under a storm, and the comparison."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tomllib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from subprocess import CompletedProcess
 
 from benchmarks.processes import ROOT
-from tests.proof.images.containers import USER, Container, serving
+from tests.proof.images.buildah import Image
+from tests.proof.images.containers import USER, Container, Served, serving
+from tests.proof.result import ProofResult
 from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess
-
-    from tests.proof.images.buildah import Image
-    from tests.proof.images.containers import Served
-    from tests.proof.result import ProofResult
 
 TOPICS, CLIENTS = 2_000, 20
 STORM = ("run", "storm", "--set", f"clients.all.count={CLIENTS}", "--place", "spark")

@@ -1,20 +1,14 @@
 """Both images built, measured, and every entry point in them run without rights."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
-from tests.proof.images.buildah import BASE, NEEDED, Buildah, missing_tools
+from tests.proof.images.buildah import BASE, NEEDED, Buildah, Image, missing_tools
 from tests.proof.images.containers import USER
 from tests.proof.images.entry_points import run_all
 from tests.proof.result import ProofOptions, ProofResult
-
-if TYPE_CHECKING:
-    from tests.proof.images.buildah import Image
 
 SERVERS, LOADGEN = "floodgate:local", "floodgate-loadgen:local"
 MOST_MEGABYTES = 400

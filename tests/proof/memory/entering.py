@@ -1,7 +1,5 @@
 """``python -m tests.proof.memory.entering GROUP|BYTES COMMAND...`` bounds itself and becomes it."""
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

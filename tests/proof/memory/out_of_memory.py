@@ -4,11 +4,10 @@ The same storm three times, each against a broker of its own in the same bound o
 seen is written as a transcript, which docs/out-of-memory.md shows.
 """
 
-from __future__ import annotations
-
 import signal
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks.imports.memory_import import write_topics
 from loadgen.documents.model import Document
@@ -17,15 +16,9 @@ from loadgen.places.operator_files import local_broker
 from loadgen.places.options import RunOptions
 from loadgen.places.server_process import await_ready, log_tail, start, stop
 from tests.proof.loads import carried_out
-from tests.proof.memory.rooms import LaunchInRoom, room
-from tests.proof.result import ProofResult
+from tests.proof.memory.rooms import LaunchInRoom, Room, room
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import limited
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.memory.rooms import Room
-    from tests.proof.result import ProofOptions
 
 LIMIT_BYTES = 400 * 1024 * 1024
 TOPICS = 100_000

@@ -3,8 +3,6 @@
 The proof must have been run from the checkout's folder, so that no path leads out of it.
 """
 
-from __future__ import annotations
-
 from benchmarks.processes import ROOT
 
 PAGE = ROOT / "docs" / "out-of-memory.md"

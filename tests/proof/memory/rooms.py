@@ -3,20 +3,15 @@
 Source: the kernel's admin guides to cgroup v1 (memory) and v2, getrlimit(2).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loadgen.places.server_process import ServerLaunch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _V2, _V1 = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
 _SWAP = "memory.swap.max"

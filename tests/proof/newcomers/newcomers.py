@@ -1,21 +1,16 @@
 """Strangers have the wheel, a page, and programs in Python, Java and Go: every step works."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
 from tests.proof.newcomers.page import follow
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.wheel.building import clean_variables, write_constraints
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 INSTALL = ROOT / "docs" / "install.md"
 PAGE = ROOT / "docs" / "testing-your-application.md"

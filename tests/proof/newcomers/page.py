@@ -1,20 +1,15 @@
 """A page, followed step by step as it is written, in one shell."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.proof.result import ProofError
 from tests.support.documentation import PYTHON, blocks, prints
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 PATIENCE_SECONDS = 600.0
 _STEP = """{{

@@ -4,10 +4,9 @@ A client whose family tunnels has two sockets, so there are half as many. Broker
 limits and socket buffers of their own. In a second part fewer clients attach to topics as well.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
@@ -20,7 +19,7 @@ from loadgen.plan.clients import Phases
 from tests.proof.loads import carried_out
 from tests.proof.overload.recorded_limits import limits
 from tests.proof.process_samples import ProcessSamples
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import (
     SOCKET_BUFFER_BYTES,
     ClusterSettings,
@@ -29,11 +28,6 @@ from tests.proof.servers import (
     running_cluster,
     settled_figures,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
 
 TOPICS = 100_000
 SOCKETS, QUICK_SOCKETS = 10_000, 400

@@ -6,19 +6,19 @@ buffers an answer leaves in as many seconds as the peer takes to read it; with t
 send buffer the server sees nothing leave for much longer than the grace.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 from benchmarks.processes import ROOT
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.mid_topics import MID, mid_expectation, write_mid_topics
 from tests.proof.overload.recorded_limits import (
     ROLES,
@@ -28,15 +28,8 @@ from tests.proof.overload.recorded_limits import (
     limits,
     server_of,
 )
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, server_address, settled_figures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 PEERS, QUICK_PEERS = 500, 40
 SECONDS, QUICK_SECONDS = 45.0, 20.0

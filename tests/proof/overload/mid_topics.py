@@ -4,10 +4,9 @@ A listing of one is a command of COMMAND_BYTES and is estimated at HEAP_BYTES, a
 broker, whatever the namespace is called: the topic's own name fills the names up to 89 bytes.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,10 +17,6 @@ from broker.topic_lists.sequence import TopicSequence
 from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PARTITIONS = 4_000
 PREFIX_BYTES = 89

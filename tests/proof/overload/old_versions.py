@@ -6,19 +6,19 @@ and each must get its own version, whole. Topics come by the broker's import ove
 are the broker's clients, or the proxy's.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from loadgen.engine.answers import AnswerChecker
+from loadgen.places.server_process import ServerProcess
 from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.overload.mid_topics import MID, PARTITIONS, mid_names
@@ -34,14 +34,8 @@ from tests.proof.peers.healthy import wait_until
 from tests.proof.peers.honest_peers import HonestPeer, take_turns
 from tests.proof.peers.silent_peers import SilentPeer, silent_peers
 from tests.proof.process_memory import resident_bytes
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, server_address, settled_figures
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 READERS_PER_VERSION = 4
 VERSIONS, QUICK_VERSIONS = 50, 10

@@ -1,19 +1,14 @@
 """The limits of the recorded overload, and what a server's limiter says it holds."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.servers import ClusterSettings, running_cluster, server_address
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
 
 LIMIT_MB = 1
 TIMEOUT_MILLIS = 3_000

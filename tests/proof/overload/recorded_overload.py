@@ -6,12 +6,10 @@ silent client fills.
 Source: facts recorded on Apache Pulsar 4.2.4, overload, point 3.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.mid_topics import (
     COMMAND_BYTES,
     FRAME_BYTES,
@@ -33,12 +31,8 @@ from tests.proof.overload.recorded_limits import (
 from tests.proof.peers.healthy import HealthyClients, Listing, healthy_clients, wait_until
 from tests.proof.peers.kernel_sockets import open_peer_ports, swallowed_bytes
 from tests.proof.peers.silent_peers import SilentPeer, silent_peers
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, server_address, settled_figures
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 LISTINGS = 64
 LOOK_AFTER_SECONDS = 1.0

@@ -8,12 +8,12 @@ An eleventh client connects anew for each listing: nobody can tell it from a sil
 is asked. It is only measured.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.mid_topics import (
     MID,
     check_recorded_sizes,
@@ -21,18 +21,11 @@ from tests.proof.overload.mid_topics import (
     write_mid_topics,
 )
 from tests.proof.overload.recorded_limits import ROLES, cluster, limits, server_of
-from tests.proof.peers.healthy import healthy_clients, p99_seconds
+from tests.proof.peers.healthy import Listing, healthy_clients, p99_seconds
 from tests.proof.peers.healthy_clients import ANEW, DUE
 from tests.proof.peers.silent_crowd_peers import silent_crowd
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs, server_address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.peers.healthy import Listing
-    from tests.proof.result import ProofOptions
 
 SILENT = 200
 PIPELINED = 64

@@ -5,22 +5,16 @@ buffers nothing is pinned that others need; with private buffers, or with a name
 stuck peer, peers must be closed before others are served.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.mid_topics import MID, check_recorded_sizes, write_mid_topics
 from tests.proof.overload.recorded_limits import ROLES, cluster, limits, server_of
 from tests.proof.overload.stuck_rows import Row, Variant, run_variant
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs, samples
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 LISTINGS = 1_000
 QUICK_LISTINGS = 300

@@ -5,24 +5,17 @@ what it can; then whatever the server does about them, until it has closed nobod
 as many listings as before.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from loadgen.places.server_process import ServerProcess
 from tests.proof.overload.mid_topics import MID, mid_expectation
 from tests.proof.overload.recorded_limits import port_of
-from tests.proof.peers.healthy import LOOK_SECONDS, healthy_clients, p99_seconds
+from tests.proof.peers.healthy import LOOK_SECONDS, Listing, healthy_clients, p99_seconds
 from tests.proof.peers.kernel_sockets import open_peer_ports, swallowed_bytes
 from tests.proof.peers.silent_peers import SilentPeer, silent_peers
 from tests.proof.servers import server_address
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.peers.healthy import Listing
 
 GRACE_SECONDS = 3.0
 """floodgateSlowPeerGraceMs, its default."""

@@ -1,24 +1,16 @@
 """The page /floodgate/ in a real browser: holders, waiters and slow peers, live and offline."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from broker.service import BrokerService
 from server.seeing.page import PAGE_PATH
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.support.authentication.credentials import properties, token
-from tests.support.browser import Look, program, running_browser
+from tests.support.browser import Browser, Look, Page, Seen, program, running_browser
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.peers.raw_peer import topics_command
-from tests.support.processes.cluster import broker_config, cluster, topic_names, until
-
-if TYPE_CHECKING:
-    from tests.support.browser import Browser, Page, Seen
-    from tests.support.peers.raw_peer import RawPeer
-    from tests.support.processes.cluster import Cluster
+from tests.support.peers.raw_peer import RawPeer, topics_command
+from tests.support.processes.cluster import Cluster, broker_config, cluster, topic_names, until
 
 LOOKS = (
     Look("phone", 360),

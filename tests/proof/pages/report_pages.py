@@ -1,23 +1,17 @@
 """Pages of runs in a real browser: silent, alone, and legible on a phone, a desktop and paper."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
 from loadgen.results.results import Results
 from tests.proof.result import ProofError, ProofOptions, ProofResult
-from tests.support.browser import Look, program, running_browser
+from tests.support.browser import Look, Seen, program, running_browser
 from tests.support.runs.recorded_run import TASK, event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.browser import Seen
 
 LOOKS = (
     Look("phone", 360),

@@ -1,17 +1,12 @@
 """One error at one step beneath one client: set, let act, cleared; then the client is used."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from client import Client
+from loadgen.places.server_process import ServerProcess
 from tests.proof.faults.asking import rest
-from tests.proof.patience.program import OK
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.patience.program import Program
+from tests.proof.patience.program import OK, Program
 
 TIMES = 2
 ACTING_SECONDS = 5.0

@@ -1,7 +1,5 @@
 """The official Python client as a program that the proof talks to; see program.py."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """This project's client as a program that the proof talks to; see program.py."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

@@ -9,19 +9,14 @@ own, asked again after its answer; all timeouts are 5 s.
 ``A last``, ``A seek``, ``A close``: ask for the last message's id, go to the beginning, end.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from benchmarks.processes import ROOT
 from limiter.clock import LoopClock, deadline
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
 
 ANSWER_SECONDS = 20.0
 OK = "ok"

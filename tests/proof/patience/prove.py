@@ -4,29 +4,21 @@ Each error is answered twice and then no more, at each step of a first attachmen
 was lost: to the official clients of Python, Java and Go, to ours, and to one that is named.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from typing import TYPE_CHECKING
 
-from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from tests.proof.faults.actions import LANGUAGES
 from tests.proof.faults.asking import ON
 from tests.proof.faults.beside_clients import official_command
 from tests.proof.patience.cells import AGAIN, CELLS, CONNECT, FIRST, STEPS, Cell, Place, Playing
-from tests.proof.patience.program import running_program
+from tests.proof.patience.program import Program, running_program
 from tests.proof.patience.table import Outcomes, less_patient, table_of
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.patience.program import Program
 
 OWN = "ours"
 AT_ONCE = 20

@@ -1,13 +1,8 @@
 """The table of errors by step: a row for the errors of which all clients make the same."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from tests.proof.patience.cells import AGAIN, CONNECT, ERRORS, FIRST, GOES_ON, STEPS, Cell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Outcomes = dict[str, dict[Cell, str]]
 """What each client made of each cell."""

@@ -6,8 +6,6 @@ prints as JSON how often what came of it. STAGES is ``any``, or ``whole`` for cl
 vanish.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

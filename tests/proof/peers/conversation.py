@@ -3,28 +3,22 @@
 Every answer that comes in whole is verified: number of topics, their hash, request id.
 """
 
-from __future__ import annotations
-
 import asyncio
+import random
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.engine.answers import verify_answer
 from loadgen.engine.frames import connect_frame, list_frame
+from loadgen.plan.clients import Namespace
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Sequence
-
-    from loadgen.plan.clients import Namespace
 
 CONVERSATION_SECONDS = 60.0
 RECEIVE_BUFFER_BYTES = 16_384

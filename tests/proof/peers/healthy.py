@@ -1,25 +1,19 @@
 """The healthy clients as the proof sees them: a child process and what each listing came to."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO
 
 from benchmarks.processes import ROOT
+from loadgen.plan.clients import Namespace
 from tests.proof.peers.healthy_clients import ASKED, RIGHT
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import IO
-
-    from loadgen.plan.clients import Namespace
 
 LOOK_SECONDS = 0.02
 END_SECONDS = 10.0

@@ -11,8 +11,6 @@ is the same with a new connection for each, made when it is due. With the pace `
 due a period after the last was asked for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import sys

@@ -6,14 +6,9 @@ end of the stream stands behind what it has not read.
 Source: proc(5), /proc/net/tcp.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 _TABLE = Path("/proc/net/tcp")
 _ESTABLISHED = "01"

@@ -3,20 +3,15 @@
 ``python -m tests.proof.peers.pinging``; see benchmarks.controlled_process.
 """
 
-from __future__ import annotations
-
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.command_lines import answer_commands
 from loadgen.engine.frames import PONG, connect_frame
-from proto.frames import FrameDecoder, encode_command
+from proto.frames import Frame, FrameDecoder, encode_command
 from server.loop import run
-
-if TYPE_CHECKING:
-    from proto.frames import Frame
 
 INTERVAL_SECONDS = 0.005
 _PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))

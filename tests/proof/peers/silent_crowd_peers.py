@@ -1,18 +1,13 @@
 """A crowd of silent peers: when the server closed each, and those who come again at once."""
 
-from __future__ import annotations
-
 import select
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from tests.proof.peers.silent_peers import SilentPeer, silent_peers
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 POLL_SECONDS = 0.1
 _CLOSED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP

@@ -1,20 +1,15 @@
 """Peers that ask and read nothing: plain sockets, so that hundreds of them cost nothing."""
 
-from __future__ import annotations
-
 import socket
 import struct
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.frames import connect_frame, list_frame
 from proto.parsing.parser import parse_command
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 HANDSHAKE_SECONDS = 30.0
 _LENGTH = struct.Struct(">I")

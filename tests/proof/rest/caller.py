@@ -1,25 +1,19 @@
 """The calls of one pair of servers, and what was seen of them."""
 
-from __future__ import annotations
-
 import http.client
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 
-from tests.proof.rest.cases import Kind
+from benchmarks.controlled_process import ControlledProcess
+from tests.proof.rest.cases import Call, Kind
 from tests.proof.rest.examples import NAMESPACE, TOPIC, make_examples, takes_away
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from benchmarks.controlled_process import ControlledProcess
-    from tests.proof.rest.cases import Call
 
 MESSAGES = 20
 _PATIENCE_SECONDS = 60.0

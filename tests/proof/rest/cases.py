@@ -3,24 +3,19 @@
 Of the allowed ones most name what exists: the examples that the description gives.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from requests import Request
 from schemathesis import Case, GenerationMode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from schemathesis.schemas import APIOperation
+from schemathesis.schemas import APIOperation
 
 _NOWHERE = "http://server"
 _SENT = ("method", "url", "headers", "params", "data", "json", "files", "cookies")

@@ -1,15 +1,10 @@
 """Makes what the description's examples name, again and again: a tenant, topics, subscriptions."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import requests
+import requests
 
 NAMESPACE = "public/default"
 TOPIC = f"persistent://{NAMESPACE}/orders"

@@ -1,20 +1,16 @@
 """Turns of asyncio's loop, timed by processor time, and what the longest was busy with."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
+from types import FrameType
+from typing import Any, NamedTuple
 
 _ROOT = f"{Path(__file__).parents[3]}/"
 _LOOK_EVERY_SECONDS = 0.003

@@ -3,20 +3,14 @@
 The collector's passes are reported beside it: they look at all that the broker holds, whoever asks.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import requests
 
 from benchmarks.controlled_process import controlled_process
-from tests.proof.result import ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.proof.result import ProofOptions
+from tests.proof.result import ProofOptions, ProofResult
 
 PARTITIONS, QUICK_PARTITIONS = 10_000, 1_000
 BOUND_MILLIS = 20.0

@@ -3,15 +3,11 @@
 ``tests/integration/admin/test_recorded_answers.py`` replays them.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 _LINES = (Path(__file__).parents[2] / "data" / "rest_failures.jsonl").read_text().splitlines()
 _RECORDED = {

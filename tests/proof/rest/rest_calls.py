@@ -5,27 +5,20 @@ not allowed. A third goes by way of the proxy. One call at a time: the longest t
 is its own. Both profiles are asked the same.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.controlled_process import controlled_process
-from tests.proof.rest.caller import Caller
+from tests.proof.rest.caller import Caller, Seen
 from tests.proof.rest.cases import Call, DescribedCalls, Kind
 from tests.proof.rest.examples import KNOWN
 from tests.proof.rest.recorded_failures import is_recorded
-from tests.proof.result import ProofResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.proof.rest.caller import Seen
-    from tests.proof.result import ProofOptions
+from tests.proof.result import ProofOptions, ProofResult
 
 CALLS, QUICK_CALLS = 50_000, 2_000
 COUNTS = {Kind.KNOWN: 16, Kind.OPEN: 5, Kind.REFUSED: 3}

@@ -4,12 +4,10 @@
 see ``benchmarks.controlled_process``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.command_lines import answer_commands
 from broker.service import BrokerService
@@ -18,11 +16,8 @@ from limiter.clock import LoopClock, deadline
 from proxy.service import ProxyService
 from server.logs import LogFormat, LogLevel, configure_logs
 from tests.proof.process_memory import resident_bytes
-from tests.proof.rest.explained_turns import timed_turns
+from tests.proof.rest.explained_turns import TimedTurns, timed_turns
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config
-
-if TYPE_CHECKING:
-    from tests.proof.rest.explained_turns import TimedTurns
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
 FEW_PARTITIONS = {"maxNumPartitionsPerPartitionedTopic": "500"}

@@ -6,13 +6,12 @@ every topic comes. In the end nothing that had a receipt is missing, every bundl
 and what a worker of a load left behind is gone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from limiter.clock import LoopClock, deadline
 from tests.proof.restarts.loads import finished_loads, running_loads
@@ -22,12 +21,7 @@ from tests.proof.restarts.workers import WORKER_POINTS, WORKER_SOON_SECONDS, kil
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, settled_figures
 from tests.support.peers.message_peer import MessagePeer
-from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.processes.postgresql import PostgresqlServer
+from tests.support.processes.postgresql import PostgresqlServer, running_postgresql
 
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0

@@ -6,8 +6,6 @@ and one that asks for partitions. Timeouts are the client's own. A line on stand
 producing; the process ends when everything receipted has come, or nothing comes any more.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,13 +13,11 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulsar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOPICS = 3
 """Of each way."""

@@ -4,24 +4,19 @@ All speak alike: ``COMMAND FOLDER WAY=URL ...`` says that it started, publishes,
 until a line comes on its standard input, and then says what its calls did.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.processes import ROOT
 from tests.official.clients import ClientMissingError, go_client, java_client
+from tests.proof.restarts.servers import Fleet
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from tests.proof.restarts.servers import Fleet
 
 PYTHON = (sys.executable, "-m", "tests.proof.restarts.load")
 Loads = dict[str, subprocess.Popen[str]]

@@ -5,19 +5,15 @@ addresses of both brokers, and of both proxies. Each process gets SIGTERM and is
 call of an application fails, and no message that had a receipt is missing.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from tests.proof.restarts.loads import COMMANDS, finished_loads, running_loads
 from tests.proof.restarts.servers import Fleet, running_fleet
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs
 from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 QUIET_SECONDS = 3.0
 """Before each restart, so that all clients are attached again."""

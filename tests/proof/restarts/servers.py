@@ -1,19 +1,14 @@
 """Two brokers on one database, and two proxies in front of them, each of which may be restarted."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.places.server_process import ServerLaunch
 from tests.proof.servers import LOCAL, Restartable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LEASE_MILLIS = 4000
 

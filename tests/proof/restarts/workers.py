@@ -1,24 +1,19 @@
 """kill -9 of a worker of a load, of processes and of Spark, and what the load leaves behind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.processes import ROOT
+from loadgen.places.server_process import ServerProcess
 from tests.proof.result import ProofError
 from tests.proof.servers import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadgen.places.server_process import ServerProcess
 
 CLIENTS = 20
 TASKS = 2

@@ -1,19 +1,12 @@
 """Command lines: right ones with secrets in files, and wrong ones that are refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.proof.secrets.stage import PROVIDER, run_words, written_conf
+from tests.proof.result import ProofResult
+from tests.proof.secrets.planted import Planted
+from tests.proof.secrets.stage import PROVIDER, Said, Stage, run_words, written_conf
 from tests.proof.servers import LOCAL
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofResult
-    from tests.proof.secrets.planted import Planted
-    from tests.proof.secrets.stage import Said, Stage
 
 _REFUSED = (1, 2)
 _DOCUMENT = """\

@@ -1,10 +1,7 @@
 """No planted secret is in what broker, proxy, command line and load generator leave or show."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
-from typing import TYPE_CHECKING
 
 from server.authentication.basic.passwords import apr1
 from tests.proof.result import ProofOptions, ProofResult
@@ -13,10 +10,7 @@ from tests.proof.secrets.planted import Planted
 from tests.proof.secrets.searching import ProcessWatch, Search
 from tests.proof.secrets.stage import Said, Stage, run_words, running_stage
 from tests.proof.secrets.strangers import ask_pages, say_wrong_things
-from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from tests.support.processes.postgresql import PostgresqlServer
+from tests.support.processes.postgresql import PostgresqlServer, running_postgresql
 
 _OF_A_WHOLE_RUN = {
     "broker.log": ("ZeroDivisionError", "fresh credentials", "AUTH_RESPONSE", "SEND"),

@@ -1,13 +1,11 @@
 """The secrets that are planted, as files and words, and every form in which one could be found."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
 import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -19,9 +17,6 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from tests.support.certificates import PemFiles
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LEAST_BYTES = 12
 """A part of a secret that is as long is a find."""

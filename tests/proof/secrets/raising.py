@@ -1,14 +1,10 @@
 """A plug-in that breaks, so that a stack trace is logged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broker.plugins.plugin import DefaultPulsarResourcesExtended
+from proto.names import NamespaceName
 from tests.proof.secrets.strangers import FAILING
-
-if TYPE_CHECKING:
-    from proto.names import NamespaceName
 
 
 class Raising(DefaultPulsarResourcesExtended):

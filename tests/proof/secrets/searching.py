@@ -1,16 +1,12 @@
 """The search for secrets: in files, in what was answered, and in the processes of this machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
 
 _LOOK_SECONDS = 0.02
 _SHOWN_BYTES = 60

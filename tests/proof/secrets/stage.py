@@ -1,26 +1,19 @@
 """The stage: a broker on a database and a proxy, with secrets in files, and all that is said."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from benchmarks.processes import ROOT
-from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
+from tests.proof.secrets.planted import Planted
+from tests.proof.secrets.searching import ProcessWatch
 from tests.proof.servers import LOCAL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.secrets.planted import Planted
-    from tests.proof.secrets.searching import ProcessWatch
-    from tests.support.processes.postgresql import PostgresqlServer
+from tests.support.processes.postgresql import PostgresqlServer
 
 PROVIDER = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
 _CLIENTS = "org.apache.pulsar.client.impl.auth.Authentication"

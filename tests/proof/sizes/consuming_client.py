@@ -1,17 +1,12 @@
 """A client of a thread of its own: it waits for its socket, and counts what it is sent."""
 
-from __future__ import annotations
-
 import socket
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Type = pb.BaseCommand
 PATIENCE_SECONDS = 120.0

@@ -1,7 +1,5 @@
 """Large imports: a million topics into memory, and SQLite that is killed while it imports."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -11,21 +9,16 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from benchmarks.imports.memory_import import GOAL_PER_SECOND
 from benchmarks.processes import ROOT, run_json
 from client.pulsar_client import PulsarClient
-from loadgen.places.server_process import running_server, stop
+from loadgen.places.server_process import ServerProcess, running_server, stop
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from loadgen.plan.clients import Namespace
 
 FULL_TOPICS, QUICK_TOPICS = 1_000_000, 100_000
 SQLITE_TOPICS, QUICK_SQLITE_TOPICS = 200_000, 40_000

@@ -4,31 +4,22 @@ Into memory it is judged: names and 40 bytes a topic, which have two properties 
 300 MB above that while it goes on. Into SQLite it is told as it is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from benchmarks.processes import ROOT
 from client.pulsar_client import PulsarClient
-from loadgen.places.server_process import running_server
-from loadgen.topics.manifest import read_manifest
+from loadgen.places.server_process import ServerProcess, running_server
+from loadgen.topics.manifest import Manifest, read_manifest
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
 from tests.proof.sizes.imports import right
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from loadgen.topics.manifest import Manifest
-    from tests.proof.result import ProofOptions
 
 TOPICS, QUICK_TOPICS = 10_000_000, 200_000
 TOPICS_PER_NAMESPACE = 10_000

@@ -1,10 +1,8 @@
 """Listings of a large namespace, asked for by one client over a plain socket."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.frames import PONG
@@ -12,9 +10,6 @@ from proto.frames import encode_command
 from proto.topic_hash import topics_hash
 from tests.proof.peers.silent_peers import SilentPeer
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PATIENCE_SECONDS = 120.0
 _LENGTH_BYTES = 4

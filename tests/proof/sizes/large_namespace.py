@@ -3,22 +3,21 @@
 Meanwhile another client's PING, and the event loop's lag, may take 100 ms at the most.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.controlled_process import ControlledProcess, controlled_process
 from proto.topic_hash import topics_hash
 from tests.proof.process_memory import resident_bytes
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL
-from tests.proof.sizes.large_listings import LargeClient
+from tests.proof.sizes.large_listings import Answer, LargeClient
 from tests.proof.sizes.large_topics import (
     EVERY,
     NAMESPACE,
@@ -32,15 +31,7 @@ from tests.proof.sizes.large_topics import (
     team_of,
     write_large_topics,
 )
-from tests.proof.sizes.watched_phases import Phases, judge, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
-    from tests.proof.sizes.large_listings import Answer
-    from tests.proof.sizes.watched_phases import Phase
+from tests.proof.sizes.watched_phases import Phase, Phases, judge, write_table
 
 TOPICS, QUICK_TOPICS = 1_000_000, 50_000
 WATCHERS, QUICK_WATCHERS = PATTERNS, 100

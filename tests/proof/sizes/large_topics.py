@@ -5,16 +5,11 @@ number, and three groups of a letter and two digits. Each of the three times 100
 is that of exactly 1 % of the topics, which are scattered over the namespace.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 NAMESPACE = "load/large"
 NAME_BYTES = 100

@@ -4,27 +4,20 @@ Both make the same manifest. Some namespaces are read back and hashed in plain P
 of the generator takes part in.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.topics.corpus import open_corpus
+from loadgen.topics.corpus import Corpus, open_corpus
 from proto.topic_hash import topics_hash
-from tests.proof.result import ProofError, ProofResult
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.topics.corpus import Corpus
-    from tests.proof.result import ProofOptions
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 TOPICS, QUICK_TOPICS = 100_000_000, 1_000_000
 TOPICS_PER_NAMESPACE = 10_000

@@ -3,21 +3,14 @@
 Without a bound the results alone would be 2.5 GB: each pattern keeps 250 names of 100 bytes.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.places.server_process import running_server
+from loadgen.places.server_process import ServerProcess, running_server
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, check_logs, samples
 from tests.proof.sizes.large_listings import LargeClient
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 NAMES = 2_500
 PATTERNS, QUICK_PATTERNS = 100_000, 5_000

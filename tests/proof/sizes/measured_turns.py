@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.request import Request, urlopen
 
 from broker.messages.metadata import MessageDigest
 from broker.messages.topic import PersistentTopic
+from broker.service import BrokerService
 from broker.subscriptions.subscription import Subscription
 from proto.names import TopicName
+from tests.proof.result import ProofResult
+from tests.proof.sizes.consuming_client import ConsumingClient
 from tests.support.processes.cluster import until
 from tests.support.subscriptions.messages import message
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from broker.service import BrokerService
-    from tests.proof.result import ProofResult
-    from tests.proof.sizes.consuming_client import ConsumingClient
 
 BOUND_MILLIS = 20.0
 TRIES = 3

@@ -1,16 +1,12 @@
 """For each type of command, the contents that cost most to parse and to handle in a given size."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 import proto.PulsarApi_pb2 as pb
 from proto.parsing.varint import encode_varint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 Type = pb.BaseCommand
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

@@ -3,27 +3,18 @@
 Only a backtracking engine can compile such a pattern, and nothing but its time limit ends it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import proto.PulsarApi_pb2 as pb
-from benchmarks.controlled_process import controlled_process
+from benchmarks.controlled_process import ControlledProcess, controlled_process
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.places.server_process import ServerLaunch, running_server
-from tests.proof.result import ProofError, ProofResult
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs
 from tests.support.peers.raw_peer import RawPeer, topics_command
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from benchmarks.controlled_process import ControlledProcess
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 NAMES = 10_000
 SLOW_PATTERN = "bench/listings/(?!zz)(x+x+)+q|bench/listings/(?!zz)(?:(?:0|0)*)*q"

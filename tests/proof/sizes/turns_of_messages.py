@@ -10,19 +10,18 @@ three times at most, and of each case the least counts. The longest turn by the 
 beside it and not judged: it has what the system took meanwhile, as a slow disk does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import broker.schemas.avro.judge as judge
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
+from broker.subscriptions.subscription import Subscription
 from server.loop import run
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.sizes.consuming_client import ConsumingClient
 from tests.proof.sizes.dispatch import acknowledging, delaying, giving_back, sharing_out
@@ -44,12 +43,6 @@ from tests.proof.sizes.turns_with_consumers import (
     seeks,
     stats_and_unload,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
-    from broker.subscriptions.subscription import Subscription
-    from tests.proof.result import ProofOptions
 
 CHECK_SECONDS = 60.0
 """A schema is checked in another process, which may be slow here."""

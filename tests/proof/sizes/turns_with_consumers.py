@@ -1,10 +1,7 @@
 """Cases with many consumers: they are shown, unloaded, closed by SEEKs, sent what is large."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import MessageDigest
@@ -12,14 +9,12 @@ from tests.proof.sizes.consuming_client import ConsumingClient
 from tests.proof.sizes.measured_turns import (
     NAMESPACE,
     PUBLISHED,
+    MeasuredTurns,
     deleted,
     fetched,
 )
 from tests.support.processes.cluster import until
 from tests.support.subscriptions.messages import message
-
-if TYPE_CHECKING:
-    from tests.proof.sizes.measured_turns import MeasuredTurns
 
 Exclusive, Failover = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 Key_Shared = pb.CommandSubscribe.Key_Shared

@@ -1,21 +1,17 @@
 """Phases in which other clients are watched: PING from outside, the loop's lag from within."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from benchmarks.controlled_process import ControlledProcess
-    from tests.proof.result import ProofResult
+from benchmarks.controlled_process import ControlledProcess
+from tests.proof.result import ProofResult
 
 GOAL_MS = 100.0
 AFTER_SECONDS = 0.2

@@ -4,31 +4,23 @@ Broker, proxy and client share one loop, whose callbacks are timed one by one: w
 longest that a command leads to, parsing, handling and answering included.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import broker.patterns.pattern
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from broker.commands.table import COMMANDS
 from proto.parsing.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
-from tests.proof.result import ProofResult
-from tests.proof.sizes.nasty_commands import nasty_commands
+from tests.proof.result import ProofOptions, ProofResult
+from tests.proof.sizes.nasty_commands import Nasty, nasty_commands
 from tests.support.peers.raw_peer import RawPeer, connect_command, frame, ping
-from tests.support.processes.cluster import cluster, topic_names, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.proof.result import ProofOptions
-    from tests.proof.sizes.nasty_commands import Nasty
-    from tests.support.processes.cluster import Cluster
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 
 BOUND_MILLIS = 20.0
 ROUNDS = 2

@@ -4,17 +4,17 @@ Both profiles get half of the time. At the end nothing may be held: no permits, 
 no lookup places, no pending bytes; and memory must not have grown since the warm-up.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from benchmarks.imports.memory_import import write_topics
 from benchmarks.processes import ROOT
 from loadgen.engine.connecting import raise_open_file_limit
+from loadgen.places.server_process import ServerProcess
 from tests.proof.peers.conversation import Outcome
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (
@@ -27,11 +27,6 @@ from tests.proof.servers import (
     server_address,
     settled_figures,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
 
 CLIENTS = 200
 QUICK_CLIENTS = 40

@@ -4,20 +4,15 @@ Topics are created over REST, on eight connections, in a SQLite file and in a Po
 The database itself goes on: what it survives is its own matter.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from loadgen.places.server_process import ServerLaunch
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.support.processes.postgresql import running_postgresql
 from tests.support.stores.killed_creations import clear, create_and_kill, kill_points
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerLaunch
 
 TOPICS, QUICK_TOPICS = 10_000, 1_000
 KILLS = 5

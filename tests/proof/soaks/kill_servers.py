@@ -4,8 +4,6 @@ The broker keeps its topics in SQLite. Answers may be cut off and requests refus
 comes in whole may be wrong, and after each restart the proxy answers again by itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -16,7 +14,8 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from benchmarks.imports.memory_import import write_topics
 from benchmarks.processes import ROOT
@@ -32,9 +31,6 @@ from tests.proof.servers import (
     expectations,
     settled_figures,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLIENTS = 40
 TOPICS = 20_000

@@ -1,7 +1,5 @@
 """A history of four topics whose broker ends in one way after the other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -9,16 +7,20 @@ import signal
 import socket
 import time
 import urllib.request
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from random import Random
+from typing import NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
 from loadgen.places.server_process import (
     STOP_SECONDS,
     ServerLaunch,
+    ServerProcess,
     ServerStartError,
     running_server,
 )
@@ -29,13 +31,6 @@ from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
 from tests.support.messages.wire_history import WireHistory
 from tests.support.messages.wire_peer import RefusedError, WirePeer
 from tests.support.stores.killed_broker import NEVER, POINTS
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator
-    from random import Random
-
-    from loadgen.places.server_process import ServerProcess
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"

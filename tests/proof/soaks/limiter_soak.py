@@ -12,23 +12,20 @@ import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from limiter.admission.caps import AdmissionCaps
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.permits.account import SharedHolder
+from limiter.permits.permit import AcquireOutcome, Permit
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from server.loop import run
 from tests.proof.result import ProofOptions, ProofResult
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable
-
-    from limiter.permits.permit import AcquireOutcome, Permit
 
 OPERATIONS, QUICK_OPERATIONS = 1_000_000, 20_000
 LIMIT = 1_000

@@ -12,8 +12,6 @@ Half of the histories have receipts behind the write, the others behind fsync. A
 through a proxy.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import time

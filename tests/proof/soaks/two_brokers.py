@@ -6,17 +6,16 @@ second part messages are in memory: a broker that was frozen for longer than its
 receipt any more for what another broker serves now.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
@@ -26,10 +25,6 @@ from tests.proof.servers import LOCAL, Restartable, check_logs
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.steady_publisher import SteadyPublisher, connected, stored_numbers
 from tests.support.processes.postgresql import running_postgresql
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
 TOPICS = 12
 LEASE_SECONDS = 2.0

@@ -4,8 +4,6 @@ Its arguments are a namespace, how many requests to wait for, and for how many s
 prints JSON: the moment and the sender of each.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -4,27 +4,23 @@ Its processes know nothing of this environment: they run in a folder of their ow
 Java, so that executors have only what they are sent.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 
 from loadgen.places.server_process import stop
 from loadgen.spark.java import find_java
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SPARK_HOME = Path(pyspark.__file__).parent
 READY_SECONDS = 120.0

@@ -1,17 +1,11 @@
 """Ends of runs on hosts of their own: Ctrl-C, an expectation that is missed, a host that dies."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 from loadgen.topics.corpus import open_corpus
 from tests.proof.spark.network import wait_until
-from tests.proof.spark.play import require
+from tests.proof.spark.play import Play, require
 from tests.proof.spark.stage import DOOMED, WORKERS
-
-if TYPE_CHECKING:
-    from tests.proof.spark.play import Play
 
 SOON_SECONDS, AT_ONCE_SECONDS = 30.0, 15.0
 """A run that ends early, and one that is ended at once, has ended by then, Spark included."""

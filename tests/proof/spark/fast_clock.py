@@ -3,8 +3,6 @@
 Spark's own processes keep the clock of this machine: a JVM all but stands still with libfaketime.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -5,21 +5,15 @@ Storms, topics and their ends are played there with spark-submit; what is left o
 with the rows, the servers' clock and the same topics and storm on one host.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
 
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.secrets.planted import Planted
 from tests.proof.secrets.searching import ProcessWatch, Search
 from tests.proof.spark.ends import abort_early, interrupt, kill_load, kill_topics
 from tests.proof.spark.play import Play
 from tests.proof.spark.stage import running_stage
 from tests.proof.spark.storms import make_topics, play_storm
-
-if TYPE_CHECKING:
-    from tests.proof.result import ProofOptions
 
 
 def prove(options: ProofOptions) -> ProofResult:

@@ -4,22 +4,17 @@ They share files and processes' numbers. Everything is made within a user namesp
 of it needs rights, or is left behind.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _NETWORK = "10.77.0"
 _READY_SECONDS = 20.0

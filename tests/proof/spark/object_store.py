@@ -6,8 +6,6 @@ no run, and the next one takes its place. DuckDB and Spark read them: loadgen's 
 session, Hadoop's own s3a where its package can be had.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 from pyarrow import fs
@@ -30,13 +29,8 @@ from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from loadgen.stored import placed
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.data_source import register
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tests.proof.result import ProofOptions
 
 PYTHON = os.environ.get("S3_SERVER_PYTHON", sys.executable)
 PORT = int(os.environ.get("S3_PROOF_PORT", "22300"))

@@ -1,19 +1,12 @@
 """What the parts of `hosts` share: the stage, the sizes, runs by name, and the result so far."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from loadgen.results.results import Results
-from tests.proof.result import ProofError
-from tests.proof.spark.stage import WORKERS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions, ProofResult
-    from tests.proof.spark.stage import Ended, Stage, Submitted
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.spark.stage import WORKERS, Ended, Stage, Submitted
 
 CLIENTS, TASKS = 3_000, 12
 QUICK_CLIENTS, QUICK_TASKS = 120, 3

@@ -13,9 +13,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from benchmarks.processes import ROOT
 from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server, stop
@@ -23,16 +25,11 @@ from loadgen.spark.java import find_java
 from loadgen.spark.packaging import JOB
 from loadgen.spark.settings import EVERYWHERE, ON_A_CLUSTER, Setting, as_properties
 from tests.proof.result import ProofError
+from tests.proof.secrets.planted import Planted
 from tests.proof.secrets.stage import PROVIDER
 from tests.proof.spark.cluster import SPARK_HOME
 from tests.proof.spark.fast_clock import written_python
 from tests.proof.spark.network import Host, network, run_on, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.proof.secrets.planted import Planted
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 FAST, DOOMED = WORKERS[0], WORKERS[2]

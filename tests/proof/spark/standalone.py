@@ -6,35 +6,28 @@ and spark-submit makes a corpus and runs a storm of client families on it. The s
 for what, and how; what a server answers when is another matter.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.places.server_process import running_server
+from loadgen.places.server_process import ServerProcess, running_server
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import open_corpus
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster
 from tests.support.runs.in_spark import register_in_spark, spark_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 PORT = int(os.environ.get("SPARK_PROOF_PORT", "22200"))
 TOPICS, NAMESPACES = 100_000, 40

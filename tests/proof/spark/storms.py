@@ -1,12 +1,10 @@
 """Topics and a storm on hosts of their own, and the same on one of them: rows, clocks, schedule."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -14,14 +12,9 @@ from benchmarks.processes import ROOT
 from loadgen.topics.corpus import open_corpus
 from tests.proof.result import ProofError
 from tests.proof.spark.fast_clock import AHEAD_SECONDS, faketime
-from tests.proof.spark.play import require
+from tests.proof.spark.play import Play, require
 from tests.proof.spark.stage import BACKLOG, FAST, PORTS, WORKERS
 from tests.proof.spark.standalone import SCHEDULE, rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.spark.play import Play
 
 TOGETHER_SECONDS = 0.05
 """So far apart the first requests of tasks may come to the servers."""

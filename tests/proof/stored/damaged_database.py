@@ -7,8 +7,6 @@ everything it is started once more on the same damage with floodgateMessageStore
 then every entry must come that can be read from the same files with SQLite alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -17,20 +15,15 @@ import shutil
 import signal
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from loadgen.places.server_process import ServerLaunch, ServerStartError, running_server
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.stored.damages import damage
 from tests.proof.stored.numbered import content, number_of, publish, read
 from tests.proof.stored.written_database import NAME, Written
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
 
 CASES, QUICK_CASES = 50, 4
 TOPICS = [f"persistent://public/default/{name}" for name in ("one", "two", "three", "four")]

@@ -1,13 +1,8 @@
 """Ways in which the files of a database are damaged while nobody has them open."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from random import Random
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
 
 PAGE_BYTES = 16 * 1024
 FIRST_PAGES = 10

@@ -5,22 +5,15 @@ is acknowledged; then as many messages as take two thirds of the bound pass thro
 through a second one. In memory and in a database, in both profiles. Nothing may be refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from tests.proof.process_memory import peak_resident_bytes
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, samples, server_address
 from tests.proof.stored.passing import pass_through
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
 
 MEBIBYTE = 1024 * 1024
 TOPICS, TIMES = 10, 20

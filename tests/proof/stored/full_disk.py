@@ -7,23 +7,22 @@ again. In others the broker is killed or stopped on the full disk, a start is tr
 started again when there is room.
 """
 
-from __future__ import annotations
-
 import asyncio
 import operator
 import os
 import secrets
 import signal
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.places.server_process import ServerStartError, running_server
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, OWN_ERROR, Restartable
 from tests.proof.stored.damaged_database import is_sentence
 from tests.proof.stored.numbered import number_of
@@ -33,12 +32,6 @@ from tests.support.peers.steady_publisher import (
     SteadyPublisher,
     connected,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
 
 ROUNDS, QUICK_ROUNDS = 10, 2
 DISK_BYTES = 64 * MEBIBYTE

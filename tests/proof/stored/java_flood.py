@@ -5,23 +5,16 @@ gigabyte, as a broker does that has its messages in memory, and its memory must 
 is stored.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile
 import time
-from typing import TYPE_CHECKING
 
-from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from tests.official.clients import ClientMissingError, java_client
 from tests.proof.process_memory import resident_bytes
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, samples
-
-if TYPE_CHECKING:
-    from loadgen.places.server_process import ServerProcess
-    from tests.proof.result import ProofOptions
 
 MEBIBYTE = 1024 * 1024
 MIB, QUICK_MIB = 2_500, 200

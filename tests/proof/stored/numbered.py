@@ -1,17 +1,12 @@
 """Numbered messages of known content, and a client that publishes and reads them."""
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from tests.support.peers.message_peer import MessagePeer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Type = pb.BaseCommand
 PERMITS = 1_000_000

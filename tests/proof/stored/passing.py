@@ -1,7 +1,5 @@
 """Messages that pass through a topic: published, consumed and acknowledged at full speed."""
 
-from __future__ import annotations
-
 import asyncio
 
 import proto.PulsarApi_pb2 as pb

@@ -1,7 +1,5 @@
 """A small file system of its own for a broker: an image that only the broker's namespace mounts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

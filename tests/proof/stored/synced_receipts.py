@@ -6,29 +6,22 @@ write-ahead log, a sync of that file begins behind that and ends, and its receip
 client's socket. The same search on a broker without fsync shows that it would find the difference.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.places.server_process import ServerLaunch, running_server
 from proto.frames import FrameDecoder, split_body
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL
 from tests.support.peers.message_peer import MessagePeer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tests.proof.result import ProofOptions
 
 PRODUCERS = 4
 MESSAGES, QUICK_MESSAGES = 500, 50

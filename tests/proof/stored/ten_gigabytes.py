@@ -6,30 +6,24 @@ is started, beside one with an empty database. Then a consumer reads everything,
 the broker's event loop is timed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
-from benchmarks.controlled_process import controlled_process
+from benchmarks.controlled_process import ControlledProcess, controlled_process
 from benchmarks.messages.client import RECEIVER_QUEUE, Drain
 from benchmarks.messages.wire import connected
 from limiter.clock import LoopClock, deadline
 from loadgen.places.server_process import ServerLaunch, running_server
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
-from tests.proof.result import ProofError, ProofResult
+from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, server_address
 from tests.proof.stored.passing import published
-
-if TYPE_CHECKING:
-    from benchmarks.controlled_process import ControlledProcess
-    from tests.proof.result import ProofOptions
 
 MEBIBYTE = 1024 * 1024
 GIGABYTE = 1_000_000_000

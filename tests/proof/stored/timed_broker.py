@@ -4,8 +4,6 @@
 Processor time alone would not show a turn that waits for a disk.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -6,12 +6,10 @@ import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from broker.messages.stores.sqlite.database import ENTRY_BITS, is_intact
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "messages.db"
 _ENTRY_MASK = (1 << ENTRY_BITS) - 1

@@ -1,7 +1,5 @@
 """The cases in which virtual time is compared with real runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from loadgen.documents.model import Document

@@ -3,20 +3,14 @@
 The figure is this process's CPU time: other work on the machine does not count.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from loadgen.behaviours.discover import Family
 from loadgen.documents.model import Document
-from loadgen.places.virtual import run_in_virtual_time
-from tests.proof.result import ProofResult
-
-if TYPE_CHECKING:
-    from loadgen.places.virtual import VirtualRun
-    from tests.proof.result import ProofOptions
+from loadgen.places.virtual import VirtualRun, run_in_virtual_time
+from tests.proof.result import ProofOptions, ProofResult
 
 ONCE, CROWD = "once", "crowd"
 CROWD_GOAL_SECONDS = 120.0

@@ -5,21 +5,16 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from loadgen.documents.model import Document
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.virtual.cases import cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
-    from tests.proof.result import ProofOptions
 
 RUNS = 3
 SHARE_OF_REQUESTS = 0.02

@@ -1,18 +1,13 @@
 """Makes and installs the wheel by the ordinary tools."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from benchmarks.processes import ROOT
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATIENCE_SECONDS = 400.0
 CONSTRAINTS = "constraints.txt"

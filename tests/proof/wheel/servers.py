@@ -1,19 +1,13 @@
 """A server of the installed wheel, started by its program."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.proof.result import ProofError
 from tests.proof.wheel.building import clean_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.proof.wheel.environment import CleanEnvironment
+from tests.proof.wheel.environment import CleanEnvironment
 
 STOP_SECONDS = 20.0
 

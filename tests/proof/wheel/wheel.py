@@ -1,12 +1,11 @@
 """The wheel, in an environment that has packages of the same names as ours: everything runs."""
 
-from __future__ import annotations
-
 import shutil
+import subprocess
 import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
 from server.module_names import PACKAGES
@@ -14,10 +13,6 @@ from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.wheel.building import build_source, build_wheel
 from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, WITH_A_BROKER, CleanEnvironment
 from tests.proof.wheel.servers import started
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Sequence
 
 MOST_BYTES = 380e6
 MOST_BYTES_WITHOUT_COLUMNS = 130e6

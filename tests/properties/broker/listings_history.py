@@ -3,10 +3,9 @@
 No sockets: entries leave when the history says so, and so do the store's answers.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from random import Random
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.estimates import ListingEstimates
@@ -17,6 +16,7 @@ from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
+from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
@@ -27,12 +27,6 @@ from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.stand_in_broker import topic_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
-
-    from broker.stores.snapshots.snapshot import NamespaceSnapshot
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACES = [NamespaceName.parse(f"public/space-{number}") for number in range(3)]

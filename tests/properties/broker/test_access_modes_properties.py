@@ -1,9 +1,7 @@
 """Random sequences of producers agree with the table of access modes, written down naively."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 import proto.PulsarApi_pb2 as pb
 from broker.messages.access_modes import AccessModes
 from server.connection.request_errors import RequestError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHARED, EXCLUSIVE = pb.Shared, pb.Exclusive
 WAIT, FENCE = pb.WaitForExclusive, pb.ExclusiveWithFencing
@@ -87,12 +82,10 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_access_is_given_as_the_table_says(steps: Sequence[tuple[str, int]]) -> None:
-    # Given
     modes: AccessModes[Asks] = AccessModes()
     model = Model()
     there: dict[str, Asks] = {}
     for number, (step, value) in enumerate(steps):
-        # When
         if step == "ask":
             asks = Asks(f"n{number}", value)
             assert _answer(modes, asks) == model.ask(asks.name, value)
@@ -101,7 +94,6 @@ def test_access_is_given_as_the_table_says(steps: Sequence[tuple[str, int]]) -> 
             name = sorted(there)[value % len(there)]
             modes.leave(there.pop(name))
             model.leave(name)
-        # Then
         held = [] if modes.holder is None else [modes.holder]
         assert [one.name for one in (*modes.sharers, *held)] == model.open
         assert [one.name for one in modes.waiting] == model.waiting

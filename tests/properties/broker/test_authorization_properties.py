@@ -1,7 +1,5 @@
 """Grants only ever add, and each allows what a naive table says."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

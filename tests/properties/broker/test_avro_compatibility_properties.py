@@ -1,7 +1,5 @@
 """Compatibility of definitions: what holds of all of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -53,8 +51,6 @@ def test_full_is_backward_and_forward(new: bytes, old: bytes) -> None:
 
 @given(records())
 def test_a_definition_that_was_written_and_shown_is_the_same(definition: bytes) -> None:
-    # When
     once = read(definition)
     again = read(shown(once).encode())
-    # Then
     assert written(again) == written(once)

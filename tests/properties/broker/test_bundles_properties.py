@@ -1,7 +1,5 @@
 """Bundles divide the hashes: each topic lies in one, whatever their number."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given
@@ -16,22 +14,16 @@ COUNTS = st.integers(1, 300)
 def test_every_topic_lies_in_just_the_bundle_that_is_named_after_it(
     count: int, name: bytes
 ) -> None:
-    # Given
     bundle = bundle_of(name, count)
-    # When
     named = bundle_named(str(bundle), count)
-    # Then
     assert named == bundle
     assert named.kept([name]) == [name]
 
 
 @given(COUNTS)
 def test_the_bundles_follow_each_other_without_a_gap(count: int) -> None:
-    # Given
     edges = boundaries(count)
-    # When
     bundles = [bundle_named(f"{low}_{high}", count) for low, high in pairwise(edges)]
-    # Then
     assert len(bundles) == count
     assert bundles[0].low == 0
     assert bundles[-1].high == 2**32

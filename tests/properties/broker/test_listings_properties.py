@@ -1,7 +1,5 @@
 """Whatever listings meet in any order: who waits for direct memory holds no heap meanwhile."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
@@ -22,7 +20,7 @@ async def test_in_profile_floodgate_nobody_holds_heap_while_waiting_for_direct_m
         assert history.waited_with_heap == 0
         answered += history.answered
         waited += history.waited
-    # Then: what it is about did happen
+    # What it is about did happen
     assert answered > 10 * SEEDS
     assert waited > SEEDS
 

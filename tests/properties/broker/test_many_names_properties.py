@@ -1,9 +1,8 @@
 """Changes of many names at once: the same as one by one, and every step is short."""
 
-from __future__ import annotations
-
+from collections.abc import Generator, Iterator
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +13,6 @@ from broker.watches.names.merging import alike, changes_between, differences, me
 from broker.watches.names.nodes import LEAVES
 from broker.watches.names.sorted_names import SortedNames
 from proto.topic_hash import in_java_order, topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
 
 T = TypeVar("T")
 MANY = settings(max_examples=60, deadline=None)
@@ -59,12 +55,10 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 def test_a_merged_set_is_that_of_all_its_changes(
     first: set[bytes], added: set[bytes], removed: set[bytes]
 ) -> None:
-    # Given: names that are there already come, too, and names that are not there go
+    # Names that are there already come, too, and names that are not there go
     added = added - removed
     before = names_of(first)
-    # When
     after = done(merged(before, in_java_order(added), in_java_order(removed)))
-    # Then
     check(after, (first | added) - removed)
     check(before, first)
 
@@ -74,16 +68,13 @@ def test_a_merged_set_is_that_of_all_its_changes(
 def test_a_large_set_is_merged_and_can_still_be_changed(
     seed: int, count: int, changes: int, share_added: float
 ) -> None:
-    # Given
     random = Random(seed)
     everything = [f"{number:05d}".encode() for number in range(5_000)]
     first = set(random.sample(everything, count))
     chosen = random.sample(everything, changes)
     added = {name for name in chosen if random.random() < share_added}
     before, removed = names_of(first), set(chosen) - added
-    # When
     after = done(merged(before, sorted(added), sorted(removed)))
-    # Then
     expected = (first | added) - removed
     check(after, expected)
     for name in random.sample(everything, 20):
@@ -93,35 +84,27 @@ def test_a_large_set_is_merged_and_can_still_be_changed(
 
 
 def test_what_nothing_falls_into_is_kept() -> None:
-    # Given
     everything = [f"{number:05d}".encode() for number in range(20_000)]
     before = SortedNames.from_sorted(everything)
-    # When
     after = done(merged(before, [b"00001x", b"00002x"], [b"00003"]))
-    # Then
     kept = {id(leaf) for leaf in before.nodes()} & {id(leaf) for leaf in after.nodes()}
     assert len(kept) == before._root[LEAVES] - 1  # type: ignore[index]
 
 
 def test_a_merged_set_keeps_its_own_objects() -> None:
-    # Given
     own = [b"a" * 20, b"b" * 20]
     before = SortedNames.from_sorted(own)
-    # When
     after = done(merged(before, [bytes(bytearray(b"a" * 20)), b"c"], []))
-    # Then
     assert next(after.names()) is own[0]
 
 
 @MANY
 @given(NAMES, NAMES)
 def test_all_changes_between_two_versions(first: set[bytes], last: set[bytes]) -> None:
-    # Given: versions with a common past
+    # Versions with a common past
     before = names_of(first)
     after = done(merged(before, in_java_order(last - first), in_java_order(first - last)))
-    # When
     changes, all_of_them = done(changes_between(before, after, 10**9))
-    # Then
     assert all_of_them
     assert list(changes.added) == in_java_order(last - first)
     assert list(changes.removed) == in_java_order(first - last)
@@ -132,14 +115,12 @@ def test_all_changes_between_two_versions(first: set[bytes], last: set[bytes]) -
 def test_changes_in_parts_lead_to_the_newest_version(
     first: set[bytes], last: set[bytes], most_bytes: int
 ) -> None:
-    # Given
     told, newest = names_of(first), names_of(last)
     parts = 0
-    # When
     while True:
         changes, all_of_them = done(changes_between(told, newest, most_bytes))
         names = [*changes.added, *changes.removed]
-        # Then: no part is too large, and none is empty
+        # No part is too large, and none is empty
         assert len(names) <= 1 or sum(len(name) + 4 for name in names) <= most_bytes
         assert names or all_of_them
         told = done(merged(told, changes.added, changes.removed))
@@ -181,7 +162,6 @@ def test_sets_of_another_size_are_not_compared() -> None:
 
 @pytest.mark.parametrize("what", ["merged", "many at one place", "compared", "counted"])
 def test_long_work_comes_in_short_steps(what: str) -> None:
-    # Given
     everything = [f"{number:06d}".encode() for number in range(50_000)]
     half = SortedNames.from_sorted(everything[::2])
     whole = SortedNames.from_sorted(everything)
@@ -191,7 +171,5 @@ def test_long_work_comes_in_short_steps(what: str) -> None:
         "compared": alike(whole, SortedNames.from_sorted(everything)),
         "counted": changes_between(half, whole, 10**9),
     }[what]
-    # When
     steps = sum(1 for _ in work)
-    # Then
     assert steps >= 20

@@ -1,7 +1,5 @@
 """MESSAGE commands written by hand are what protobuf writes."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +26,6 @@ def test_a_header_is_what_protobuf_writes(
     ack_set: list[int],
     epoch: int,
 ) -> None:
-    # Given
     frames = MessageFrames(consumer_id, partition)
     for ledger_id, entry_id in entries:
         message = pb.CommandMessage(
@@ -40,9 +37,7 @@ def test_a_header_is_what_protobuf_writes(
             message.redelivery_count = redelivery_count
         if epoch >= 0:
             message.consumer_epoch = epoch
-        # When
         header = frames.header(ledger_id, entry_id, 7, redelivery_count, ack_set, epoch)
-        # Then
         total_size = int.from_bytes(header[:4], "big")
         command, _ = split_body(header[4:], total_size)
         expected = pb.BaseCommand(type=pb.BaseCommand.MESSAGE, message=message)

@@ -4,13 +4,11 @@ A database is closed and opened again, or its process is killed. What was confir
 afterwards, in order, and of the rest nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -23,14 +21,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from broker.messages.managed_ledger import CursorState
+from broker.messages.managed_ledger import CursorState, ManagedLedger
 from broker.messages.position import EARLIEST, LATEST, Position
 from tests.support.stores.message_stores import Noting, digest, message_store
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from broker.messages.managed_ledger import ManagedLedger
 
 NAMES = [f"persistent://t/n/{letter}" for letter in "ab"]
 TOPICS = st.sampled_from(NAMES)

@@ -1,8 +1,6 @@
 """Properties follow the names through any changes: what is selected is what a dict would select."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator, Mapping
 
 import pytest
 from hypothesis import example, given
@@ -15,9 +13,6 @@ from broker.stores.snapshots import namespace_properties, property_columns
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from proto.topic_hash import java_order
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
 
 ALL = pb.CommandGetTopicsOfNamespace.ALL
 LOCAL_NAMES = ["a", "b-partition-0", "c", "d", "e", "f", "\u00e9", "\uff5e", "\U0001f600", "z"]
@@ -97,11 +92,9 @@ def test_properties_are_those_of_a_dict(
             if count or name in snapshot.partitioned
         }
         made = TopicChanges(step.added, step.removed, counts, step.properties)
-        # When
         after = snapshot.changed(made)
         properties, snapshot = properties.changed(snapshot, after, made), after
         told(model, after, made)
-        # Then
         assert [properties.of(snapshot, name) for name in NAMES] == [
             model.get(name, {}) for name in NAMES
         ]

@@ -1,8 +1,6 @@
 """Partition counts are a dict in order of the names, whatever was done to them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import given
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 from broker.stores import sorting
 from broker.stores.snapshots import partition_counts
 from broker.stores.snapshots.partition_counts import PartitionCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Few different names, so that many are set twice and forgotten; some begin as others do, some
 # part in the middle of a character, and some have a character that ends lines elsewhere.
@@ -58,8 +53,7 @@ def test_partition_counts_are_those_of_a_dict(steps: list[dict[str, int]]) -> No
     versions: list[tuple[PartitionCounts, dict[str, int]]] = [(PartitionCounts(), {})]
     for step in steps:
         counts, model = versions[-1]
-        # When
         versions.append((counts.changed(step), told(model, step)))
-    # Then: what came before is as it was
+    # What came before is as it was
     for counts, model in versions:
         check(counts, model, steps)

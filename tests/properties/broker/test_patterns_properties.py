@@ -1,12 +1,11 @@
 """What a filter keeps of a listing is what each name alone says, wherever blocks end."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -23,11 +22,6 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from proto.names import without_partition
 from proto.topic_hash import java_order
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
 
 # Both sides of each border between UTF-8's order and Java's, and what sorts around "-partition-".
 LETTERS = st.text(
@@ -70,7 +64,6 @@ def expected(listing: TopicListing, pattern: str) -> list[str]:
 def test_a_filter_keeps_what_matches(
     persistent: list[str], others: list[str], pattern: str, flags: str
 ) -> None:
-    # Given
     listing = TopicListing(
         sequence_of("non-persistent", others), sequence_of("persistent", persistent)
     )
@@ -78,10 +71,8 @@ def test_a_filter_keeps_what_matches(
         enabled=True, max_length=1_000, implementation=RegexImplementation.RE2J, share=True
     )
     whole = f"{flags}t/n/(?:{pattern})"
-    # When
     with patch.object(pattern_filter, "FIRST_STEP_NAMES", 3):
         kept = asyncio.run(PatternFilter(rules, ListingCache(100_000)).filter(listing, whole))
-    # Then
     assert list(kept.names()) == expected(listing, whole)
     assert kept.hash == TopicListing(TopicSequence.from_names(_encoded(kept))).hash
 
@@ -101,15 +92,12 @@ PATHS = st.text(st.sampled_from("ab.-/1\n\u00e9\U0001f600"), max_size=8)
 def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
     beginning: str, rest: str, end: str, locals_: list[str], line_breaks: bool
 ) -> None:
-    # Given
     paths = [f"t/n/{one}" if line_breaks else f"t/n/{one}".replace("\n", "b") for one in locals_]
     paths += [path.removeprefix("t/n/") for path in paths]
     text = f"{beginning}.*{rest}{end}"
     pattern, column = LinearTime(text), pa.array(paths, pa.string())
     assert pattern._search is not None
-    # When
     apart = pattern.matching(column.slice(1))
-    # Then
     whole = pc.match_substring_regex(column, pattern.whole).to_pylist()
     assert apart.tolist() == whole[1:]
 
@@ -119,10 +107,8 @@ def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
 def test_all_that_matches_lies_within_a_patterns_range(
     local_names: list[str], pattern: str, flags: str
 ) -> None:
-    # Given
     compiled = LinearTime(f"{flags}t/n/(?:{pattern})")
     listing = TopicListing(sequence_of("persistent", local_names))
-    # When, Then
     for name in expected(listing, compiled.text):
         path = name.removeprefix("persistent://").encode()
         assert compiled.low <= java_order(path) <= compiled.high
@@ -131,13 +117,10 @@ def test_all_that_matches_lies_within_a_patterns_range(
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
 def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.DataObject) -> None:
-    # Given
     sequence = sequence_of("persistent", local_names)
     names = list(sequence.names())
     rows = sorted(data.draw(st.sets(st.integers(0, len(names) - 1))))
-    # When
     chosen = sequence.at_rows(_array(rows))
-    # Then
     assert list(chosen.names()) == [names[row] for row in rows]
     assert chosen.totals == TopicSequence.from_sorted([names[row] for row in rows]).totals
     assert [sequence.row_of(name) for name in names] == list(range(len(names)))
@@ -150,12 +133,9 @@ def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.Data
 def test_blocks_of_a_range_hold_every_name_of_it(
     local_names: list[str], one: str, other: str
 ) -> None:
-    # Given
     sequence = sequence_of("persistent", local_names)
     low, high = sorted(java_order(f"persistent://t/n/{end}".encode()) for end in (one, other))
-    # When
     found = [name for block in sequence.blocks(low, high) for name in block.names()]
-    # Then
     within = [name for name in sequence.names() if low <= java_order(name) <= high]
     assert [name for name in found if low <= java_order(name) <= high] == within
 
@@ -163,15 +143,12 @@ def test_blocks_of_a_range_hold_every_name_of_it(
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
 def test_a_selection_counts_what_it_adds(local_names: list[str], data: st.DataObject) -> None:
-    # Given
     sequence = sequence_of("persistent", local_names)
     rows = sorted(data.draw(st.sets(st.integers(0, len(sequence) - 1))))
     selection = Selection(sequence)
-    # When
     for block, chosen in sequence.blocks_of_rows(_array(rows)):
         selection.keep_rows(block, chosen)
     kept = selection.sequence()
-    # Then
     shared = set(sequence.blocks())
     own = sum(len(block.wire) for block in kept.blocks() if block not in shared)
     assert selection.added_bytes >= own

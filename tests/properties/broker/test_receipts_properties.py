@@ -1,7 +1,5 @@
 """Receipts made by hand are those that Google's encoder makes, whatever stands in them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +16,6 @@ PLACES = st.integers(-1, 2**63 - 1)
 def test_a_receipt_is_the_frame_of_its_command(
     producer_id: int, sequence_id: int, ledger_id: int, entry_id: int, highest: int
 ) -> None:
-    # Given
     receipt = pb.CommandSendReceipt(
         producer_id=producer_id,
         sequence_id=sequence_id,
@@ -26,7 +23,5 @@ def test_a_receipt_is_the_frame_of_its_command(
         highest_sequence_id=to_wire(highest),
     )
     command = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT, send_receipt=receipt)
-    # When
     frame = receipt_frame(producer_prefix(producer_id), sequence_id, ledger_id, entry_id, highest)
-    # Then
     assert frame == encode_command(command)

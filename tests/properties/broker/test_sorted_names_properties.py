@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 import google_crc32c
 import pytest
@@ -29,9 +29,6 @@ from broker.watches.names.nodes import (
 )
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_hash import combine_crc, in_java_order, java_order, shift_crc, topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MANY = settings(max_examples=50, deadline=None)
 # Few different names, so that many are added twice and removed; among them some above U+FFFF and
@@ -112,10 +109,8 @@ def changed(
 def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
     first: set[str], steps: list[tuple[bool, str]]
 ) -> None:
-    # Given
     expected = {name.encode() for name in first}
     names = SortedNames.from_sorted(in_java_order(expected))
-    # When, Then
     for added, text in steps:
         name = text.encode()
         names = changed(names, name, added=added)
@@ -130,18 +125,15 @@ def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
 def test_what_every_node_says_is_so_and_the_tree_is_balanced(
     seed: int, count: int, share_added: float
 ) -> None:
-    # Given
     random = Random(seed)
     all_names = numbered(3_000)
     expected = set(all_names[:count])
     names = SortedNames.from_sorted(all_names[:count])
-    # When
     for _ in range(600):
         name = random.choice(all_names)
         added = random.random() < share_added
         names = changed(names, name, added=added)
         (expected.add if added else expected.discard)(name)
-    # Then
     if names._root is not None:
         assert check_nodes(names._root) == in_java_order(expected)
     check_balance(names)
@@ -152,20 +144,18 @@ def test_what_every_node_says_is_so_and_the_tree_is_balanced(
 def test_sets_of_shared_nodes_change_as_each_would_alone(
     first: set[str], lacking: list[set[str]], steps: list[tuple[bool, str]]
 ) -> None:
-    # Given: sets of one origin
+    # Sets of one origin
     base = {name.encode() for name in first}
     expected = [base] + [base - {name.encode() for name in names} for names in lacking]
     names = [SortedNames.from_sorted(in_java_order(base))] * len(expected)
     for index, wanted in enumerate(expected):
         for name in base - wanted:
             names[index] = names[index].without_name(name)
-    # When
     for added, text in steps:
         name, made = text.encode(), ChangedNodes()
         before = names
         names = [changed(one, name, added=added, made=made) for one in before]
         expected = [one | {name} if added else one - {name} for one in expected]
-    # Then
     for one, wanted in zip(names, expected, strict=True):
         check(one, wanted)
         if one._root is not None:
@@ -173,13 +163,10 @@ def test_sets_of_shared_nodes_change_as_each_would_alone(
 
 
 def test_sets_that_share_a_leaf_share_what_a_name_makes_of_it() -> None:
-    # Given
     base = SortedNames.from_sorted(numbered(3_000))
     other = base.without_name(numbered(3_000)[0])
     name, made = numbered(3_000)[-1] + b"x", ChangedNodes()
-    # When
     one, two = base.with_name(name, made), other.with_name(name, made)
-    # Then
     roots = (one._root, two._root)
     assert len({id(leaf_for(root, java_order(name))) for root in roots if root is not None}) == 1
 
@@ -187,16 +174,13 @@ def test_sets_that_share_a_leaf_share_what_a_name_makes_of_it() -> None:
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
 def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool, str]]) -> None:
-    # Given
     expected = {name.encode() for name in first}
     names = SortedNames.from_sorted(in_java_order(expected))
     versions = [(names, frozenset(expected))]
-    # When
     for added, text in steps:
         names = changed(names, text.encode(), added=added)
         (expected.add if added else expected.discard)(text.encode())
         versions.append((names, frozenset(expected)))
-    # Then
     for version, known in versions[:: max(1, len(versions) // 20)]:
         check(version, set(known))
 
@@ -206,15 +190,12 @@ def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool,
 def test_the_changes_between_any_two_versions_are_what_differs(
     first: set[str], steps: list[tuple[bool, str]], data: st.DataObject
 ) -> None:
-    # Given
     versions = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         versions.append(changed(versions[-1], text.encode(), added=added))
     versions.append(SortedNames.from_sorted(list(versions[-1].names())))  # of no common origin
     one, other = (data.draw(st.sampled_from(versions)) for _ in range(2))
-    # When
     changes = one.changes_to(other)
-    # Then
     had, has = set(one.names()), set(other.names())
     assert list(changes.added) == in_java_order(has - had)
     assert list(changes.removed) == in_java_order(had - has)
@@ -223,7 +204,6 @@ def test_the_changes_between_any_two_versions_are_what_differs(
 @MANY
 @given(SEEDS, st.integers(1, 2_000), st.integers(1, 2_000))
 def test_large_versions_differ_in_what_was_changed(seed: int, count: int, changes: int) -> None:
-    # Given
     random = Random(seed)
     all_names = numbered(2_500)
     before = SortedNames.from_sorted(all_names[:count])
@@ -231,9 +211,7 @@ def test_large_versions_differ_in_what_was_changed(seed: int, count: int, change
     for _ in range(changes):
         name = random.choice(all_names)
         after = changed(after, name, added=random.random() < 0.5)
-    # When
     forth, back = before.changes_to(after), after.changes_to(before)
-    # Then
     assert list(forth.added) == in_java_order({*after.names()} - {*before.names()})
     assert list(forth.removed) == in_java_order({*before.names()} - {*after.names()})
     assert (forth.added, forth.removed) == (back.removed, back.added)
@@ -242,15 +220,12 @@ def test_large_versions_differ_in_what_was_changed(seed: int, count: int, change
 @MANY
 @given(st.sets(TEXTS, max_size=300), st.lists(st.integers(1, 100), max_size=20))
 def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces: list[int]) -> None:
-    # Given
     in_order = in_java_order(name.encode() for name in names)
     builder = SortedNamesBuilder()
-    # When
     start = 0
     for size in [*pieces, len(in_order)]:
         builder.extend(in_order[start : start + size])
         start += size
-    # Then
     check(builder.finished(), set(in_order))
 
 
@@ -259,13 +234,10 @@ def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces:
 def test_own_objects_are_those_of_the_set_and_others_as_given(
     own: set[str], wanted: set[str]
 ) -> None:
-    # Given
     names = SortedNames.from_sorted(in_java_order(name.encode() for name in own))
     ids = {name: id(name) for name in names.names()}
     asked = in_java_order(name.encode() for name in wanted)
-    # When
     found = names.own_objects(asked)
-    # Then
     assert found == asked
     for one, given_name in zip(found, asked, strict=True):
         assert id(one) == ids.get(one, id(given_name))
@@ -276,12 +248,10 @@ def test_own_objects_are_those_of_the_set_and_others_as_given(
 def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
     names: set[str], name: str, length: int
 ) -> None:
-    # Given
     in_order = in_java_order(one.encode() for one in names)
     prefix = name[:length].encode()
-    # When
     found = [one for leaf in SortedNames.from_sorted(in_order).leaves(prefix) for one in leaf]
-    # Then: in order, all that have it, and others
+    # In order, all that have it, and others
     assert found == [one for one in in_order if one in set(found)]
     assert [one for one in found if one.startswith(prefix)] == [
         one for one in in_order if one.startswith(prefix)
@@ -293,14 +263,11 @@ def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
 def test_versions_are_equal_where_their_names_are(
     first: set[str], steps: list[tuple[bool, str]]
 ) -> None:
-    # Given
     names = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         names.append(changed(names[-1], text.encode(), added=added))
     one, other = names[0], names[-1]
-    # When
     equal = one.equals(other)
-    # Then
     assert equal is (list(one.names()) == list(other.names()))
     assert not equal or one.fingerprint == other.fingerprint
     assert (one.identity == other.identity) <= equal
@@ -316,11 +283,8 @@ def test_a_set_that_is_emptied_is_the_empty_set() -> None:
 @MANY
 @given(st.binary(max_size=100), st.integers(0, 4_000_000))
 def test_a_crc_is_shifted_by_what_comes_behind_it(text: bytes, size_bytes: int) -> None:
-    # Given
     zeros = bytes(size_bytes)
-    # When
     shifted = shift_crc(google_crc32c.value(text), size_bytes)
-    # Then
     assert shifted ^ google_crc32c.value(zeros) == google_crc32c.value(text + zeros)
 
 
@@ -335,9 +299,7 @@ def test_a_shift_can_be_taken_back(crc: int, size_bytes: int) -> None:
 def test_the_crc_of_two_texts_is_combined_from_theirs(
     first: bytes, pattern: bytes, times: int
 ) -> None:
-    # Given: up to 3.6 MB
+    # Up to 3.6 MB
     second = pattern * times
-    # When
     combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))
-    # Then
     assert combined == google_crc32c.value(first + second)

@@ -1,7 +1,5 @@
 """A sequence of blocks is the sorted set of its names, however it came to be."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 import google_crc32c
@@ -73,12 +71,9 @@ def test_the_lifted_bytes_sort_as_javas_strings(names: list[str]) -> None:
 @MANY
 @given(NAME_LISTS)
 def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
-    # Given
     sequence = TopicSequence.from_names(encoded(names))
-    # When
     response = pb.CommandGetTopicsOfNamespaceResponse()
     response.ParseFromString(b"\x08\x00" + b"".join(sequence.wire_parts))
-    # Then
     assert list(response.topics) == in_javas_order(set(names))
 
 
@@ -98,12 +93,9 @@ def test_entries_survive_the_wire(sizes: list[int]) -> None:
 def test_a_change_is_the_same_as_building_anew(
     names: list[str], added: list[str], removed: list[str]
 ) -> None:
-    # Given
     gone = {*removed, *names[::3]}
     before = TopicSequence.from_names(encoded(names))
-    # When
     after = before.apply(encoded(added), encoded(gone))
-    # Then
     check(after, (set(names) | set(added)) - gone)
     check(before, set(names))
 
@@ -113,15 +105,13 @@ def test_a_change_is_the_same_as_building_anew(
 def test_changes_deep_in_a_tree_are_the_same_as_building_anew(
     names: list[str], changes: list[tuple[list[str], list[str]]]
 ) -> None:
-    # Given: blocks of about ten names, three to a branch
+    # Blocks of about ten names, three to a branch
     with patch.multiple(topic_tree, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
         expected = set(names)
         sequence = TopicSequence.from_names(encoded(names))
         for added, removed in changes:
-            # When
             sequence = sequence.apply(encoded(added), encoded(removed))
             expected = (expected | set(added)) - set(removed)
-            # Then
             check(sequence, expected)
             assert all(name.encode() in sequence for name in list(expected)[:20])
             assert not any(name.encode() in sequence for name in set(removed) - expected)
@@ -130,9 +120,7 @@ def test_changes_deep_in_a_tree_are_the_same_as_building_anew(
 @MANY
 @given(NAME_LISTS, NAME_LISTS)
 def test_a_sequence_knows_what_it_contains(names: list[str], others: list[str]) -> None:
-    # Given
     sequence = TopicSequence.from_names(encoded(names))
-    # When, Then
     for name in {*names, *others}:
         assert (name.encode() in sequence) == (name in names)
 

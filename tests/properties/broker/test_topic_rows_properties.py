@@ -1,7 +1,5 @@
 """What columns say of a topic's name is what REST says of it, one by one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -58,21 +56,16 @@ def allowed(name: str) -> bool:
 
 @given(st.lists(NAMES, min_size=5, max_size=15))
 def test_the_same_names_are_valid(names: list[str]) -> None:
-    # When
     table, invalid = checked(pa.table({"topic": pa.array(names, pa.string())}))
-    # Then
     assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
     assert (invalid.rows, invalid.count) == (len(names), len(names) - len(table))
     assert (f"{invalid}".count("\n  row ")) == min(20, invalid.count)
 
 
 def test_names_of_each_character_are_valid() -> None:
-    # Given
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     names = [f"persistent://t/a/{character}" for character in characters]
-    # When
     table, _ = checked(pa.table({"topic": names}))
-    # Then
     assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
 
 
@@ -86,14 +79,11 @@ def may_be(name: str, properties: dict[str, str]) -> bool:
 
 @given(st.lists(st.none() | MAPS, min_size=1, max_size=20), st.integers(0, 3))
 def test_the_same_properties_are_valid(rows: list[dict[str, str] | None], skipped: int) -> None:
-    # Given
     pairs = [None if row is None else list(row.items()) for row in rows]
     pairs.append([(f"k{n}", "v") for n in range(MAX_PROPERTIES + 1)])
     names = [f"persistent://t/a/{n}" for n in range(len(pairs))]
     table = pa.table({"topic": names, "properties": pa.array(pairs, PROPERTIES_TYPE)})
-    # When
     valid, _ = checked(table.slice(skipped))
-    # Then
     expected = [
         name for name, row in zip(names, [*rows, None], strict=True) if may_be(name, row or {})
     ]

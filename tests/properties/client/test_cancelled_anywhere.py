@@ -8,16 +8,17 @@ reservation, no promise of memory, no consumer at the broker, no producer of dea
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from client.consumers import dead_letters
-from client.consumers.consumer import open_consumer
+from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
-from client.consumers.reader import open_reader
+from client.consumers.reader import Reader, open_reader
 from client.exceptions import PulsarException, Timeout
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
@@ -25,12 +26,6 @@ from client.table_view import open_table_view
 from tests.support.clocks.cancelled import cancelled_at
 from tests.support.clocks.settle import settle
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from client.consumers.consumer import Consumer
-    from client.consumers.reader import Reader
 
 Opening = "Callable[[ModelBroker], Awaitable[Any]]"
 MOST_SUSPENSIONS = 60

@@ -1,7 +1,5 @@
 """A task that consumes a message and then produces one never waits for itself."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

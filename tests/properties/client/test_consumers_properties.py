@@ -10,11 +10,10 @@ and closings, against a model of a broker. After each step:
 And at the end, when everything that comes is acknowledged, nothing is left at the broker.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -28,10 +27,6 @@ from client.messages.message import Message
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle
 from tests.support.peers.model_broker import TOPIC, ModelBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
 
 LARGEST_BATCH = 3
 LIKELY = ("publish", "receive", "receive", "acknowledge", "cancel", "turn")

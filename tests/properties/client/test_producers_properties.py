@@ -1,10 +1,9 @@
 """Whatever happens to a producer, its memory is what it holds, and nobody waits for ever."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,19 +17,15 @@ from client.exceptions import (
     PulsarException,
 )
 from client.messages.enums import BatchingType
+from client.messages.message_id import MessageId
+from client.producers.producer import Producer
+from client.producers.sending.chunking import Chunks
 from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.pending_entries import PendingEntry
+from client.producers.sending.pending_message import PendingMessage
+from limiter.client_memory.reservation import Reservation
 from tests.support.clocks.settle import settle
 from tests.support.peers.scripted_broker import ScriptedBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from client.messages.message_id import MessageId
-    from client.producers.producer import Producer
-    from client.producers.sending.chunking import Chunks
-    from client.producers.sending.pending_entries import PendingEntry
-    from client.producers.sending.pending_message import PendingMessage
-    from limiter.client_memory.reservation import Reservation
 
 LIMIT, PART, PLACES = 4_000, 1_000, 6
 SIZES = st.sampled_from([0, 1, 100, 900, 1_500, 3_500])

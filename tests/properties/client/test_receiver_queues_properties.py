@@ -1,9 +1,6 @@
 """Whatever consumers and producers do, memory is the sum of what is held, and nobody starves."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import Phase, settings
@@ -24,13 +21,10 @@ from client.memory.receiver_queues import (
     ReceiverQueues,
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.prefetch import Prefetch
+from limiter.client_memory.prefetch import Prefetch, Turn
+from limiter.client_memory.reservation import MemoryWaiter, Reservation
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.client_memory.prefetch import Turn
-    from limiter.client_memory.reservation import MemoryWaiter, Reservation
 
 LIMITS = st.sampled_from([1, 7, 1_000, 200_000, 600_000, 4_000_000])
 SIZES = st.sampled_from([1, 10, 1_000, 100_000])

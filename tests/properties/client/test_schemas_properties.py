@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import pulsar.schema
 import pytest
@@ -28,10 +30,6 @@ from client.schema import (
     String,
 )
 from client.schema.schema import Schema, StringSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
 
 
 class Colour(Enum):
@@ -111,9 +109,7 @@ CASES: list[tuple[Schema, st.SearchStrategy[Any]]] = [
 def test_what_is_encoded_is_decoded(
     schema: Schema, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
-    # Given
     value = data.draw(values)
-    # Then
     assert schema.decode(schema.encode(value)) == value
 
 
@@ -196,14 +192,11 @@ def records(draw: st.DrawFn, name: str = "R", depth: int = 2) -> Kind:
 
 @given(data=st.data())
 def test_avro_is_byte_for_byte_that_of_the_official_client(data: st.DataObject) -> None:
-    # Given
     kind = data.draw(records())
     value = data.draw(kind.values)
     theirs = pulsar.schema.AvroSchema(type(kind.made(pulsar.schema)))
     ours = AvroSchema(type(kind.made(client.schema)))
-    # When
     encoded = ours.encode(value(client.schema))
-    # Then
     assert encoded == theirs.encode(value(pulsar.schema))
     assert ours.encode(ours.decode(encoded)) == encoded
     assert theirs.encode(theirs.decode(encoded)) == encoded

@@ -1,7 +1,5 @@
 """A thousand consumers and a large backlog under the default limit, on a clock moved by hand."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 
@@ -71,11 +69,8 @@ class Simulation:
 
 
 async def test_a_large_backlog_stays_under_the_limit() -> None:
-    # Given
     simulation = Simulation(ReceiverQueuePolicy.BYTES, messages_each=200)
-    # When
     await simulation.run(10.0)
-    # Then
     figures = simulation.memory.statistics()
     assert figures.high_water_bytes <= DEFAULT_LIMIT_BYTES
     assert simulation.highest_over_grants <= DEFAULT_LIMIT_BYTES
@@ -85,11 +80,8 @@ async def test_a_large_backlog_stays_under_the_limit() -> None:
 
 
 async def test_those_with_messages_get_them_though_most_have_none() -> None:
-    # Given
     simulation = Simulation(ReceiverQueuePolicy.BYTES, messages_each=40, idle_topics=90)
-    # When
     await simulation.run(10.0)
-    # Then
     busy = simulation.consumers[90 * CONSUMERS_EACH :]
     assert simulation.memory.statistics().high_water_bytes <= DEFAULT_LIMIT_BYTES
     assert sum(consumer.received for consumer in busy) == 40 * 10

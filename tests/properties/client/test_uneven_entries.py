@@ -4,8 +4,6 @@ A permit is granted for the moving size of an entry, and cannot be taken back. S
 limit by one entry of each consumer at most, and by what entries are larger than was expected.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 

@@ -7,15 +7,12 @@ and what was answered, and keeps sums of its own.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from limiter.permits.account import SharedHolder, Waiter
-    from limiter.permits.permit import AcquireOutcome, Permit
+from limiter.permits.account import SharedHolder, Waiter
+from limiter.permits.permit import AcquireOutcome, Permit
 
 AccountKey = tuple[str | None, str]
 

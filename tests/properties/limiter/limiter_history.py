@@ -1,10 +1,9 @@
 """Requests, updates, releases, leavers, sharers, limits and time in any order, for any policy."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Coroutine
+from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,16 +18,11 @@ from limiter.errors import (
     PermitAcquireTimeoutError,
     PermitTooLargeError,
 )
-from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome
+from limiter.permits.account import Waiter
+from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome, Permit
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.properties.limiter.limiter_books import AccountKey, Ask, Books, Held, Sharing
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from limiter.permits.account import Waiter
-    from limiter.permits.permit import Permit
 
 LIMIT = 12
 QUEUE = 5

@@ -1,10 +1,8 @@
 """Whatever a policy does: no permit is lost or granted twice, no waiting request is forgotten."""
 
-from __future__ import annotations
-
 import math
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,10 +13,8 @@ from limiter.admission.policy import Admission
 from limiter.admission.rules import AdmissionRules
 from limiter.errors import PermitAcquireRefusedError
 from limiter.permits.account import Waiter
+from tests.properties.limiter.limiter_books import Ask
 from tests.properties.limiter.limiter_history import TIMEOUT_SECONDS, LimiterHistory
-
-if TYPE_CHECKING:
-    from tests.properties.limiter.limiter_books import Ask
 
 OVERDRAFT_MAX = 3
 HOOKS = [

@@ -1,12 +1,8 @@
 """The same histories as in every test run, twenty times as many and longer ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from tests.properties.limiter.test_limiter_any_policy_properties import (
     AnyFairPolicyHistory,
@@ -15,9 +11,6 @@ from tests.properties.limiter.test_limiter_any_policy_properties import (
 from tests.properties.limiter.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.limiter.test_limiter_fifo_properties import FifoHistory
 from tests.properties.limiter.test_shared_leases_properties import LeaseHistory
-
-if TYPE_CHECKING:
-    from hypothesis.stateful import RuleBasedStateMachine
 
 DEEPLY = settings(
     max_examples=2_000,

@@ -3,9 +3,7 @@
 The rules are stated here anew, in sums over the test's own books; see limiter.admission.fair.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from hypothesis import settings
 
@@ -13,10 +11,8 @@ from limiter.admission.caps import AdmissionCaps
 from limiter.admission.places import LENT_DIVISOR
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.permits.permit import AcquireOutcome
+from tests.properties.limiter.limiter_books import AccountKey, Ask
 from tests.properties.limiter.limiter_history import MANY_CLIENTS, LimiterHistory
-
-if TYPE_CHECKING:
-    from tests.properties.limiter.limiter_books import AccountKey, Ask
 
 OVERDRAFT_MAX = 3
 

@@ -1,16 +1,10 @@
 """Whatever happens to a semaphore of policy fifo: strict order, and no permit lost or invented."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import settings
 
+from limiter.permits.permit import AcquireOutcome
+from tests.properties.limiter.limiter_books import Ask
 from tests.properties.limiter.limiter_history import LimiterHistory
-
-if TYPE_CHECKING:
-    from limiter.permits.permit import AcquireOutcome
-    from tests.properties.limiter.limiter_books import Ask
 
 
 class FifoHistory(LimiterHistory):

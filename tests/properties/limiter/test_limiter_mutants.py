@@ -4,9 +4,8 @@ A mutant is the real thing with one function changed. The search is derandomized
 either finds a mutant always or never.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -16,24 +15,18 @@ from limiter.admission import rules
 from limiter.admission.fair import FairAdmission
 from limiter.admission.fair_queue import TurnQueue
 from limiter.errors import PermitAcquireTimeoutError
-from limiter.memory.shared_leases import SharedLeases
-from limiter.permits.permit import AcquireOutcome
+from limiter.memory.shared_leases import LeaseReference, SharedLeases
+from limiter.permits.account import Account, Place, SharedHolder, Waiter
+from limiter.permits.permit import AcquireOutcome, Permit
 from limiter.semaphore import async_semaphore
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from limiter.semaphore.granting import Granting
 from limiter.semaphore.owners import SharedHolders
 from tests.properties.limiter import test_turns_properties
+from tests.properties.limiter.limiter_history import LimiterHistory
 from tests.properties.limiter.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.limiter.test_limiter_fifo_properties import FifoHistory
 from tests.properties.limiter.test_shared_leases_properties import LeaseHistory
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from limiter.memory.shared_leases import LeaseReference
-    from limiter.permits.account import Account, Place, SharedHolder, Waiter
-    from limiter.permits.permit import Permit
-    from tests.properties.limiter.limiter_history import LimiterHistory
 
 SEARCH = settings(
     max_examples=400,
@@ -237,11 +230,10 @@ def name_of(one: type[object]) -> str:
 def test_the_properties_find_this_mutant(
     history: type[LimiterHistory], mutant: type[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: a semaphore that is changed, or is made of a part that is
+    # A semaphore that is changed, or is made of a part that is
     where = rules if issubclass(mutant, FairAdmission) else async_semaphore
     monkeypatch.setattr(where, mutant.__mro__[1].__name__, mutant)
     mutated = type("Mutated", (history,), {"semaphore_class": async_semaphore.AsyncSemaphore})
-    # When, Then
     with pytest.raises(AssertionError):
         run_state_machine_as_test(mutated, settings=SEARCH)
 
@@ -270,9 +262,7 @@ class LeaseThatIsChargedAgain(SharedLeases):
     [LeaseThatEndsWithTheFirstToLeave, LeaseThatIsFoundAfterItsEnd, LeaseThatIsChargedAgain],
 )
 def test_the_properties_find_this_mutant_of_leases(mutant: type[SharedLeases]) -> None:
-    # Given
     mutated = type("Mutated", (LeaseHistory,), {"leases_class": mutant})
-    # When, Then
     with pytest.raises(AssertionError):
         run_state_machine_as_test(mutated, settings=SEARCH)
 
@@ -291,18 +281,16 @@ class TurnThatCostsTheSame(TurnQueue[Any]):
 def test_the_properties_find_this_mutant_of_turns(
     mutant: type[TurnQueue[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(test_turns_properties, "TurnQueue", mutant)
-    # When, Then
     with pytest.raises(AssertionError):
         test_turns_properties.test_who_waits_all_the_time_gets_as_many_bytes_as_the_others()
 
 
 @pytest.mark.parametrize("mutant", list(dict.fromkeys(one for _, one in MUTANTS)), ids=name_of)
 def test_a_mutant_changes_what_the_limiter_has(mutant: type[object]) -> None:
-    # Given: what it defines itself
+    # What it defines itself
     base = mutant.__mro__[1]
     own = [name for name, value in vars(mutant).items() if callable(value)]
-    # Then: a renamed function of the limiter would leave the mutant without effect
+    # A renamed function of the limiter would leave the mutant without effect
     assert own
     assert all(hasattr(base, name) for name in own)

@@ -1,10 +1,7 @@
 """Whatever happens to client memory, it is the sum of what is held, and callers are in order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import Phase, settings
@@ -24,11 +21,8 @@ from limiter.client_memory.errors import (
     MemoryReserveTimeoutError,
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.reservation import ReserveOutcome
+from limiter.client_memory.reservation import MemoryWaiter, Reservation, ReserveOutcome
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.client_memory.reservation import MemoryWaiter, Reservation
 
 LIMIT = 6
 CROSSING = 3

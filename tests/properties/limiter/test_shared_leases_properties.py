@@ -1,9 +1,7 @@
 """Whatever sharers do, a lease is charged once, and the last one returns it."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -18,12 +16,9 @@ from hypothesis.stateful import (
 
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.memory.shared_leases import SharedLeases
+from limiter.memory.shared_leases import LeaseReference, SharedLeases
+from limiter.permits.permit import Permit
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.memory.shared_leases import LeaseReference
-    from limiter.permits.permit import Permit
 
 DIRECT = LimitType.DIRECT_MEMORY
 LIMIT_BYTES = 12
@@ -242,7 +237,6 @@ TestLeaseHistory.settings = settings(max_examples=60, stateful_step_count=30, de
 def test_whoever_of_fifty_leaves_the_others_get_it_and_it_is_charged_once(
     policy: AdmissionPolicy, leavers: list[int], before_the_grant: bool, grown: int
 ) -> None:
-    # Given
     limit = MemoryLimit(1_000, 10, TIMEOUT_SECONDS)
     limiter = AsyncDualMemoryLimiter(limit, limit, ManualClock(), None, AdmissionRules(policy))
     leases = SharedLeases(limiter, DIRECT)
@@ -252,7 +246,7 @@ def test_whoever_of_fifty_leaves_the_others_get_it_and_it_is_charged_once(
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(leases.acquire("answer", 600, one)) for one in range(50)]
         await asyncio.sleep(0)
-        # When: in the turn of the grant, or before it
+        # In the turn of the grant, or before it
         if before_the_grant:
             leave(tasks, leavers)
             await asyncio.sleep(0)
@@ -261,7 +255,6 @@ def test_whoever_of_fifty_leaves_the_others_get_it_and_it_is_charged_once(
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     answers = asyncio.run(share())
-    # Then
     stayed = [one for number, one in enumerate(answers) if number not in leavers]
     assert all(not isinstance(one, BaseException) and one.size == 600 for one in stayed)
     assert len(stayed) == 50 - len(leavers)

@@ -1,7 +1,5 @@
 """FairQueue are fair in bytes, whoever comes, goes and asks for however much."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +14,9 @@ EXAMPLES = settings(max_examples=60, deadline=None, database=None)
 @EXAMPLES
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-1, 9)), max_size=200))
 def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) -> None:
-    # Given
     items: LeastFirst[int] = LeastFirst()
     values: dict[int, tuple[int, int]] = {}
-    # When: a value below 0 discards
+    # A value below 0 discards
     for number, (item, value) in enumerate(changes):
         if value < 0:
             items.discard(item)
@@ -27,7 +24,6 @@ def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) 
         else:
             items.put(item, value)
             values[item] = (value, number)
-        # Then
         assert items.first() == min(values, key=values.__getitem__, default=None)
         assert len(items) == len(values)
 
@@ -37,19 +33,17 @@ def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) 
 def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
     sizes: dict[int, list[int]],
 ) -> None:
-    # Given: children that always wait, each with sizes of its own
+    # Children that always wait, each with sizes of its own
     queue: TurnQueue[int] = TurnQueue()
     received = dict.fromkeys(sizes, 0)
     for child in sizes:
         queue.add(child)
-    # When
     for turn in range(100):
         first = queue.first()
         assert first is not None
         size = sizes[first][turn % len(sizes[first])]
         queue.served(first, size)
         received[first] += size
-        # Then
         assert max(received.values()) - min(received.values()) <= LARGEST
 
 
@@ -61,20 +55,17 @@ def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
 def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
     items: list[tuple[str, int]], other: str
 ) -> None:
-    # Given
     turns: FairQueue[int] = FairQueue()
     everybody = [*items, ("u/x", LARGEST), ("t/x", 1), (other, 7)]
     received = {"t": 0, "u": 0}
     for number, (namespace, _) in enumerate(everybody):
         turns.add(namespace, number)
-    # When
     for _ in range(60):
         first = turns.first()
         assert first is not None
         namespace, size = everybody[first]
         turns.served(namespace, first, size)
         received[namespace[0]] += size
-        # Then
         assert abs(received["t"] - received["u"]) <= LARGEST
 
 
@@ -83,17 +74,14 @@ def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
 def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(
     services: list[tuple[int, bool]],
 ) -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
     for size, first in services:
         queue.served("a" if first else "b", size)
     turn = queue.first()
-    # When
     queue.add("early")
     queue.add("late")
-    # Then
     assert queue.first() == turn
     queue.discard("a")
     queue.discard("b")
@@ -105,10 +93,9 @@ def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(
 def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(
     changes: list[tuple[int, int]],
 ) -> None:
-    # Given
     turns: FairQueue[int] = FairQueue()
     waiting: dict[int, str] = {}
-    # When: who waits already leaves, who does not comes
+    # Who waits already leaves, who does not comes
     for item, size in changes:
         if item in waiting:
             turns.served(waiting[item], item, size)
@@ -116,7 +103,6 @@ def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(
         else:
             waiting[item] = NAMESPACES[size % 3]
             turns.add(waiting[item], item)
-        # Then
         first = turns.first()
         assert (first in waiting) if waiting else (first is None)
         assert len(turns) == len(waiting)

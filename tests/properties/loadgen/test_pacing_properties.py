@@ -1,26 +1,20 @@
 """Rates hold within 1 % over ten seconds, and no ten milliseconds see more than twice the rate."""
 
-from __future__ import annotations
-
 import asyncio
 from bisect import bisect_left
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from limiter.clock import Clock, TimerHandle
 from loadgen.engine.pacing import ReadBudget
 from loadgen.plan.arrivals import Constant, Poisson, Ramp, Step
 from tests.support.discovery.load_clients import client_of, running, virtual_clock
 from tests.support.discovery.scripted_broker import ScriptedBroker, on_virtual_loop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from limiter.clock import Clock, TimerHandle
 
 SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
 RATES = st.floats(100.0, 3_000.0)
@@ -56,11 +50,8 @@ def test_constant_arrivals_keep_their_rate_without_bursts(rate: float) -> None:
 @settings(max_examples=10)
 @given(st.lists(RATES, min_size=1, max_size=3))
 def test_each_step_of_arrivals_keeps_its_rate_without_bursts(rates: list[float]) -> None:
-    # Given
     arrivals = Step(kind="step", rates=tuple(rates), each=SPAN_SECONDS)
-    # When
     moments = arrivals.moments(int(sum(rates) * SPAN_SECONDS), seed=1)
-    # Then
     for number, rate in enumerate(rates):
         begin = number * SPAN_SECONDS
         step = [each for each in moments if begin <= each < begin + SPAN_SECONDS - BORDER]
@@ -76,7 +67,6 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
     # Given a ramp, and the time behind it in which the last rate stays
     arrivals = Ramp.model_validate({"kind": "ramp", "from": first, "to": last, "over": seconds})
     during = (first + last) / 2 * seconds
-    # When
     moments = arrivals.moments(int(during + last * 2), seed=1)
     # Then so many have started by each moment as the area below the rate says
     for share in (0.1, 0.25, 0.5, 0.75, 1.0):
@@ -124,7 +114,6 @@ def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
         broker = ScriptedBroker(clock, delays={"lookup": 0.001})  # type: ignore[arg-type]
         every = clients / rate
         load = [client_of(broker, do="lookup", every=every) for _ in range(clients)]
-        # When
         async with AsyncExitStack() as stack:
             for number, client in enumerate(load):
                 client.started = number / rate
@@ -133,7 +122,6 @@ def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
             await asyncio.sleep(11.0)
         return sorted(row.sent or 0.0 for each in load for row in each.context.rows.requests)
 
-    # Then
     require_pace(on_virtual_loop(sent), rate, jitter_seconds=0.002)
 
 
@@ -147,7 +135,6 @@ def test_a_reader_keeps_its_rate_by_timers_that_fire_late(
 ) -> None:
     # Given a server that always has more to read, and a reader whose first burst is over
     budget, now, read = ReadBudget(rate, 0.0), 0.0, []
-    # When
     step = 0
     while now < SPAN_SECONDS + 1:
         taken = budget.available_bytes(now)
@@ -156,7 +143,6 @@ def test_a_reader_keeps_its_rate_by_timers_that_fire_late(
         pause = budget.pause_seconds(now)
         now += max(pause + lateness[step % len(lateness)], 1e-4)
         step += 1
-    # Then
     whole = sum(taken for at, taken in read if 0.5 <= at < 0.5 + SPAN_SECONDS)
     assert whole == pytest.approx(rate * SPAN_SECONDS, rel=0.011)
     # It reads in quanta, so a burst is bounded by two of them and not by ten milliseconds.

@@ -1,7 +1,5 @@
 """A line for a frame, whatever its bytes are: garbage must not cost a client its connection."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,9 +1,7 @@
 """Bytes in, frames out, whatever the bytes are and however they are cut."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +11,6 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command, encode_payload_command
 from proto.parsing.varint import decode_varint, encode_varint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MANY = settings(max_examples=100, deadline=None)
 MAX_MESSAGE_BYTES = 20_000
@@ -72,13 +67,10 @@ def decoded(decoder: FrameDecoder, chunks: list[bytes]) -> list[pb.BaseCommand]:
 def test_what_was_encoded_is_decoded_however_it_is_cut(
     commands: list[pb.BaseCommand], cuts: list[int], announced: bool
 ) -> None:
-    # Given
     stream = b"".join(map(encode_command, commands))
     keep: Callable[[int, bytes], bool] | None = (lambda *_: True) if announced else None
     decoder = FrameDecoder(MAX_MESSAGE_BYTES, keep)
-    # When
     received = decoded(decoder, in_chunks(stream, cuts))
-    # Then
     assert received == commands
     assert decoder.buffered_bytes == 0
 
@@ -88,7 +80,6 @@ def test_what_was_encoded_is_decoded_however_it_is_cut(
 def test_drained_frames_leave_the_others_whole(
     commands: list[pb.BaseCommand], cuts: list[int]
 ) -> None:
-    # Given
     sizes: list[int] = []
     heads: list[bytes] = []
 
@@ -99,9 +90,7 @@ def test_drained_frames_leave_the_others_whole(
 
     frames = [encode_command(command) for command in commands]
     decoder = FrameDecoder(MAX_MESSAGE_BYTES, drain)
-    # When
     received = decoded(decoder, in_chunks(b"".join(frames), cuts))
-    # Then
     large = [frame for frame in frames if len(frame) - 4 >= 1_024]
     assert sizes == [len(frame) - 4 for frame in large]
     assert heads == [frame[4:52] for frame in large]
@@ -113,15 +102,12 @@ def test_drained_frames_leave_the_others_whole(
 def test_what_is_not_taken_as_frames_is_the_residue(
     commands: list[pb.BaseCommand], cuts: list[int], taken: int
 ) -> None:
-    # Given
     frames = [encode_command(command) for command in commands]
     decoder = FrameDecoder(MAX_MESSAGE_BYTES)
     for chunk in in_chunks(b"".join(frames), cuts):
         decoder.feed(chunk)
-    # When
     for _ in frames[:taken]:
         assert decoder.next_frame() is not None
-    # Then
     assert decoder.take_residue() == b"".join(frames[taken:])
     assert decoder.buffered_bytes == 0
 
@@ -142,14 +128,11 @@ def test_random_bytes_end_in_a_protocol_error_or_nothing(data: bytes, cuts: list
 def test_random_commands_in_good_frames_end_in_a_protocol_error_or_a_command(
     body: bytes, command_size: int, cuts: list[int]
 ) -> None:
-    # Given
     frame = struct.pack(">II", len(body) + 4, command_size) + body
-    # When
     try:
         (command,) = decoded(FrameDecoder(MAX_MESSAGE_BYTES), in_chunks(frame, cuts))
     except RemoteProtocolError:
         return
-    # Then
     assert command.IsInitialized()
 
 
@@ -169,28 +152,23 @@ def test_small_frames_of_random_bytes_end_in_a_protocol_error_or_a_command(body:
 def test_a_flipped_byte_ends_in_a_protocol_error_or_a_command(
     command: pb.BaseCommand, position: int, flip: int
 ) -> None:
-    # Given
     stream = bytearray(encode_command(command))
     stream[position % len(stream)] ^= flip
-    # When
     try:
         received = decoded(FrameDecoder(MAX_MESSAGE_BYTES), [bytes(stream)])
     except RemoteProtocolError:
         return
-    # Then: whatever is in it can be read
+    # Whatever is in it can be read
     assert all(isinstance(str(one), str) and one.IsInitialized() for one in received)
 
 
 @MANY
 @given(TEXT, st.binary(max_size=100), st.binary(max_size=100))
 def test_a_payload_travels_behind_its_command(text: str, metadata: bytes, payload: bytes) -> None:
-    # Given
     command = listing_request(1, text)
     decoder = FrameDecoder()
-    # When
     decoder.feed(encode_payload_command(command, metadata, payload))
     frame = decoder.next_frame()
-    # Then
     assert frame is not None
     assert frame.command() == command
     assert frame.body().endswith(struct.pack(">I", len(metadata)) + metadata + payload)

@@ -6,8 +6,9 @@ No sockets: entries leave when the history says so, and so do the broker's answe
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
@@ -22,19 +23,14 @@ from proto.frames import LARGE_FRAME_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
 from proxy.errors import ErrorTranslation
 from proxy.listing.exact_charging import ExactCharging
+from proxy.listing.flight import Flight
 from proxy.listing.flights import Flights, flight_key
 from proxy.listing.requesters import Requester
+from server.connection.request_errors import RequestError
 from server.connection.unanswered_requests import UnansweredRequests
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.stand_in_broker import topic_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
-
-    from proxy.listing.flight import Flight
-    from server.connection.request_errors import RequestError
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACE = "public/list"

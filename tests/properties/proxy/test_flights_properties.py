@@ -1,7 +1,5 @@
 """Whatever happens to flights in any order: every answer is right, and the books are balanced."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest
@@ -34,7 +32,7 @@ async def test_any_history_of_flights_is_right_and_leaves_nothing(
         answered += history.answered
         unchanged += history.unchanged
         reused += history.flights.live.reused_total
-    # Then: what it is about did happen
+    # What it is about did happen
     assert answered > 10 * SEEDS
     assert reused > SEEDS
     assert (unchanged > SEEDS) is own_hashes

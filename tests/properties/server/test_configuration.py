@@ -1,8 +1,7 @@
 """Whatever stands in a file, a configuration is made or every problem is told."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -14,9 +13,6 @@ from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
 from server.configuration.file import parse_properties
 from server.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 NAMES = sorted({known.key for known in (*broker_keys(), *proxy_keys())})
@@ -45,9 +41,7 @@ def outcome(make: Callable[[], T]) -> T | ConfigError:
 def test_properties_make_a_configuration_or_tell_problems(
     model: type[BrokerConfig | ProxyConfig], properties: dict[str, str]
 ) -> None:
-    # When
     made = outcome(lambda: model.from_properties(properties))
-    # Then
     if isinstance(made, ConfigError):
         assert made.problems
     else:
@@ -56,9 +50,7 @@ def test_properties_make_a_configuration_or_tell_problems(
 
 @given(st.text())
 def test_any_text_is_read_or_its_lines_are_named(text: str) -> None:
-    # When
     values = outcome(lambda: parse_properties(text, "broker.conf"))
-    # Then
     if isinstance(values, ConfigError):
         assert all(problem.startswith("broker.conf, line ") for problem in values.problems)
     else:
@@ -67,11 +59,10 @@ def test_any_text_is_read_or_its_lines_are_named(text: str) -> None:
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text()))
 def test_an_escaped_file_reads_back_as_it_was_written(values: dict[str, str]) -> None:
-    # Given: every character as an escape, which is always allowed
+    # Every character as an escape, which is always allowed
     def escaped(text: str) -> str:
         units = text.encode("utf-16-be", "surrogatepass")
         return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
     written = "\n".join(f"{key}={escaped(value)}" for key, value in values.items())
-    # Then
     assert parse_properties(written, "broker.conf") == values

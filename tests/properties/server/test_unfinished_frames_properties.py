@@ -1,7 +1,5 @@
 """However frames come and connections end, what is counted is what their decoders keep."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 
@@ -104,8 +102,6 @@ async def run(
 def test_the_count_is_what_decoders_keep_and_has_its_bound(
     frames: list[list[int]], steps: list[tuple[int, str, int]], max_bytes: int
 ) -> None:
-    # When
     closed, counted = asyncio.run(run(frames, steps, max_bytes))
-    # Then
     assert closed == counted
     assert max_bytes or not closed

@@ -1,13 +1,9 @@
 """Keys and tokens of tests, and the keys of configurations that take them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jwt
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = bytes(range(64))
 PACKAGE = "org.apache.pulsar.broker.authentication.AuthenticationProvider"

@@ -3,21 +3,17 @@
 Beside ``connects``: which method, which kind of key, who is anonymous.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support.authentication.credentials import properties, token
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 PATH = "/admin/v2/clusters"

@@ -1,12 +1,8 @@
 """A consumer with its application and its broker in one, for tests of receiver queues."""
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from client.memory.receiver_queue import ReceiverQueue
+from client.memory.receiver_queue import ReceiverQueue
 
 
 class ScriptedConsumer:

@@ -1,13 +1,9 @@
 """Cancels a coroutine at a suspension of its own that a test chooses."""
 
-from __future__ import annotations
-
 import asyncio
 import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator
+from typing import Any
 
 
 def cancelled_at(suspension: int, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -1,13 +1,8 @@
 """A manual clock that knows which timers were armed, and which can still fire."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.support.clocks.manual_clock import ManualClock, ManualTimer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class CountingClock(ManualClock):

@@ -4,8 +4,6 @@ Whatever waits for a real second meets a machine that has been busy for the othe
 Processes, and loops that are not asyncio's own, keep their time.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from asyncio import base_events, selector_events

@@ -1,16 +1,10 @@
 """A clock that a test moves by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 _TICK_SECONDS = 0.01
 

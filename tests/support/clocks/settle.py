@@ -1,12 +1,8 @@
 """Let everything that can run, run."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
+from collections.abc import Coroutine
+from typing import TypeVar
 
 T = TypeVar("T")
 TURNS = 20

@@ -1,14 +1,9 @@
 """What a play received beside what was recorded: the same frames, in order on each connection."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tests.support.dialogues.dialogue import Dialogue, Seen, Step
+from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
 _LAST = {"PRODUCER_SUCCESS": 1, "MESSAGE": 2}
 _NEW = frozenset({"entry_id", "highest_sequence_id"})

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from typing import Self
 
 from limiter.clock import LoopClock, deadline
 from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues import wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CONNECT_SECONDS = 20.0
 _LOST_AT_ONCE = struct.pack("ii", 1, 0)

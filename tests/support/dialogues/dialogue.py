@@ -9,12 +9,10 @@ frame says, with the connection it came on. Nothing here knows how commands look
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 RESET = "reset, and opened again"
 """An abrupt loss of the connection, instead of a command."""

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from limiter.clock import LoopClock, clock_sleep, deadline
 from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues import wire
 from tests.support.dialogues.comparison import agree, in_order
 from tests.support.dialogues.connection import DialogueConnection
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from tests.support.dialogues.dialogue import Dialogue, Seen, Step
+from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
 PACE_SECONDS = 0.29
 """From step to step in the recording, as seen by the second after which Failover tells."""

@@ -1,18 +1,11 @@
 """Many dialogues at once, each on its own topic."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
 
-from tests.support.dialogues.comparison import disagreement
+from tests.support.dialogues.comparison import Disagreement, disagreement
+from tests.support.dialogues.dialogue import Dialogue
 from tests.support.dialogues.player import Patience, play
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from tests.support.dialogues.comparison import Disagreement
-    from tests.support.dialogues.dialogue import Dialogue
 
 SIDE_BY_SIDE = 80
 PLAYS = 3

@@ -7,22 +7,18 @@ takes as long as in the recording, however slow this machine is.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from broker.service import BrokerService
 from proto import PulsarApi_pb2 as pb
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.dialogues import wire
-from tests.support.dialogues.player import PACE_SECONDS, Patience, Player
+from tests.support.dialogues.dialogue import Dialogue, Step
+from tests.support.dialogues.player import PACE_SECONDS, Patience, Played, Player
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.golden.targets import BROKER_AS_RECORDED
 from tests.support.processes.cluster import broker_config, no_errors_logged
-
-if TYPE_CHECKING:
-    from tests.support.dialogues.dialogue import Dialogue, Step
-    from tests.support.dialogues.player import Played
 
 MOST_PACES = 2
 """A step of the recording that opened a connection again took longer than the others."""

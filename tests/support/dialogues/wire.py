@@ -4,20 +4,15 @@ Only framing and protobuf are known here, so that a fault in Floodgate's own cod
 in its servers.
 """
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import google_crc32c
 from google.protobuf.json_format import ParseDict
 
 from proto import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.support.dialogues.dialogue import Seen
+from tests.support.dialogues.dialogue import Seen
 
 MessageIds = dict[int, pb.MessageIdData]
 """Ids of the messages that the topic has taken, by sequence id: message 3 is ``m3``."""

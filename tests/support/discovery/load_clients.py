@@ -1,10 +1,9 @@
 """Clients of a load over a scripted broker, on a virtual loop."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -14,9 +13,6 @@ from loadgen.engine.context import RunTime, TaskContext
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 NAMESPACE = Namespace(name="public/default")
 

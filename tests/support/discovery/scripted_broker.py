@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import proto.PulsarApi_pb2 as pb
+from limiter.clock import Clock
 from loadgen.engine.answer_stream import Listing
+from loadgen.engine.connection import LoadConnection
 from proto.topic_hash import topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from limiter.clock import Clock
-    from loadgen.engine.connection import LoadConnection
 
 BASE = "persistent://public/default/"
 URL, OTHER_URL = "pulsar://broker:6650", "pulsar://other:6650"

@@ -1,12 +1,7 @@
 """Scripts of what a broker does to a consumer of a pattern, and for how long."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PATTERN = "persistent://public/default/t-.*"
 PERIOD_SECONDS = 1

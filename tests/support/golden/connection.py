@@ -4,25 +4,28 @@ It knows only the framing, so that a fault in Floodgate's own client library can
 its servers.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from google.protobuf.message import DecodeError
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.exchange import (
     RECORDED_BROKER,
+    Answer,
+    Case,
     Close,
     Expect,
     Rest,
     Send,
     Silence,
+    Step,
     with_address,
 )
 from tests.support.golden.masks import Difference, differences
@@ -37,12 +40,6 @@ from tests.support.golden.message_frames import (
 )
 from tests.support.golden.rest import RECORDED_WEB, ask
 from tests.support.golden.watches import WatchedTopics, updates_of_one_change, without_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-
-    from tests.support.golden.exchange import Answer, Case, Step
 
 ANSWER_SECONDS = 60.0
 """The longest that an answer or a close may take; Pulsar's first lookup loads a bundle."""

@@ -21,18 +21,15 @@ import enum
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from google.protobuf import text_format
+from google.protobuf.message import Message
 
 from proto import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from google.protobuf.message import Message
 
 RECORDED_BROKER = "127.0.0.1:6650"
 """The address that the recorded broker had; replaced by the real one in what is sent."""

@@ -5,22 +5,16 @@ dates, the client's end of a connection, the order of topic names, the proxy's `
 words of Java exceptions. Ports need no mask: the broker's address is substituted beforehand.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import Silence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from google.protobuf.descriptor import FieldDescriptor
-    from google.protobuf.message import Message
-
-    from tests.support.golden.exchange import Answer, Deviation
+from tests.support.golden.exchange import Answer, Deviation, Silence
 
 JAVA_EXCEPTION = "<exception>"
 """Stands for the words of a Java exception."""

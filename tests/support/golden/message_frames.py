@@ -4,23 +4,15 @@ Ledger ids are the server's: those of a replay are learned from its answers, and
 sent. Entry ids are compared.
 """
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import google_crc32c
+from google.protobuf.message import Message
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import Expect, Send
+from tests.support.golden.exchange import Answer, Case, Expect, Send, Step
 from tests.support.golden.masks import Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from google.protobuf.message import Message
-
-    from tests.support.golden.exchange import Answer, Case, Step
 
 _MAGIC = b"\x0e\x01"
 _RANKS = {

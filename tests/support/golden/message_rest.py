@@ -8,29 +8,23 @@ Masked, as the recording names it: moments, ledger ids, addresses of the moment,
 the client's version, the order of names; of an answer 500, and of a page, the words.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.golden.connection import Place, Replay
-from tests.support.golden.exchange import Case, Rest, parse_request, parse_row
+from tests.support.golden.exchange import Case, Deviation, Rest, parse_request, parse_row
 from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_frames import LedgerIds
 from tests.support.golden.rest import RestAnswer, ask
 from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from tests.support.golden.exchange import Deviation
 
 AGAIN_SECONDS = 0.05
 PATIENCE_SECONDS = 10.0

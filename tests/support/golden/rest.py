@@ -10,19 +10,15 @@ What is masked: the addresses, which are substituted, and the version; the words
 configuration, of which the recording holds the beginning only.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.support.golden.exchange import RECORDED_BROKER, Rest, parse_request
 from tests.support.golden.masks import Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 RECORDED_WEB = "127.0.0.1:8080"
 """The web address that the recorded broker had."""

@@ -6,20 +6,15 @@ Pulsar, to show that the replay is fair; ``FLOODGATE_GOLDEN_WEB=host:port`` its 
 deviations are not applied.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.processes.server_process import running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 FOREIGN_BROKER = os.environ.get("FLOODGATE_GOLDEN_BROKER", "")
 FOREIGN_WEB = os.environ.get("FLOODGATE_GOLDEN_WEB", "")

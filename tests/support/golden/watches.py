@@ -5,20 +5,13 @@ metadata store's events. So those of one change are compared as a set, and each 
 anew from what was listed and told so far.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import google_crc32c
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import Expect
+from tests.support.golden.exchange import Answer, Expect, Step
 from tests.support.golden.masks import Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tests.support.golden.exchange import Answer, Step
 
 EMPTY_HASH = "00000000"
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.subscriptions.consumer import Consumer, ConsumerOptions
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
 from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from broker.messages.managed_ledger import ManagedLedger
-    from broker.messages.position import Position
-    from broker.subscriptions.subscription import Subscription
 
 NAME = TopicName.parse("persistent://public/default/t")
 

@@ -1,25 +1,17 @@
 """Entries as a broker sends them, made from what this client would send."""
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import google_crc32c
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.batch import BatchBuilder
-from client.messages.entry import EntrySource, read_entry
-from client.messages.outgoing import OutgoingMessage, SendingProducer
+from client.messages.entry import Entry, EntrySource, read_entry
+from client.messages.message import Message
+from client.messages.outgoing import OutgoingEntry, OutgoingMessage, SendingProducer
 from proto.frames import Frame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from client.messages.entry import Entry
-    from client.messages.message import Message
-    from client.messages.outgoing import OutgoingEntry
 
 TOPIC = "persistent://public/default/t"
 NOW = 1_700_000_000_000

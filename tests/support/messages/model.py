@@ -1,18 +1,12 @@
 """A model of one subscription: what is left of every entry, who has it, and what each is owed."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from broker.subscriptions.consumer import Consumer
-    from tests.support.messages.consumers import KeptConnection
+from broker.subscriptions.consumer import Consumer
+from tests.support.messages.consumers import KeptConnection
 
 SubType = pb.CommandSubscribe
 ALONE = (SubType.Exclusive, SubType.Failover)

@@ -1,14 +1,13 @@
 """A loaded topic with producers, whose connections keep what they are sent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.metadata import MessageDigest, digest_of, parse_metadata
+from broker.messages.position import Position
 from broker.messages.producer import Producer
 from broker.messages.publishing.closed_producers import ClosedProducers
 from broker.messages.publishing.throttling import (
@@ -27,10 +26,6 @@ from proto.frames import encode_payload_command
 from proto.names import TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.consumers import KeptConnection
-
-if TYPE_CHECKING:
-    from broker.messages.metadata import MessageDigest
-    from broker.messages.position import Position
 
 NAME = TopicName.parse("persistent://public/default/t")
 

@@ -5,18 +5,12 @@ told: a message with a receipt is owed until an acknowledgement of it was sent; 
 was answered; and whether a broker that died has still kept that is unknown until it was saved.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from broker.messages.position import Position
 from tests.support.messages.model import ALONE, SubType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from broker.messages.position import Position
 
 KEYS = 5
 

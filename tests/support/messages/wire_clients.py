@@ -1,13 +1,12 @@
 """Producer and consumers of one topic on connections; what comes is held against the truth."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
@@ -16,10 +15,6 @@ from proto.frames import encode_payload_command
 from tests.support.messages.model import SubType, places_of
 from tests.support.messages.truth import KEYS, Message, Truth
 from tests.support.messages.wire_peer import RefusedError, Type, WirePeer
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from random import Random
 
 ROOM = 100
 ANSWER_SECONDS = 60.0

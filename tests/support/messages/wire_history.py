@@ -1,9 +1,7 @@
 """A random history of one topic and its subscription, played over the wire."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.messages.model import ALONE, SubType, position_of, words_without
@@ -13,9 +11,6 @@ from tests.support.messages.wire_clients import (
     send_frame,
 )
 from tests.support.messages.wire_peer import Type
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 STEP_SECONDS = 0.012
 """The longest pause between two steps."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import FrameDecoder, encode_command, split_body
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Type = pb.BaseCommand
 _CONNECTED_ID = 0

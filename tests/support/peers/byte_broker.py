@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.peers.raw_peer import frame
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 GREETING_BYTES = 4
 

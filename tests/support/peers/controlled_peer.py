@@ -6,17 +6,16 @@ plain and with TLS. With TLS a peer takes whole records, no more than the wanted
 Nothing here sleeps: what must come is waited for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl
 import struct
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import trustme
 
@@ -26,7 +25,7 @@ from limiter.flow.cooldown import CooldownRules
 from limiter.flow.flow_control import FlowControl, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.flow.totals import FlowTotals
-from proto.frames import encode_command
+from proto.frames import Frame, encode_command
 from proto.transport.connection import Connection
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.outbound_queue import HANDOVER_BYTES
@@ -35,11 +34,6 @@ from proto.transport.tls import TlsLayer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.memory_transport import MemoryTransport
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
-    from proto.frames import Frame
 
 TURNS = 100_000
 """Turns of the loop after which a state is said never to come."""

@@ -1,19 +1,13 @@
 """Holds watches of a running broker at each of the places where they wait."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+from broker.service import BrokerService
+from broker.topic_lists.listing import TopicListing
 from limiter.memory.dual_limiter import LimitType
 from tests.support.stores.blocked_store import BlockedStore
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from broker.service import BrokerService
-    from broker.topic_lists.listing import TopicListing
 
 
 class BlockedFilter:

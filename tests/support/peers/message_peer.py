@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import google_crc32c
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.peers.raw_peer import RawPeer, connect_command, pong
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 Type = pb.BaseCommand
 MAGIC = b"\x0e\x01"

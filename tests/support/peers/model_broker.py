@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.attached import Attached
 from client.connection.errors import DisconnectedError
 from client.context import ClientContext
 from client.exceptions import PulsarException, server_response_error
+from client.messages.outgoing import OutgoingEntry
 from client.patience import Patience
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from proto.frames import Frame, FrameDecoder
 from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import batch_of, plain, with_checksum
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Sequence
-
-    from client.messages.outgoing import OutgoingEntry
 
 Type = pb.BaseCommand
 TOPIC = "persistent://public/default/t"

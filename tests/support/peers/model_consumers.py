@@ -1,18 +1,12 @@
 """Consumers of a model broker's topic, for tests."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from client.consumers.consumer import open_consumer
+from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions
+from client.consumers.topic_consumer import TopicConsumer
 from tests.support.clocks.settle import settle
-from tests.support.peers.model_broker import TOPIC
-
-if TYPE_CHECKING:
-    from client.consumers.consumer import Consumer
-    from client.consumers.topic_consumer import TopicConsumer
-    from tests.support.peers.model_broker import ModelBroker
+from tests.support.peers.model_broker import TOPIC, ModelBroker
 
 
 async def opened(broker: ModelBroker, **options: Any) -> Consumer:

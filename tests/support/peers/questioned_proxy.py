@@ -1,14 +1,14 @@
 """A proxy in front of a broker that the test answers for; at the end nothing may be held."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.memory.dual_limiter import LimitType
 from proto.topic_hash import topics_hash
+from proxy.cnx import ProxyConnection
+from proxy.listing.flights import Flights
 from proxy.service import ProxyService
 from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 from tests.support.clocks.settle import settle
@@ -16,12 +16,6 @@ from tests.support.peers.questioned_broker import QuestionedBroker
 from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.peers.stand_in_broker import topic_names
 from tests.support.processes.cluster import held, no_errors_logged, proxy_config, until, with_limits
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from proxy.cnx import ProxyConnection
-    from proxy.listing.flights import Flights
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACE = "public/list"

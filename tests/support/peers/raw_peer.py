@@ -4,19 +4,15 @@ It knows only the framing, so that a fault in Floodgate's own client library can
 its servers. Its receive buffer is small: what it does not read stays with the server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 import proto.PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import TracebackType
 
 RECEIVE_BUFFER_BYTES = 4_096
 GET_TOPICS = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE

@@ -1,19 +1,15 @@
 """A client of the admin REST that sends paths just as they are written."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import aiohttp
 from yarl import URL
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from broker.service import BrokerService
+from broker.service import BrokerService
 
 
 @dataclass(frozen=True)

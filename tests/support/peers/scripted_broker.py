@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.attached import Attached
@@ -21,9 +22,6 @@ from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, split_body, verify_checksum
 from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TOPIC = "persistent://public/default/t"
 _CHECKED_FROM = 6

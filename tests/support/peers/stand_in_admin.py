@@ -1,18 +1,13 @@
 """An admin REST that answers what a test tells it, and remembers what it was asked."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
+import ssl
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Iterable
 
 JSON_TYPE = "application/json"
 

@@ -4,14 +4,12 @@ It knows nothing of memory or permits: the load generator is tested against it w
 broker would be slower to set up or could not be made to misbehave.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -20,9 +18,6 @@ from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from proto.parsing.parser import parse_command
 from proto.topic_hash import topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass

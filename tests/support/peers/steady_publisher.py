@@ -3,18 +3,13 @@
 It sends again what has no receipt, as official clients do: each at least once, and in order.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from tests.support.peers.message_peer import MessagePeer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 WINDOW = 20
 RETRY_SECONDS = 0.05

@@ -1,17 +1,12 @@
 """A forwarder that speaks TLS to clients and plainly to a server, as load balancers do."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import trustme
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 CHUNK_BYTES = 65_536
 

@@ -1,7 +1,5 @@
 """The wheel's plug-in for pytest, in a checkout, where modules are called otherwise."""
 
-from __future__ import annotations
-
 import floodgate_pytest
 
 pytest_plugins = ["floodgate_pytest"]

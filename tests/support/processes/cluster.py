@@ -5,34 +5,29 @@ permits, no queued places, no lookup places, no pending bytes, no connections. A
 part logs as its own fails the test, too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
 import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from broker.cnx import ServerCnx
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
+from client.connection.cnx import ClientCnx
 from client.pulsar_client import PulsarClient
+from limiter.clock import Clock
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from proto.names import NamespaceName
+from proxy.cnx import ProxyConnection
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 from tests.support.peers.raw_peer import RECEIVE_BUFFER_BYTES, RawPeer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-
-    from broker.cnx import ServerCnx
-    from client.connection.cnx import ClientCnx
-    from limiter.clock import Clock
-    from proxy.cnx import ProxyConnection
 
 ConfigT = TypeVar("ConfigT", BrokerConfig, ProxyConfig)
 GIVE_UP_SECONDS = 60.0

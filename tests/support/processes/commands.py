@@ -1,20 +1,15 @@
 """Every command of the protocol by its type, and a connection without a socket to say it to."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 import proto.PulsarApi_pb2 as pb
+from proto.transport.connection import Connection
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
 from tests.support.peers.raw_peer import frame
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import FieldDescriptor
-    from google.protobuf.message import Message
-
-    from proto.transport.connection import Connection
 
 TYPES: list[int] = sorted(pb.BaseCommand.Type.values())
 _TEXT = "x"

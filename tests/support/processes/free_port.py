@@ -1,7 +1,5 @@
 """A port for a process that is told one before it starts."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import suppress
 from random import randrange

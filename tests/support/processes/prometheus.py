@@ -1,7 +1,5 @@
 """A real Prometheus, where one is installed, that scrapes what a test has started."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil
@@ -10,14 +8,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 ANSWER_SECONDS = 30.0
 """The longest that a first scrape may take to show in an answer."""

@@ -1,15 +1,11 @@
 """A server process that is killed and started again where it was: its port, its messages."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 from tests.support.processes.server_process import READY_SECONDS, REPOSITORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class RestartedServer:

@@ -1,17 +1,13 @@
 """The lines of an exposition, written and read: no parser between a test and the text."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
 
 from server.metrics.exposition import openmetrics_lines, prometheus_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from prometheus_client import CollectorRegistry
 
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')

@@ -3,20 +3,15 @@
 Used by end-to-end tests as a context manager; nothing outlives the block.
 """
 
-from __future__ import annotations
-
 import contextlib
 import select
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 READY_SECONDS = STOP_SECONDS = 60.0

@@ -1,20 +1,14 @@
 """A broker and a proxy with plain and TLS ports, in the test's own loop."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
+from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.certificates import PemFiles
 
 LOCAL = {"bindAddress": "127.0.0.1", "floodgateMessageStore": "memory"}
 

@@ -1,16 +1,12 @@
 """A run directory from a few rows: what is not said of a row is as in any answered list."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from loadgen.results.tables import RUN_VERSION, TABLES, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 GROUP: dict[str, Any] = {"name": "steady", "do": "list", "count": 1}
 TASK: dict[str, Any] = {

@@ -1,7 +1,5 @@
 """Settings of a Spark session that lives for some small questions."""
 
-from __future__ import annotations
-
 SHORT_LIVED = (
     ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
     # A question runs once: to plan and compile it takes longer than its few rows.

@@ -1,20 +1,14 @@
 """Questions of the binary protocol, and the CONNECTs that come before them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.connection import GoldenConnection
-from tests.support.golden.exchange import Send, Silence
+from tests.support.golden.exchange import Answer, Send, Silence
 from tests.support.security.credentials import Credential, token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.support.golden.exchange import Answer
 
 ORDERS, OTHER = "persistent://acme/shop/orders", "persistent://acme/shop/other"
 _ELSEWHERE = "persistent://rival/shop/orders"

@@ -4,8 +4,6 @@ Tokens are made here with the standard library alone, so that a fault in Floodga
 cannot hide one in its servers.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

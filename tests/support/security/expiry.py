@@ -1,18 +1,14 @@
 """Follows a connection whose token expires while it is open."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.connection import GoldenConnection
 from tests.support.golden.exchange import Send
 from tests.support.security.binary import connect, question, shown
 from tests.support.security.credentials import Credential, token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LIFE_SECONDS, _PATIENCE = 2, 6.0
 _CASES = (

@@ -1,7 +1,5 @@
 """The world of the recordings in a store in memory, with the service that authorizes in it."""
 
-from __future__ import annotations
-
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
 from broker.authorization.service import AuthorizationService
 from broker.authorization.tenant_admins import TenantAdmins

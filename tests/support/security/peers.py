@@ -1,7 +1,5 @@
 """Sessions of peers, as authorization sees them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,25 +1,19 @@
 """One call for each endpoint of the admin REST, and what each credential is answered."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
 from unittest.mock import Mock
 
-from broker.admin.paths import REST, Takes
+from broker.admin.context import AdminContext
+from broker.admin.paths import REST, Endpoint, Takes
 from broker.admin.routes import endpoints
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import PARTITIONED_METADATA, RestAnswer, ask
+from tests.support.security.credentials import Credential
 from tests.support.security.world import build
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from broker.admin.context import AdminContext
-    from broker.admin.paths import Endpoint
-    from tests.support.security.credentials import Credential
 
 _VALUES = {
     "domain": "persistent",

@@ -1,11 +1,10 @@
 """Producers, consumers and watches of a role that loses what it was granted."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.connection import GoldenConnection
@@ -13,9 +12,6 @@ from tests.support.golden.exchange import Rest, Send
 from tests.support.golden.rest import ask
 from tests.support.security.binary import ORDERS, connect, question, shown
 from tests.support.security.credentials import Credential, token
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _SHOP = "/admin/v2/namespaces/acme/shop"
 _ON_ORDERS = "/admin/v2/persistent/acme/shop/orders/permissions"

@@ -1,12 +1,10 @@
 """Broker and proxy in the test's own loop, started with the keys of the recordings."""
 
-from __future__ import annotations
-
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
@@ -18,9 +16,6 @@ from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.security.credentials import Credential, token
 from tests.support.security.world import NAMESPACE, build
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _LOCAL = {"bindAddress": "127.0.0.1", "webServicePort": "0"}
 _LOOKED_UP = ("orders", "other", "used", *(f"parted-partition-{one}" for one in range(2)))

@@ -1,16 +1,11 @@
 """The tenants, namespaces, topics and grants that the recorded questions are about."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.security.credentials import Credential, token
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TENANT, NAMESPACE = "acme", "acme/shop"
 TOPICS = ("orders", "other", "used")

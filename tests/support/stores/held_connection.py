@@ -1,17 +1,12 @@
 """A connection to a database whose transactions a test holds up, and lets fail."""
 
-from __future__ import annotations
-
+import sqlite3
 from collections import deque
 from threading import Event
-from typing import TYPE_CHECKING
+
+import pytest
 
 from broker.messages.stores.sqlite.database import DatabaseFile
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    import pytest
 
 
 class HeldConnection:

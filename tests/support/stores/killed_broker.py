@@ -6,14 +6,13 @@ died in this way. The write-ahead log is copied into the database after every fe
 kill at any moment meets that, too.
 """
 
-from __future__ import annotations
-
 import os
 import signal
+import sqlite3
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import broker.messages.stores.sqlite.batch as batch
 from broker.__main__ import main
@@ -22,10 +21,6 @@ from broker.messages.stores.sqlite.database import DatabaseFile
 from broker.messages.stores.sqlite.managed_ledger import SqliteManagedLedger
 from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable
 
 CHECKPOINT_PAGES = 10
 

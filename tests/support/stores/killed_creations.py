@@ -1,23 +1,16 @@
 """Topics created over REST while the broker is killed, and what is there afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 
-from loadgen.places.server_process import running_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from loadgen.places.server_process import ServerLaunch
+from loadgen.places.server_process import ServerLaunch, running_server
 
 NAMESPACE = "public/default"
 CONNECTIONS = 8

@@ -1,22 +1,16 @@
 """Message stores for tests, and a topic that notes what its ledger tells it."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
 from broker.messages.metadata import MessageDigest
+from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import NO_BOUNDS
 from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
-    from broker.messages.position import Position
 
 TOPIC = "persistent://public/default/orders"
 OTHER_TOPIC = "persistent://public/default/others"

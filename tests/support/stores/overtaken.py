@@ -1,15 +1,10 @@
 """Something that happens just before a store makes a change, when all was read for it."""
 
-from __future__ import annotations
+from collections.abc import Awaitable, Callable
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from broker.stores.changes import TopicChanges
-    from broker.stores.store import MetadataStore
-    from proto.names import NamespaceName
+from broker.stores.changes import TopicChanges
+from broker.stores.store import MetadataStore
+from proto.names import NamespaceName
 
 
 def before_change(

@@ -1,13 +1,11 @@
 """Brokers' ownership on one database, without the rest of a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
-from broker.ownership.ownership import NotServedError
+from broker.ownership.ownership import Bundle, NotServedError
 from broker.ownership.session import BrokerSession
 from broker.ownership.shared import SharedOwnership
 from broker.ownership.tables import MEMORY_PREFIX, Registration
@@ -15,11 +13,6 @@ from broker.stores.postgresql.connections import FAILURES
 from broker.stores.postgresql.store import PostgresqlStore
 from limiter.clock import LoopClock, elapsed_seconds
 from server.configuration.addresses import ServerUrls
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from broker.ownership.ownership import Bundle
 
 CACHE_BYTES = 100_000
 LONG_SECONDS = 60.0

@@ -1,24 +1,18 @@
 """The stores as tests open them, and changes to apply to them."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
+from broker.stores.feed import Change, ChangeFeed
 from broker.stores.memory import MemoryStore
 from broker.stores.postgresql.store import PostgresqlStore
 from broker.stores.property_rows import PropertyRows
 from broker.stores.sqlite.store import SqliteStore
+from broker.stores.store import MetadataStore, NamespaceSnapshot
 from proto.names import NamespaceName
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
-    from broker.stores.feed import Change, ChangeFeed
-    from broker.stores.store import MetadataStore, NamespaceSnapshot
 
 A = NamespaceName.parse("tenant/a")
 B = NamespaceName.parse("tenant/b")

@@ -1,7 +1,5 @@
 """Messages as producers send them: metadata and payload."""
 
-from __future__ import annotations
-
 import struct
 
 import proto.PulsarApi_pb2 as pb

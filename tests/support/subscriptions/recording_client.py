@@ -1,17 +1,11 @@
 """A client's connection that keeps what it is sent."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import proto.PulsarApi_pb2 as pb
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.subscriptions.consumer import Consumer
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from tests.support.subscriptions.messages import message
-
-if TYPE_CHECKING:
-    from broker.subscriptions.consumer import Consumer
 
 
 class _Frames:

@@ -6,29 +6,26 @@ The store's changes reach the follower when the test says so; the filter and the
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.patterns.workers import PatternWorkers
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
+from broker.stores.snapshots.snapshot import NamespaceSnapshot
+from broker.topic_lists.listing import TopicListing
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets.context import FollowingContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
+from broker.watches.sets.watched_sets import WatchedSet
+from broker.watches.update_permit import SetUpdate
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.topic_lists.listing import TopicListing
-    from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.update_permit import SetUpdate
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK

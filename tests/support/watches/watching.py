@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import proto.PulsarApi_pb2 as pb
 from broker.watches.names.sorted_names import SortedNames
@@ -16,17 +16,13 @@ from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatch
 from limiter.backoff import Backoff
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
+from limiter.permits.permit import Permit
 from proto.topic_hash import in_java_order, topics_hash
 from proto.watch_commands import encode_changes
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
 from tests.support.watches.followed import full
 from tests.unit.server.connection.test_served_connection import Served
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from limiter.permits.permit import Permit
 
 DIRECT = LimitType.DIRECT_MEMORY
 

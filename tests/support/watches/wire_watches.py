@@ -1,21 +1,14 @@
 """Watches over real connections: what is asked, what a client makes of it, what must be left."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.clocks.settle import settle
-from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.support.peers.raw_peer import RawPeer
-    from tests.support.processes.cluster import Cluster
+from tests.support.peers.raw_peer import RawPeer
+from tests.support.processes.cluster import Cluster, until
 
 GOLD = NamespaceName.parse("public/gold")
 ALPHA = [f"persistent://public/gold/alpha-{n}" for n in range(3)]

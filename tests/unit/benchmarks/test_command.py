@@ -1,10 +1,8 @@
 """The harness runs a benchmark from the command line to its table and its file."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich.console import Console
 from typer.testing import CliRunner
@@ -14,15 +12,10 @@ from benchmarks.registry import BENCHES
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def test_a_run_leaves_its_figures_in_the_results_file(tmp_path: Path) -> None:
-    # When
     arguments = ["--only", "limiter", "--rounds", "2", "--seconds", "0.02", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, [*arguments, "--json"])
-    # Then
     assert done.exit_code == 0, done.output
     written = json.loads((tmp_path / "results.json").read_text())
     assert written == json.loads(done.stdout)
@@ -44,23 +37,17 @@ def test_every_benchmark_of_the_registry_can_be_imported() -> None:
 
 
 def test_a_table_fits_a_hundred_columns() -> None:
-    # Given
     figures = [Figure("a name " * 12, "listings/s", [1234567.0, 1.0], goal=200_000.0)]
     page = StringIO()
-    # When
     table = result_table("title", BenchResult(figures, ["a remark " * 30]))
     Console(file=page, width=2 * TERMINAL_COLUMNS).print(table)
-    # Then
     assert max(len(line.rstrip()) for line in page.getvalue().splitlines()) <= TERMINAL_COLUMNS
 
 
 def test_a_goal_that_is_not_to_be_exceeded_is_shown_as_one() -> None:
-    # Given
     figures = [Figure("time", "times", [1.2], goal=1.5, at_most=True), Figure("rate", "1/s", [1.0])]
     page = StringIO()
-    # When
     Console(file=page, width=TERMINAL_COLUMNS).print(result_table("", BenchResult(figures)))
-    # Then
     assert "≤ 1.5 met" in page.getvalue()
 
 

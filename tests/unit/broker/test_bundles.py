@@ -1,7 +1,5 @@
 """Bundles: ranges of hashes, written as Pulsar writes them."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.bundles import boundaries, bundle_named, bundle_of

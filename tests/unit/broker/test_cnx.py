@@ -1,7 +1,5 @@
 """A client's connection to the broker, from its beginning to its end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,23 +11,19 @@ from tests.unit.broker.commands.test_table import CONNECTED, FAILED, START, part
 
 
 async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
-    # Given
     client = wire(START)
     counters = client.cnx.parts.counters
     assert (counters.active, counters.create_success) == (1, 0)
     client.say(connect_command())
     client.say(ping())
     assert counters.create_success == 1
-    # When
     client.transport.breaks()
-    # Then
     assert client.cnx.state is FAILED
     assert client.cnx not in client.cnx.parts.connections
     assert (counters.active, counters.created_total, counters.closed_total) == (0, 1, 1)
 
 
 async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is_handled() -> None:
-    # Given
     class Noticing(SoleOwnership):
         noticed = 0
 
@@ -39,9 +33,7 @@ async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is
 
     ownership = Noticing(lambda: ("", ""))
     client = wire(START, replace(parts(), ownership=ownership))
-    # When
     client.say(connect_command())
-    # Then
     assert ownership.noticed == 1
     assert client.cnx.parts.counters.create_success == 1
 
@@ -57,13 +49,10 @@ class LeavingSubscription:
 
 
 async def test_very_many_consumers_of_a_lost_connection_leave_in_steps() -> None:
-    # Given
     client, subscription = wire(CONNECTED), LeavingSubscription()
     consumer = SimpleNamespace(subscription=subscription)
     client.cnx.consumers = dict.fromkeys(range(2 * LEAVING_A_STEP), consumer)
-    # When
     client.transport.breaks()
-    # Then
     assert (subscription.left, client.cnx.consumers) == (LEAVING_A_STEP, {})
     await settle()
     assert subscription.left == 2 * LEAVING_A_STEP

@@ -1,15 +1,15 @@
 """The broker's own samples agree with those of a real broker."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from broker.messages.loading.loaded_topics import LoadedTopics
 from broker.metrics import (
     broker_metrics,
     listing_cache_metrics,
@@ -30,13 +30,7 @@ from server.configuration.addresses import NO_URLS
 from server.connection.counters import ConnectionCounters
 from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import exposition, prometheus_type, read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from broker.messages.loading.loaded_topics import LoadedTopics
-    from tests.support.processes.samples import SampleLine
+from tests.support.processes.samples import SampleLine, exposition, prometheus_type, read_samples
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 
@@ -56,12 +50,10 @@ def assert_as_recorded(samples: Iterable[SampleLine]) -> None:
 
 
 def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> None:
-    # Given
     connections = ConnectionCounters()
     flow = FlowTotals(ManualClock())
     registry = CollectorRegistry()
     registry.register(broker_metrics("c1", "10.0.0.1", connections, lambda: 9, lambda: 4, flow))
-    # When
     for _ in range(5):
         connections.opened()
     for _ in range(3):
@@ -71,7 +63,6 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     flow.outbound.change(500)
     flow.outbound.change(-400)
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
-    # Then
     assert_as_recorded(samples.values())
     of_flow = {family.name for family in flow_metrics("c1", flow)}
     assert {
@@ -96,7 +87,6 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
 
 
 async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
-    # Given
     clock, registry = ManualClock(), CollectorRegistry()
     outcomes = LookupOutcomes(clock, clock.now)
     registry.register(lookup_metrics("c1", outcomes))
@@ -105,12 +95,10 @@ async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
         clock.advance(0.0004)
         return Owner(NO_URLS, here=True)
 
-    # When
     before = list(read_samples(exposition(registry).decode()))
     for _ in range(3):
         await outcomes.counted(here())
     after = list(read_samples(exposition(registry).decode()))
-    # Then
     assert_as_recorded(before)
     assert [one.labels.get("quantile") for one in before][:4] == ["0.5", "0.99", "0.999", "1.0"]
     assert all(math.isnan(one.value) for one in before[:4])
@@ -123,17 +111,14 @@ async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
 
 
 def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
-    # Given
     times = WaitTimes(ManualClock())
     topics = SimpleNamespace(load_times=times, opened_at=5_000, failed_loads=2)
     registry = CollectorRegistry()
     registry.register(topic_load_metrics("c1", "10.0.0.1", cast("LoadedTopics", topics)))
-    # When
     before = list(read_samples(exposition(registry).decode()))
     for millis in (10, 20, 30):
         times.record(millis / 1000)
     values = {one.name: one.value for one in read_samples(exposition(registry).decode())}
-    # Then
     assert_as_recorded(before)
     assert math.isnan(before[0].value)
     assert values["pulsar_topic_load_time_median_ms"] == 20
@@ -144,7 +129,6 @@ def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
 
 
 async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
-    # Given
     store = SqliteStore(tmp_path / "topics.sqlite", 10_000)
     registry = CollectorRegistry()
     registry.register(store_metrics("c1", store, 10_000))
@@ -152,11 +136,9 @@ async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
     try:
         await store.create_namespace(NamespaceName.parse("a/b"))
         await store.snapshot(NamespaceName.parse("a/b"))
-        # When
         samples = list(read_samples(exposition(registry).decode()))
     finally:
         await store.close()
-    # Then
     assert {sample.name: sample.value for sample in samples} == {
         "floodgate_snapshot_cache_bytes": SNAPSHOT_BYTES,
         "floodgate_snapshot_cache_limit_bytes": 10_000,
@@ -164,7 +146,6 @@ async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_of_listings_is_exported() -> None:
-    # Given
     cache, scope = ListingCache(10_000), TopicSequence()
     registry = CollectorRegistry()
     registry.register(listing_cache_metrics("c1", cache))
@@ -172,9 +153,7 @@ def test_what_is_remembered_of_listings_is_exported() -> None:
         cache.put(scope, key, "value", 100)
     for key in range(20):
         cache.get(scope, key)
-    # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
-    # Then
     held = cache.statistics()
     assert held.evictions > 0
     assert {name: sample.value for name, sample in samples.items()} == {

@@ -1,7 +1,5 @@
 """What is exported of a listing plug-in."""
 
-from __future__ import annotations
-
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -18,7 +16,6 @@ PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 async def test_calls_are_counted_under_way_overdue_and_failed() -> None:
-    # Given
     clock, plug_in = ManualClock(), Stubborn()
     plug_in.go_on.clear()
     calls = ResourceCalls(plug_in, "m:C", 30.0, clock)
@@ -30,7 +27,6 @@ async def test_calls_are_counted_under_way_overdue_and_failed() -> None:
         labels = {"cluster": "c"}
         return [registry.get_sample_value(f"floodgate_resources_{n}", labels) for n in names]
 
-    # When
     asking = await started(calls.list_topics(NAMESPACE, PERSISTENT, {"k": "v"}))
     under_way = figures()
     clock.advance(30.0)
@@ -39,6 +35,5 @@ async def test_calls_are_counted_under_way_overdue_and_failed() -> None:
     overdue = figures()
     plug_in.go_on.set()
     await settle()
-    # Then
     assert (under_way, overdue, figures()) == ([1, 0, 0], [0, 1, 1], [0, 0, 1])
     assert b"# HELP floodgate_resources_failures_total" in generate_latest(registry)

@@ -1,18 +1,13 @@
 """What a broker stores nobody else on the machine can read."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from broker.messages.stores.sqlite.database import DatabaseFile
 from broker.stores.sqlite.file import SqliteFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

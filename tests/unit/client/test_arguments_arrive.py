@@ -1,11 +1,10 @@
 """Every argument of the client's methods arrives at the part that it is for, unchanged."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,9 +18,6 @@ from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.schema import StringSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OF_PATTERNS = {"is_pattern_topic"}
 REFUSED = {"crypto_key_reader", "encryption_key"}
@@ -109,7 +105,6 @@ async def test_each_argument_arrives_as_it_was_given(
     options_class: type,
     needed: tuple[object, ...],
 ) -> None:
-    # Given
     seen: list[Any] = []
 
     async def opened(*given: object) -> Opened:
@@ -124,9 +119,7 @@ async def test_each_argument_arrives_as_it_was_given(
             if name in REFUSED or name in OF_PATTERNS:
                 continue
             value = another(name, default)
-            # When
             await getattr(client, method)(*needed, **{name: value, **GO_WITH.get(name, {})})
-            # Then
             assert getattr(seen.pop(), name) == value, name
     assert set(ours) == fields
 
@@ -135,7 +128,6 @@ async def test_each_argument_arrives_as_it_was_given(
 async def test_a_pattern_is_looked_for_by_its_schedule(
     monkeypatch: pytest.MonkeyPatch, topic: object, *, marked: bool
 ) -> None:
-    # Given
     seen: list[Any] = []
 
     async def opened(_: object, *given: object) -> Opened:
@@ -144,11 +136,9 @@ async def test_a_pattern_is_looked_for_by_its_schedule(
 
     monkeypatch.setattr(module, "open_pattern_consumer", opened)
     async with Client("pulsar://127.0.0.1:1") as client:
-        # When
         await client.subscribe(topic, "s", is_pattern_topic=marked, discovery_schedule="cpp")
         with pytest.raises(ValueError, match="a pattern of topics is a str, not list"):
             await client.subscribe(["a"], "s", is_pattern_topic=True)
-    # Then
     pattern, subscription, options = seen
     assert (pattern.text, subscription) == ("persistent://a/b/c.*", "s")
     assert options.discovery_schedule == "cpp"

@@ -1,10 +1,8 @@
 """The client's arguments, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -24,9 +22,6 @@ from client.service_info import ServiceInfo
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 URL = "pulsar://127.0.0.1:1"
 
@@ -106,11 +101,8 @@ async def test_the_subscription_name_is_checked(
 
 
 def test_a_client_says_where_its_cluster_is() -> None:
-    # Given
     token = AuthenticationToken("x")
-    # When
     client = Client("pulsar+ssl://a:1,b", token)
-    # Then
     assert repr(client) == "<Client of pulsar+ssl://a:1,b>"
     assert client.get_service_info() == ServiceInfo("pulsar+ssl://a:1,b", token)
     assert client.get_service_info().use_tls
@@ -119,43 +111,34 @@ def test_a_client_says_where_its_cluster_is() -> None:
 async def test_everything_that_was_opened_is_closed_once_and_connections_with_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     client = Client(URL)
     good, bad = Opened(), Opened(AlreadyClosed("gone"))
     client._context.parts.update((good, bad))
-    # When
     await asyncio.gather(client.close(), client.close())
     await client.close()
-    # Then
     assert (good.closed, bad.closed) == (1, 1)
     assert "closing the client: gone" in caplog.text
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_shutdown_closes_without_waiting() -> None:
-    # Given
     client = Client(URL)
     opened = Opened()
     client._context.parts.add(opened)
-    # When
     client.shutdown()
     before = opened.closed
     await client.close()
-    # Then
     assert (before, opened.closed) == (0, 1)
 
 
 async def test_a_close_that_is_cancelled_goes_on() -> None:
-    # Given
     client = Client(URL)
     opened = Opened()
     client._context.parts.add(opened)
-    # When
     closing = asyncio.create_task(client.close())
     await asyncio.sleep(0)
     closing.cancel()
     await settle()
-    # Then
     assert closing.cancelled()
     assert opened.closed == 1
 
@@ -168,16 +151,13 @@ async def test_a_close_that_is_cancelled_goes_on() -> None:
     ],
 )
 async def test_a_closed_client_opens_nothing(opening: object) -> None:
-    # Given
     client = Client(URL)
     await client.close()
-    # When / Then
     with pytest.raises(AlreadyClosed, match="the client is closed"):
         await opening(client)
 
 
 async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
-    # Given
     client = Client(URL)
     opened = Opened()
 
@@ -185,7 +165,6 @@ async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
         return opened
 
     client.shutdown()
-    # When / Then
     with pytest.raises(AlreadyClosed):
         await client._kept(opening())
     assert opened.closed == 1
@@ -194,23 +173,18 @@ async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
 
 async def test_who_waits_for_a_connection_learns_that_the_client_was_closed() -> None:
     async with ByteBroker(answer=None) as broker:
-        # Given
         client = Client(broker.url)
         asking = await started(client.partitions("topic"))
         await broker.connection()
-        # When
         await client.close()
-        # Then
         with pytest.raises(PulsarException):
             await asking
 
 
 async def test_the_memory_limit_ends_with_the_client_unless_it_is_shared() -> None:
-    # Given
     shared = MemoryLimitController(100)
     async with Client(URL, memory_limit_controller=shared) as sharing, Client(URL) as alone:
         pass
-    # When / Then
     assert sharing.memory is shared
     assert shared.try_reserve(1) is not None
     with pytest.raises(Exception, match="closed"):
@@ -225,7 +199,6 @@ async def test_a_topic_without_a_valid_name_is_refused() -> None:
 
 
 async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
-    # Given
     package = Client.__module__.rpartition(".")[0]
     ours, theirs = logging.getLogger(package), logging.getLogger("a program's")
     before = ours.parent, ours.level
@@ -235,11 +208,9 @@ async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
     heard.emit = lambda record: records.append(record.getMessage())
     theirs.addHandler(heard)
     try:
-        # When
         Client(URL, logger=theirs)
         log_to(ours)
         ours.getChild("connection").info("one line")
-        # Then
         assert records == ["one line"]
     finally:
         ours.parent, _ = before

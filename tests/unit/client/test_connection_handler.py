@@ -1,9 +1,7 @@
 """An attachment that is lost comes back, unless there is a reason why it cannot."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -22,9 +20,6 @@ from client.patience import Patience
 from limiter.backoff import Backoff
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOT_READY = server_response_error(pb.ServiceNotReady, "later")
 BUSY = server_response_error(pb.ConsumerBusy, "taken")
@@ -81,14 +76,11 @@ class Cluster:
 
 
 async def test_errors_that_pass_are_tried_again_until_it_works() -> None:
-    # Given
     cluster = Cluster(NOT_READY, ConnectError("no"))
     opening = await started(cluster.handler.open(30.0))
-    # When
     await cluster.after(1.0)
     await cluster.after(2.0)
     await opening
-    # Then
     assert cluster.asked == ["topic"] * 3
     assert cluster.handler.cnx is cluster.cnx
 
@@ -100,7 +92,6 @@ async def test_an_error_that_stays_is_raised_at_once() -> None:
 
 
 async def test_time_that_is_up_is_a_timeout_that_names_the_last_error() -> None:
-    # Given
     cluster = Cluster(NOT_READY, NOT_READY)
     opening = await started(cluster.handler.open(2.5))
     await cluster.after(2.5)
@@ -109,7 +100,6 @@ async def test_time_that_is_up_is_a_timeout_that_names_the_last_error() -> None:
 
 
 async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachment() -> None:
-    # Given
     cluster = Cluster()
     cluster.cnx.closed = True
     opening = await started(cluster.handler.open(0.1))
@@ -120,30 +110,24 @@ async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachme
 
 
 async def test_a_lost_attachment_comes_back_after_the_backoff() -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.errors = [BUSY, NOT_READY]
-    # When
     cluster.handler.lost()
     for seconds in (1.0, 2.0, 4.0):
         assert cluster.handler.cnx is None
         await cluster.after(seconds)
-    # Then
     assert cluster.handler.cnx is cluster.cnx
     assert cluster.handler.reconnections == 1
 
 
 async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw() -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.errors = [RuntimeError("unforeseen")]
-    # When
     cluster.handler.lost()
     await cluster.after(1.0)
     await cluster.after(2.0)
-    # Then
     assert cluster.handler.cnx is cluster.cnx
 
 
@@ -163,42 +147,33 @@ async def test_credentials_that_run_out_are_told_loudly_and_once(
 
 @pytest.mark.parametrize(("url", "seconds"), [(None, 0.1), ("pulsar://b:1", 0.0)])
 async def test_what_the_broker_closed_goes_where_it_says(url: str | None, seconds: float) -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
-    # When
     cluster.handler.closed_by_broker(url)
     await cluster.after(seconds)
-    # Then
     assert cluster.asked == ["topic", url or "topic"]
     assert cluster.handler.cnx is cluster.cnx
 
 
 async def test_what_is_lost_before_its_attaching_has_ended_is_attached_again() -> None:
-    # Given
     cluster = Cluster()
     cluster.hold = asyncio.Event()
     opening = await started(cluster.handler.open(30.0))
-    # When
     cluster.handler.closed_by_broker(None)
     cluster.hold.set()
     await cluster.after(1.0)
     await opening
-    # Then
     assert cluster.asked == ["topic"] * 2
     assert cluster.handler.cnx is cluster.cnx
 
 
 async def test_a_final_error_is_told_and_nothing_is_tried_again() -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.errors = [TERMINATED]
-    # When
     cluster.handler.lost()
     await cluster.after(1.0)
     await cluster.after(100.0)
-    # Then
     assert cluster.given_up == [TERMINATED]
     assert len(cluster.asked) == 2
 
@@ -207,30 +182,24 @@ async def test_a_final_error_is_told_and_nothing_is_tried_again() -> None:
 async def test_after_closing_nothing_is_tried(
     lose: Callable[[ConnectionHandler], object],
 ) -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.handler.lost()
-    # When
     await cluster.handler.close()
     await cluster.after(100.0)
-    # Then
     assert cluster.asked == ["topic"]
     with pytest.raises(AlreadyClosed):
         await cluster.handler.open(1.0)
 
 
 async def test_closing_ends_an_attempt_that_is_under_way() -> None:
-    # Given
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.hold = asyncio.Event()
     cluster.handler.lost()
     await cluster.after(1.0)
-    # When
     await cluster.handler.close()
     cluster.hold.set()
     await settle()
-    # Then
     assert cluster.handler.cnx is None
     assert cluster.handler.reconnections == 0

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,9 +14,6 @@ from client.messages.message import EntryHead, Message
 from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage
 from client.schema import BytesSchema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ID = MessageId(-1, 1, 2)
 HEAD = EntryHead(pb.MessageMetadata(), pb.CommandMessage(), "t", BytesSchema())
@@ -46,13 +42,10 @@ def fail(*_: object) -> None:
 def test_each_is_told_in_order_and_one_that_fails_is_passed_over(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     told: list[object] = []
     acts = (lambda *_: told.append(1), fail, lambda *_: told.append(2))
     ones = [calling(name, act) for act in acts]
-    # When
     getattr(ConsumerInterceptors(ones), name)(*MOMENTS[name])
-    # Then
     assert told == [1, 2]
     assert "an interceptor failed, and is passed over" in caplog.text
 
@@ -68,7 +61,6 @@ def test_the_program_gets_the_message_that_an_interceptor_returns(
 
 
 def test_a_producers_interceptors_are_told_each_moment() -> None:
-    # Given
     told: list[object] = []
     message = OutgoingMessage(b"a", 0)
 
@@ -84,20 +76,16 @@ def test_a_producers_interceptors_are_told_each_moment() -> None:
 
     failing = [calling(name, fail) for name in ("before_send", "on_send_acknowledgement")]
     interceptors = ProducerInterceptors([*failing, calling("on_close", fail), One()])
-    # When
     interceptors.before_send("p", message)
     interceptors.on_send_acknowledgement("p", message, ID, None)
     interceptors.on_close()
-    # Then
     assert message.payload == b"changed"
     assert told == [("p", message, ID, None), "closed"]
 
 
 def test_what_an_interceptor_does_not_define_does_nothing() -> None:
-    # Given
     nothing = type("Nothing", (ProducerInterceptor, ConsumerInterceptor), {})()
     consuming, producing = ConsumerInterceptors([nothing]), ProducerInterceptors([nothing])
-    # Then
     for name, arguments in MOMENTS.items():
         getattr(consuming, name)(*arguments)
     assert consuming.before_consume(None, MESSAGE) is MESSAGE

@@ -3,11 +3,9 @@
 What is not, or is otherwise, stands in the tables below with its reason.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import _pulsar
 import pulsar
@@ -17,9 +15,6 @@ import pytest
 
 import client
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 OTHERWISE: dict[tuple[str, str], str] = {
     ("Client.create_producer", "block_if_queue_full"): (

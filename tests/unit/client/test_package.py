@@ -1,18 +1,13 @@
 """The package ``client``: what it offers, and what importing it costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 import client
 from tests.support.processes.server_process import REPOSITORY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.parametrize("name", client.__all__)

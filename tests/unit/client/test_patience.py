@@ -1,7 +1,5 @@
 """What failed and may pass is tried again, and nobody waits longer than it said."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import pairwise
 

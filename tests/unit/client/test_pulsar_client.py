@@ -1,9 +1,7 @@
 """The library people import, against a broker in the same loop."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 from unittest.mock import AsyncMock
 
 import pytest
@@ -20,9 +18,6 @@ from tests.support.peers.byte_broker import ByteBroker, connected_command
 from tests.support.peers.raw_peer import frame
 from tests.support.processes.cluster import cluster, topic_names
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
 NAMES = topic_names("public/default", 30)
 TOPICS = {"public/default": NAMES}
 ALL = pb.CommandGetTopicsOfNamespace.ALL
@@ -32,9 +27,7 @@ ROLES = ["broker", "proxy"]
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_namespace_is_listed(role: str) -> None:
     async with cluster(TOPICS) as parts:
-        # When
         listing = await parts.client(role).topics_of_namespace("public/default", ALL)
-        # Then
         assert listing == NamespaceTopics(tuple(NAMES), topics_hash(NAMES), False, True)
 
 
@@ -42,22 +35,18 @@ async def test_a_namespace_is_listed(role: str) -> None:
 async def test_pattern_and_hash_are_sent_along(role: str) -> None:
     async with cluster(TOPICS) as parts:
         client = parts.client(role)
-        # When
         filtered = await client.topics_of_namespace("public/default", pattern="public/default/.*7")
         same = await client.topics_of_namespace(
             "public/default", topics_hash=topics_hash(NAMES), properties={"a": "b"}
         )
-        # Then
         assert filtered.topics == tuple(name for name in NAMES if name.endswith("7"))
         assert filtered.filtered
         assert same == NamespaceTopics((), topics_hash(NAMES), False, False)
 
 
 def test_what_is_not_asked_for_is_not_sent() -> None:
-    # When
     bare = topics_request("a/b", ALL, None, None, None)
     full = topics_request("a/b", ALL, "", "", {"k": "v"})
-    # Then
     assert not bare.HasField("topics_pattern")
     assert not bare.HasField("topics_hash")
     assert full.HasField("topics_pattern")
@@ -68,9 +57,7 @@ def test_what_is_not_asked_for_is_not_sent() -> None:
 async def test_a_lookup_names_the_broker_and_the_way_to_it() -> None:
     async with cluster(TOPICS) as parts:
         for role in ROLES:
-            # When
             found = await parts.client(role).lookup(NAMES[0])
-            # Then
             assert found == LookupResult(parts.broker.service_url, True)
 
 
@@ -82,11 +69,9 @@ async def test_partitions_are_counted_and_failures_raised(role: str, profile: st
         counts = {"persistent://public/default/parted": 3}
         await parts.broker.store.apply(namespace, TopicChanges((), (), counts))
         client = parts.client(role)
-        # When
         count = await client.partitions("persistent://public/default/parted")
         with pytest.raises(ServerResponseError) as caught:
             await client.partitions("persistent://no/where/topic")
-        # Then
         assert count == 3
         assert caught.value.server_error == pb.TopicNotFound
 
@@ -103,12 +88,10 @@ def test_an_error_without_words_is_its_code() -> None:
 
 
 async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
-    # Given
     async with cluster(TOPICS) as parts, ByteBroker(connected_command()) as first:
         client = PulsarClient(first.url)
         asked = await started(client.lookup(NAMES[0]))
         far = await first.connection()
-        # When
         redirect = pb.CommandLookupTopicResponse(
             request_id=0,
             response=pb.CommandLookupTopicResponse.Redirect,
@@ -117,18 +100,15 @@ async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
         kind = pb.BaseCommand.LOOKUP_RESPONSE
         await far.reader.readexactly(4)
         far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
-        # Then
         assert (await asked).broker_service_url == parts.broker.service_url
         await client.close()
 
 
 async def test_a_redirect_in_a_circle_is_given_up() -> None:
-    # Given
     async with ByteBroker(connected_command()) as broker:
         client = PulsarClient(broker.url)
         asked = await started(client.lookup(NAMES[0]))
         far = await broker.connection()
-        # When
         for number in range(21):
             redirect = pb.CommandLookupTopicResponse(
                 request_id=number,
@@ -139,7 +119,6 @@ async def test_a_redirect_in_a_circle_is_given_up() -> None:
             await far.reader.readexactly(4)
             far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
             await far.reader.read(65_536)
-        # Then
         with pytest.raises(ConnectError, match="redirected more than 20 times"):
             await asked
         await client.close()
@@ -152,10 +131,8 @@ def test_a_url_that_is_none_is_refused_at_once() -> None:
 
 async def test_the_block_closes_the_client() -> None:
     async with cluster(TOPICS) as parts:
-        # When
         async with PulsarClient(parts.broker.service_url) as client:
             cnx = await client.connect()
-        # Then
         await cnx.wait_closed()
 
 
@@ -211,7 +188,6 @@ async def test_a_lookup_that_names_no_address_is_a_sentence(url: str, said: str)
 async def test_a_broker_is_connected_to_or_named_to_the_proxy(
     url: str, proxied: bool, expected: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     client = PulsarClient("pulsar://h")
     asked = []
 
@@ -219,9 +195,7 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
         asked.append((address, target))
 
     monkeypatch.setattr(client._pool, "get", get)
-    # When
     await client.connection_to(LookupResult(url, proxied))
-    # Then
     assert asked == [expected]
 
 
@@ -235,20 +209,16 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
 async def test_a_client_that_was_told_tls_never_connects_without(
     ask: Callable[[PulsarClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     client = PulsarClient("pulsar+ssl://h")
     monkeypatch.setattr(client._pool, "get", AsyncMock())
-    # When
     with pytest.raises(ConnectError, match="pulsar://b:1 is without TLS"):
         await ask(client)
-    # Then
     client._pool.get.assert_not_awaited()
 
 
 async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     client = PulsarClient("pulsar://dead,alive")
     all_ask = asyncio.Barrier(4)
 
@@ -259,18 +229,13 @@ async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(
         return address[0]
 
     monkeypatch.setattr(client._pool, "get", get)
-    # When
     found = await asyncio.gather(*[client.connect() for _ in range(4)])
-    # Then
     assert found == ["alive"] * 4
 
 
 async def test_an_assigned_broker_is_reached_as_the_last_lookup_said() -> None:
     async with cluster(TOPICS) as parts:
-        # Given
         client = parts.client("proxy")
         looked_up = await client.connection_of(NAMES[0])
-        # When
         assigned = await client.connection_by_url(parts.broker.service_url)
-        # Then
         assert assigned is looked_up

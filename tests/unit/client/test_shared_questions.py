@@ -1,7 +1,5 @@
 """Questions asked at the same time are put once, and only so many at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from contextlib import suppress
@@ -31,35 +29,26 @@ class Server:
 
 
 async def test_those_who_ask_the_same_share_one_question() -> None:
-    # Given
     server = Server()
     askers = [await started(server.ask("a")) for _ in range(3)]
-    # When
     server.answers["a"].set_result("yes")
-    # Then
     assert await asyncio.gather(*askers) == ["yes"] * 3
     assert (server.asked, len(server.questions)) == (["a"], 0)
 
 
 async def test_an_answer_is_not_kept() -> None:
-    # Given
     server = Server()
     for _ in range(2):
         asker = await started(server.ask("a"))
-        # When
         server.answers["a"].set_result("yes")
         await asker
-    # Then
     assert server.asked == ["a", "a"]
 
 
 async def test_an_error_reaches_all_who_asked() -> None:
-    # Given
     server = Server()
     askers = [await started(server.ask("a")) for _ in range(2)]
-    # When
     server.answers["a"].set_exception(KeyError("no"))
-    # Then
     for asker in askers:
         with pytest.raises(KeyError, match="no"):
             await asker
@@ -85,14 +74,11 @@ async def test_who_asked_what_failed_is_freed_at_once() -> None:
 
 
 async def test_so_many_are_put_at_once_and_the_next_waits_for_its_turn() -> None:
-    # Given
     server = Server(places=2)
     askers = [await started(server.ask(key)) for key in "abc"]
     before = list(server.asked)
-    # When
     server.answers["a"].set_result("yes")
     await settle()
-    # Then
     assert (before, server.asked) == (["a", "b"], ["a", "b", "c"])
     for key in "bc":
         server.answers[key].set_result("yes")
@@ -100,28 +86,22 @@ async def test_so_many_are_put_at_once_and_the_next_waits_for_its_turn() -> None
 
 
 async def test_a_question_is_given_up_with_its_last_asker() -> None:
-    # Given
     server = Server(places=1)
     first, second = [await started(server.ask("a")) for _ in range(2)]
-    # When
     first.cancel()
     await settle()
     kept = not server.answers["a"].cancelled()
     second.cancel()
     await settle()
-    # Then
     assert kept
     assert server.answers["a"].cancelled()
     assert len(server.questions) == 0
 
 
 async def test_who_asks_when_a_question_was_given_up_gets_a_question_of_their_own() -> None:
-    # Given
     server = Server()
     first = await started(server.ask("a"))
-    # When
     first.cancel()
     second = await started(server.ask("a"))
     server.answers["a"].set_result("yes")
-    # Then
     assert await second == "yes"

@@ -1,7 +1,5 @@
 """Statistics in the log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 
@@ -44,15 +42,12 @@ class Logged:
 
 
 async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     caplog.set_level(logging.INFO, StatisticsLog.__module__)
     logged = Logged(600)
     logged.log.start()
     logged.log.start()
     for _ in range(2):
-        # When
         lines = await logged.lines(caplog, 600)
-        # Then
         assert lines[0].startswith("MemoryLimitStatistics(")
         assert sorted(lines[1:]) == sorted(part.statistics() for part in logged.parts)
     await logged.log.close()
@@ -64,10 +59,8 @@ async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixtur
 async def test_nothing_is_logged_that_nobody_wants(
     caplog: pytest.LogCaptureFixture, seconds: float, level: int
 ) -> None:
-    # Given
     caplog.set_level(level, StatisticsLog.__module__)
     logged = Logged(seconds)
     logged.log.start()
-    # When / Then
     assert await logged.lines(caplog, 600) == []
     await logged.log.close()

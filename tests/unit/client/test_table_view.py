@@ -1,23 +1,19 @@
 """A table view's own decisions, with a reader that a test feeds."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pytest
 
 import client.table_view as module
 import proto.PulsarApi_pb2 as pb
+from client.consumers.options import ReaderOptions
 from client.exceptions import NotConnected, Timeout
 from client.messages.message import EntryHead, Message
 from client.schema import StringSchema
 from client.table_view import TableView, open_table_view
 from tests.support.clocks.settle import settle, started
-
-if TYPE_CHECKING:
-    from client.consumers.options import ReaderOptions
 
 TOPIC = "persistent://public/default/t"
 
@@ -95,7 +91,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 
 async def test_null_and_empty_values_remove_their_keys(opened: Opened) -> None:
-    # When
     view = await opened.view(
         message("a", "1"),
         message("b", "2"),
@@ -105,7 +100,6 @@ async def test_null_and_empty_values_remove_their_keys(opened: Opened) -> None:
         message("b", ""),
         message("never", None),
     )
-    # Then
     assert dict(view) == {"c": "3"}
     assert opened.options is not None
     assert opened.options.is_read_compacted
@@ -113,9 +107,7 @@ async def test_null_and_empty_values_remove_their_keys(opened: Opened) -> None:
 
 
 async def test_it_reads_under_its_name(opened: Opened) -> None:
-    # When
     view = await opened.view(name="mine")
-    # Then
     assert opened.options is not None
     assert opened.options.subscription_name == "mine"
     await view.close()
@@ -136,70 +128,54 @@ async def test_what_is_said_to_be_there_and_does_not_come_is_not_waited_for(
 
 
 async def test_who_is_cancelled_while_it_fills_leaves_nothing_open(opened: Opened) -> None:
-    # Given
     opened.reader = reader = FedReader()
     hold = asyncio.Event()
     reader.has_message_available = hold.wait  # type: ignore[method-assign,assignment]
     opening = await started(open_table_view(opened.context, TOPIC))
-    # When
     opening.cancel()
     await asyncio.wait([opening])
-    # Then
     assert reader.closed == 1
 
 
 async def test_a_reader_that_fails_leaves_the_table_and_says_why(opened: Opened) -> None:
-    # Given
     view = await opened.view(message("a", "1"))
-    # When
     failure = Timeout("gone")
     opened.reader.coming.put_nowait(failure)
     await settle()
-    # Then
     assert view.failure is failure
     assert dict(view) == {"a": "1"}
     await view.close()
 
 
 async def test_a_topic_that_ends_leaves_the_table(opened: Opened) -> None:
-    # Given
     view = await opened.view(message("a", "1"))
-    # When
     opened.reader.coming.put_nowait(None)
     await settle()
-    # Then
     assert view.failure is None
     assert dict(view) == {"a": "1"}
     await view.close()
 
 
 async def test_closing_twice_takes_it_out_of_the_client(opened: Opened) -> None:
-    # Given
     view = await opened.view()
     opened.context.parts.add(view)
-    # When
     async with view:
         pass
     await view.close()
-    # Then
     assert opened.context.parts == set()
 
 
 async def test_keys_may_go_while_somebody_goes_through_them(opened: Opened) -> None:
-    # Given
     view = await opened.view(message("a", "1"), message("b", "2"))
-    # When
     keys = []
     for key in view:
         keys.append(key)
         view._newest.clear()
-    # Then
     assert keys == ["a", "b"]
     await view.close()
 
 
 async def test_others_have_their_turn_while_much_is_read(opened: Opened) -> None:
-    # Given
     turns = 0
 
     async def count() -> None:
@@ -209,9 +185,7 @@ async def test_others_have_their_turn_while_much_is_read(opened: Opened) -> None
             await asyncio.sleep(0)
 
     counting = await started(count())
-    # When
     view = await opened.view(*(message(str(number), "x") for number in range(1_000)))
-    # Then
     assert len(view) == 1_000
     assert turns >= 10
     counting.cancel()

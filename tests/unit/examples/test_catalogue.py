@@ -1,8 +1,6 @@
 """The example of a listing plug-in, in a broker."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ import proto.PulsarApi_pb2 as pb
 from examples.catalogue import PATH_VARIABLE, topics_by_team
 from server.errors import StartError
 from tests.support.processes.cluster import cluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEYS = {
     "pulsarResourcesExtendedClassName": "examples.catalogue:Catalogue",
@@ -42,7 +37,6 @@ async def test_a_team_sees_its_own_topics() -> None:
             found = await client.topics_of_namespace("shop/orders", mode, properties=properties)
             return list(found.topics)
 
-        # Then
         modes = pb.CommandGetTopicsOfNamespace
         team = {"catalogue.team": "payments", "build": "17"}
         assert await listed(modes.PERSISTENT, **team) == [PAID]

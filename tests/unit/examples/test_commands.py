@@ -1,9 +1,7 @@
 """The examples run from the command line to their tables, their JSON and their picture."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,16 +9,11 @@ from typer.testing import CliRunner
 from examples import hold_and_wait, slow_readers
 from examples.figures import TERMINAL_COLUMNS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SMALL = ["--requests", "3000", "--load", "0.9", "--seeds", "2"]
 
 
 def test_hold_and_wait_says_that_fifo_ends_as_the_model_and_fair_completes_everything() -> None:
-    # When
     done = CliRunner().invoke(hold_and_wait.app, ["--seeds", "1"])
-    # Then
     assert done.exit_code == 0, done.output
     words = " ".join(done.stdout.split())
     assert "fifo: the three cases end as the minimal model" in words
@@ -30,9 +23,7 @@ def test_hold_and_wait_says_that_fifo_ends_as_the_model_and_fair_completes_every
 
 
 def test_hold_and_wait_gives_every_run_as_json() -> None:
-    # When
     done = CliRunner().invoke(hold_and_wait.app, ["--policy", "fifo", "--seeds", "2", "--json"])
-    # Then
     runs = json.loads(done.stdout)["runs"]
     assert len(runs) == 4 * 3
     assert {run["policy"] for run in runs} == {"fifo"}
@@ -41,9 +32,7 @@ def test_hold_and_wait_gives_every_run_as_json() -> None:
 
 
 def test_slow_readers_gives_workload_runs_and_verdict_as_json() -> None:
-    # When
     done = CliRunner().invoke(slow_readers.app, [*SMALL, "--json"])
-    # Then
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document["workload"]["offered_load"] == 0.9
@@ -60,10 +49,8 @@ def test_slow_readers_gives_workload_runs_and_verdict_as_json() -> None:
 
 @pytest.mark.parametrize("app", [hold_and_wait.app, slow_readers.app])
 def test_what_is_printed_fits_a_hundred_columns(app: object) -> None:
-    # When
     arguments = SMALL if app is slow_readers.app else ["--seeds", "3"]
     done = CliRunner().invoke(app, arguments)  # type: ignore[arg-type]
-    # Then
     assert done.exit_code == 0, done.output
     assert max(len(line.rstrip()) for line in done.stdout.splitlines()) <= TERMINAL_COLUMNS
     assert "…" not in done.stdout
@@ -71,7 +58,6 @@ def test_what_is_printed_fits_a_hundred_columns(app: object) -> None:
 
 @pytest.mark.parametrize("readers", ["own", "connections", "mixed"])
 def test_the_assumptions_say_who_reads_slowly(readers: str) -> None:
-    # When
     words = {
         "own": "Each request is of a connection of its own; 5 % of them are slow readers.",
         "connections": "1,000 connections ask; 5 % of them are slow readers.",
@@ -79,7 +65,6 @@ def test_the_assumptions_say_who_reads_slowly(readers: str) -> None:
     }[readers]
     arguments = ["--readers", readers, "--requests", "100", "--seeds", "1", "--policy", "fifo"]
     done = CliRunner().invoke(slow_readers.app, arguments)
-    # Then
     assert done.exit_code == 0, done.output
     assert words in " ".join(done.stdout.split())
     assert "Order" not in done.stdout

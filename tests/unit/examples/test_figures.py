@@ -1,7 +1,5 @@
 """Percentiles and how figures are written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -26,10 +24,8 @@ def test_a_percentile_is_a_wait_that_somebody_had() -> None:
 
 
 def test_requests_are_counted_by_how_they_ended() -> None:
-    # When
     endings = [Ending.COMPLETED, Ending.TIMED_OUT, Ending.QUEUE_FULL, Ending.STALLED, 0, 1]
     figures = wait_figures(np.zeros(6), np.array(endings))
-    # Then
     assert (figures.completed, figures.timed_out) == (2, 2)
     assert (figures.queue_full, figures.stalled, figures.refused) == (1, 1, 4)
 

@@ -1,7 +1,5 @@
 """The hold-and-wait stall, case by case."""
 
-from __future__ import annotations
-
 import pytest
 
 from examples.growth import CASES, Case, simulate, times_at_once, times_of_seed
@@ -12,27 +10,21 @@ FIFO, FAIR = AdmissionPolicy.FIFO, AdmissionPolicy.FAIR
 
 @pytest.mark.parametrize("policy", AdmissionPolicy)
 def test_requests_that_do_not_grow_are_served_four_at_a_time(policy: AdmissionPolicy) -> None:
-    # When
     figures = simulate(Case(20, 24, 24), times_at_once(20), policy)
-    # Then
     assert (figures.completed, figures.timed_out) == (20, 0)
     assert figures.last_completed_seconds == pytest.approx(0.1)
     assert figures.high_water_permits == 96
 
 
 def test_under_fifo_four_that_need_one_more_wait_until_the_others_time_out() -> None:
-    # When
     figures = simulate(Case(20, 24, 25), times_at_once(20), FIFO)
-    # Then
     assert (figures.completed, figures.timed_out) == (4, 16)
     assert figures.first_completed_seconds == pytest.approx(25.01)
     assert figures.last_completed_seconds == pytest.approx(25.01)
 
 
 def test_under_fifo_ten_that_hold_everything_wait_until_half_of_them_time_out() -> None:
-    # When
     figures = simulate(Case(20, 10, 20), times_at_once(20), FIFO)
-    # Then
     assert (figures.completed, figures.timed_out) == (5, 15)
     assert figures.first_completed_seconds == pytest.approx(25.02)
     assert figures.high_water_permits == 100
@@ -41,12 +33,9 @@ def test_under_fifo_ten_that_hold_everything_wait_until_half_of_them_time_out() 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("seed", [None, 1, 2, 3, 4, 5])
 def test_under_fair_every_request_completes_within_a_second(case: Case, seed: int | None) -> None:
-    # Given
     number = case.requests
     times = times_at_once(number) if seed is None else times_of_seed(number, seed)
-    # When
     figures = simulate(case, times, FAIR)
-    # Then
     assert (figures.completed, figures.timed_out, figures.stalled) == (number, 0, 0)
     assert figures.last_completed_seconds is not None
     assert figures.last_completed_seconds < 1.0
@@ -54,9 +43,7 @@ def test_under_fair_every_request_completes_within_a_second(case: Case, seed: in
 
 
 def test_under_fair_a_stall_of_all_holders_ends_with_one_overdraft() -> None:
-    # When
     figures = simulate(Case(20, 10, 20), times_at_once(20), FAIR)
-    # Then
     assert figures.overdrafts >= 1
     assert figures.high_water_permits == 110
 

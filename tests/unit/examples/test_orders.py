@@ -1,7 +1,5 @@
 """The example program of the client library."""
 
-from __future__ import annotations
-
 from examples.orders import main
 from tests.support.processes.cluster import cluster
 

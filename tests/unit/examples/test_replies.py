@@ -1,7 +1,5 @@
 """The slow-readers load: what is drawn, and what becomes of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -31,11 +29,8 @@ def requests_of(*rows: tuple[float, bool, float]) -> Requests:
 
 @pytest.mark.parametrize("readers", Readers)
 def test_what_is_drawn_offers_the_load_that_was_asked_for(readers: Readers) -> None:
-    # Given
     workload = Workload(readers=readers, offered_load=0.6)
-    # When
     requests = requests_of_seed(workload, 1)
-    # Then
     sizes = np.where(requests.large, workload.large_bytes, workload.small_bytes)
     mean_bytes = float(np.dot(sizes, requests.holds)) / float(requests.arrivals[-1])
     assert mean_bytes / workload.limit_bytes == pytest.approx(0.6, rel=0.05)
@@ -45,27 +40,20 @@ def test_what_is_drawn_offers_the_load_that_was_asked_for(readers: Readers) -> N
 
 
 def test_certain_connections_are_slow_and_nobody_else() -> None:
-    # When
     requests = requests_of_seed(Workload(requests=20_000, readers=Readers.CONNECTIONS), 1)
-    # Then
     slow = set(requests.connections[requests.slow].tolist())
     assert slow == set(range(50))
     assert slow.isdisjoint(requests.connections[~requests.slow].tolist())
 
 
 def test_a_request_of_its_own_shares_its_connection_with_nobody() -> None:
-    # When
     requests = requests_of_seed(Workload(requests=1_000), 1)
-    # Then
     assert len(set(requests.connections.tolist())) == len(requests.connections)
 
 
 def test_what_arrives_in_the_warm_up_is_not_measured() -> None:
-    # Given
     workload = Workload(requests=1_000, warm_up_seconds=10.0)
-    # When
     requests = requests_of_seed(workload, 1)
-    # Then
     first = float(requests.arrivals[requests.measured][0])
     assert first == pytest.approx(10.0, rel=0.1)
     assert not requests.measured[0]
@@ -74,15 +62,12 @@ def test_what_arrives_in_the_warm_up_is_not_measured() -> None:
 @pytest.mark.parametrize("policy", AdmissionPolicy)
 @pytest.mark.parametrize("readers", Readers)
 def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: Readers) -> None:
-    # Given
     workload = Workload(requests=3_000, readers=readers, offered_load=1.3, warm_up_seconds=20.0)
-    # When
     figures = []
     for _ in range(2):
         requests = requests_of_seed(workload, 3)
         run = simulate(workload, requests, policy)
         figures.append(figures_of(workload, requests, run, seed=3, policy=policy))
-    # Then
     assert figures[0] == figures[1]
     assert figures[0].groups["all"].requests == 3_000
     assert figures[0].groups["all"].max_seconds > 0
@@ -91,22 +76,17 @@ def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: 
 def test_under_fifo_a_small_reply_waits_behind_a_large_one_and_under_fair_it_fills_the_gap() -> (
     None
 ):
-    # Given: a large one holds 60 of 100, a second large one cannot be had, a small one could
+    # A large one holds 60 of 100, a second large one cannot be had, a small one could
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, False, 1.0))
-    # When
     waits = {policy: simulate(SMALL_WORLD, requests, policy).waits for policy in AdmissionPolicy}
-    # Then
     assert waits[FIFO].tolist() == [0.0, 1.5, 1.0]
     assert waits[FAIR].tolist() == [0.0, 1.5, 0.0]
 
 
 def test_a_request_that_times_out_counts_with_its_wait_and_holds_nothing() -> None:
-    # Given
     requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (40.0, False, 1.0))
-    # When
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
-    # Then
     assert run.endings.tolist() == [Ending.COMPLETED, Ending.TIMED_OUT, Ending.COMPLETED]
     everybody = figures.groups["all"]
     assert (everybody.completed, everybody.timed_out, everybody.max_seconds) == (2, 1, 25.0)
@@ -114,34 +94,26 @@ def test_a_request_that_times_out_counts_with_its_wait_and_holds_nothing() -> No
 
 
 def test_a_request_without_a_place_is_refused_at_once() -> None:
-    # Given
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, True, 1.0))
-    # When
     run = simulate(replace(SMALL_WORLD, max_queue_size=1), requests, FIFO)
-    # Then
     assert run.endings.tolist() == [Ending.COMPLETED, Ending.COMPLETED, Ending.QUEUE_FULL]
     assert run.waits[2] == 0.0
 
 
 def test_mean_use_counts_what_is_held_between_the_first_and_the_last_arrival() -> None:
-    # Given: 60 held from 0 to 3, then by who waited for them from 3 to 4, and 10 from 3.5 on
+    # 60 held from 0 to 3, then by who waited for them from 3 to 4, and 10 from 3.5 on
     requests = requests_of((0.0, True, 3.0), (1.0, True, 1.0), (3.5, False, 9.0))
-    # When
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
-    # Then
     assert figures.mean_used_part == pytest.approx(60 / 100)
     assert figures.high_water_part == pytest.approx(0.7)
 
 
 def test_the_groups_are_of_small_and_large_replies_and_of_fast_and_slow_readers() -> None:
-    # Given
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, False, 1.0))
     requests = replace(requests, slow=np.array([True, False, False]))
-    # When
     run = simulate(SMALL_WORLD, requests, FIFO)
     groups = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO).groups
-    # Then
     waits = {name: (group.requests, group.max_seconds) for name, group in groups.items()}
     assert waits == {
         "all": (3, 1.5),
@@ -155,23 +127,19 @@ def test_the_groups_are_of_small_and_large_replies_and_of_fast_and_slow_readers(
 
 
 def test_a_connection_is_busy_while_it_holds_or_waits_for_another_reply() -> None:
-    # Given: all of one connection, and a neighbour; the second waits from 1 to 3, holds until 4
+    # All of one connection, and a neighbour; the second waits from 1 to 3, holds until 4
     requests = requests_of(
         (0.0, True, 3.0), (1.0, True, 1.0), (2.0, False, 1.0), (2.5, False, 1.0), (9.0, True, 1.0)
     )
     requests = replace(requests, connections=np.array([7, 7, 8, 7, 7]))
-    # When
     run = simulate(SMALL_WORLD, requests, FIFO)
-    # Then
     assert run.busy.tolist() == [False, True, False, True, False]
 
 
 def test_a_connection_that_was_refused_is_not_busy_with_that() -> None:
-    # Given: of four requests one times out at 26, and one finds no place
+    # Of four requests one times out at 26, and one finds no place
     requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (2.0, True, 1.0), (27.0, True, 9.0))
     requests = replace(requests, connections=np.array([1, 2, 2, 2]))
-    # When
     run = simulate(replace(SMALL_WORLD, max_queue_size=1), requests, FIFO)
-    # Then
     assert run.endings.tolist()[1:3] == [Ending.TIMED_OUT, Ending.QUEUE_FULL]
     assert run.busy.tolist() == [False, False, True, False]

@@ -1,9 +1,6 @@
 """Virtual time keeps the order of events, and a fault of the limiter does not go unnoticed."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +14,8 @@ from examples.simulation import (
 )
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireClosedError
+from limiter.permits.permit import Permit
 from limiter.semaphore.async_semaphore import AsyncSemaphore
-
-if TYPE_CHECKING:
-    from limiter.permits.permit import Permit
 
 FIFO = AdmissionRules()
 FAIR = AdmissionRules(policy=AdmissionPolicy.FAIR)
@@ -31,61 +26,46 @@ def semaphore_of(limit: int, clock: VirtualClock, queue: int = 10) -> AsyncSemap
 
 
 def test_events_happen_in_the_order_of_their_moments_and_then_of_arming() -> None:
-    # Given
     clock = VirtualClock()
     seen: list[tuple[str, float]] = []
     for name, when in (("late", 2.0), ("first", 1.0), ("second", 1.0)):
         clock.call_at(when, lambda name: seen.append((name, clock.now())), name)
-    # When
     clock.run()
-    # Then
     assert seen == [("first", 1.0), ("second", 1.0), ("late", 2.0)]
 
 
 def test_an_event_armed_for_the_past_happens_now_and_time_does_not_go_back() -> None:
-    # Given
     clock = VirtualClock()
     seen: list[float] = []
     clock.call_at(3.0, lambda: clock.call_at(1.0, lambda: seen.append(clock.now())))
-    # When
     clock.run()
-    # Then
     assert seen == [3.0]
 
 
 def test_a_disarmed_event_does_not_happen_and_takes_no_time() -> None:
-    # Given
     clock = VirtualClock()
     clock.call_at(1.0, lambda: None)
     clock.call_at(25.0, pytest.fail, "it was disarmed").cancel()
-    # When
     clock.run()
-    # Then
     assert clock.now() == 1.0
 
 
 def test_what_waits_is_answered_with_its_timeout_in_virtual_time() -> None:
-    # Given
     clock = VirtualClock()
     semaphore = semaphore_of(10, clock)
     semaphore.request(10)
     answers: list[tuple[Permit | None, Ending, float]] = []
-    # When
     ask(partial(semaphore.request, 1), lambda p, e: answers.append((p, ending_of(e), clock.now())))
     clock.run()
-    # Then
     assert answers == [(None, Ending.TIMED_OUT, 5.0)]
 
 
 def test_what_finds_the_queue_full_is_answered_at_once() -> None:
-    # Given
     semaphore = semaphore_of(10, VirtualClock(), queue=1)
     semaphore.request(10)
     semaphore.request(1)
     answers: list[Ending] = []
-    # When
     ask(partial(semaphore.request, 1), lambda _, error: answers.append(ending_of(error)))
-    # Then
     assert answers == [Ending.QUEUE_FULL]
 
 
@@ -95,10 +75,8 @@ def test_an_error_that_no_simulation_brings_about_is_not_counted_as_another() ->
 
 
 def test_what_is_still_held_at_the_end_is_a_fault() -> None:
-    # Given
     semaphore = semaphore_of(10, VirtualClock())
     permit = semaphore.request(3).result()
-    # When, Then
     with pytest.raises(LimiterFaultError, match="3 permits are held"):
         require_sound(semaphore, FIFO)
     semaphore.release(permit)
@@ -106,11 +84,9 @@ def test_what_is_still_held_at_the_end_is_a_fault() -> None:
 
 
 def test_more_than_the_limit_is_a_fault_under_fifo_and_a_tenth_more_is_not_under_fair() -> None:
-    # Given
     semaphore = semaphore_of(110, VirtualClock())
     semaphore.release(semaphore.request(110).result())
     semaphore.change_limits(max_permits=100)
-    # When, Then
     require_sound(semaphore, FAIR)
     with pytest.raises(LimiterFaultError, match="110 permits were held at once"):
         require_sound(semaphore, FIFO)

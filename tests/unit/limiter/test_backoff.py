@@ -1,7 +1,5 @@
 """How long to wait before asking again."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.backoff import Backoff
@@ -20,12 +18,9 @@ def test_a_delay_is_shortened_by_a_tenth_at_most_and_never_below_the_first() -> 
 
 
 def test_it_begins_anew_once_it_worked() -> None:
-    # Given
     backoff = Backoff(first_seconds=1.0, most_seconds=8.0, jitter=lambda: 0.0)
     before = [backoff.next() for _ in range(5)]
-    # When
     backoff.reset()
-    # Then
     assert before == [1.0, 2.0, 4.0, 8.0, 8.0]
     assert backoff.next() == 1.0
 

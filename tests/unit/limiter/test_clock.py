@@ -1,7 +1,5 @@
 """Deadlines and naps on a clock that the test moves."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -17,74 +15,56 @@ async def bounded_wait(clock: ManualClock, seconds: float | None) -> None:
 
 
 async def test_a_block_that_takes_too_long_is_ended() -> None:
-    # Given
     clock = ManualClock()
     waiting = await started(bounded_wait(clock, 25.0))
-    # When
     clock.advance(24.9)
     await settle()
     assert not waiting.done()
     clock.advance(0.1)
-    # Then
     with pytest.raises(TimeoutError):
         await waiting
 
 
 async def test_a_block_that_ends_in_time_leaves_no_timer() -> None:
-    # Given
     clock = ManualClock()
-    # When
     async with deadline(clock, 25.0):
         pass
     clock.advance(100.0)
-    # Then
     await settle()
 
 
 async def test_without_a_deadline_a_block_waits_on() -> None:
-    # Given
     clock = ManualClock()
     waiting = await started(bounded_wait(clock, None))
-    # When
     clock.advance(1e9)
     await settle()
-    # Then
     assert not waiting.done()
     waiting.cancel()
 
 
 async def test_a_nap_lasts_as_long_as_it_was_meant_to() -> None:
-    # Given
     clock = ManualClock()
     sleeping = await started(clock_sleep(clock, 10.0))
-    # When
     clock.advance(9.9)
     await settle()
     assert not sleeping.done()
     clock.advance(0.1)
-    # Then
     await sleeping
 
 
 async def test_a_nap_that_is_cancelled_as_it_ends_ends_quietly() -> None:
-    # Given
     clock = ManualClock()
     sleeping = await started(clock_sleep(clock, 10.0))
-    # When
     sleeping.cancel()
     clock.advance(10.0)
     await settle()
-    # Then
     assert sleeping.cancelled()
 
 
 async def test_the_loop_clock_is_the_loops() -> None:
-    # Given
     clock, fired = LoopClock(), asyncio.Event()
-    # When
     clock.call_at(clock.now(), fired.set)
     cancelled = clock.call_at(clock.now(), pytest.fail)
     cancelled.cancel()
-    # Then
     async with deadline(clock, 30.0):
         await fired.wait()

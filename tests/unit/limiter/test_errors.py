@@ -1,7 +1,5 @@
 """Refusals are one family, and say what a caller needs to tell its user."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.client_memory.errors import MemoryReserveQueueFullError, MemoryReserveTimeoutError
@@ -49,12 +47,9 @@ def test_a_request_that_can_never_be_granted_is_no_refusal() -> None:
 def test_an_error_that_is_raised_anew_says_the_same_without_the_way_it_came(
     error: Exception,
 ) -> None:
-    # Given
     with pytest.raises(type(error)):
         raise error
-    # When
     new = raised_anew(error)
-    # Then
     assert new is not error
     assert new.__traceback__ is None
     assert (type(new), str(new), vars(new)) == (type(error), str(error), vars(error))

@@ -1,7 +1,5 @@
 """The package ``limiter``: what it offers, and what importing it costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -26,13 +24,12 @@ def test_what_is_not_offered_is_no_attribute() -> None:
 
 
 def test_all_of_it_is_imported_quickly_and_loads_nothing_above_it() -> None:
-    # Given: processor time, because other processes must not make this test fail
+    # Processor time, because other processes must not make this test fail
     program = (
         "import sys, time; begun = time.process_time(); from limiter import *; "
         f"spent = time.process_time() - begun; found = [one for one in {ABOVE + DEAR!r} "
         "if one in sys.modules]; print(found); print(spent)"
     )
-    # When
     done = [
         subprocess.run(
             [sys.executable, "-c", program],
@@ -43,6 +40,5 @@ def test_all_of_it_is_imported_quickly_and_loads_nothing_above_it() -> None:
         ).stdout.splitlines()
         for _ in range(3)
     ]
-    # Then
     assert {loaded for loaded, _ in done} == {"[]"}
     assert min(float(spent) for _, spent in done) < MOST_SECONDS

@@ -1,11 +1,9 @@
 """loadgen.access: the credentials of a load, named by options and variables."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from loadgen.engine.frames import auth_frame, connect_frame
 from loadgen.errors import UsageError
 from tests.support.peers.stand_in_admin import Given, stand_in_admin
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,12 +21,9 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_are_for_the_processes_that_are_started_too(tmp_path: Path) -> None:
-    # Given
     os.environ["FLOODGATE_AUTH_PLUGIN"] = "basic"
     (tmp_path / "token").write_text("a.b.c")
-    # When
     name_access(None, f"file:{tmp_path / 'token'}", None)
-    # Then
     found = own_credentials()
     assert found is not None
     assert found.auth_data() == b"a.b.c"
@@ -45,12 +37,9 @@ def test_a_secret_itself_is_refused_and_not_said_again() -> None:
 
 
 def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
-    # Given
     token = AuthenticationToken("a.b.c")
-    # When
     command = pb.BaseCommand.FromString(connect_frame(authentication=token)[8:])
     again = pb.BaseCommand.FromString(auth_frame(token)[8:]).authResponse.response
-    # Then
     assert (command.connect.auth_method_name, command.connect.auth_data) == ("token", b"a.b.c")
     assert command.connect.feature_flags.supports_auth_refresh
     assert (again.auth_method_name, again.auth_data) == ("token", b"a.b.c")
@@ -59,15 +48,12 @@ def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
 async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it(
     tmp_path: Path,
 ) -> None:
-    # Given
     (tmp_path / "token").write_text("a.b.c")
     name_access(None, f"file:{tmp_path / 'token'}", None)
     async with stand_in_admin() as other, stand_in_admin() as server:
         server.answers["GET /metrics/"] = Given(status=302, location=f"{other.url}/elsewhere")
         other.answers["GET /elsewhere"] = Given((b"page",))
-        # When
         page = await asyncio.to_thread(WebPages().read, f"{server.url}/metrics/", 5, 100)
-    # Then
     assert page == "page"
     assert [each.asked[0].authorization for each in (server, other)] == ["Bearer a.b.c", ""]
 
@@ -75,9 +61,7 @@ async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it
 def test_a_task_has_the_credentials_of_another_host_and_leaves_none_behind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # Given
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # When
     with access_taken({"plugin": "", "secret": "header.claims.signature"}):
         shown = own_credentials()
         assert shown is not None

@@ -1,7 +1,5 @@
 """Runs in Spark, where its packages are not installed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

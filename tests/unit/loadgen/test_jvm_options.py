@@ -1,7 +1,5 @@
 """The options of a JVM are read as Pulsar has them; limits leave a part of what they allow."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.errors import UsageError

@@ -1,7 +1,5 @@
 """A person sees a screen or lines while a run goes on, a program nothing."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

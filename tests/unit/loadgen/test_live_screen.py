@@ -1,7 +1,5 @@
 """The screen of a run fits 80 by 24, whatever is to be told."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import socket
 
 import pytest
@@ -57,7 +55,6 @@ def test_a_name_that_does_not_resolve_is_not_loopback(monkeypatch: pytest.Monkey
         raise socket.gaierror
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    # When / Then
     assert not is_loopback("http://nowhere.example")
 
 

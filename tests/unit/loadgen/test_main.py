@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from client.admin.commands import command_line as admin
 from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode, LoadgenError
 from proto.version import VERSION
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -102,7 +97,6 @@ def test_every_failure_keeps_its_own_exit_code(
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
     monkeypatch.setattr("loadgen.commands.topics.topics", fail)
-    # When / Then
     assert run(monkeypatch, "topics") == 97
 
 
@@ -132,7 +126,6 @@ def test_an_interrupt_ends_with_130_and_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("loadgen.commands.topics.topics", interrupted)
-    # When / Then
     assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"
 

@@ -1,12 +1,11 @@
 """What is written to a store is there whole or not at all, and never in a folder of its name."""
 
-from __future__ import annotations
-
 import os
 import pickle
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,9 +32,6 @@ from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.plan import TopicPlan
 from loadgen.topics.reading import read_topics
 from tests.support.runs.recorded_run import record_run, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PLAN = TopicPlan(1000, 7, seed=7)
 HERE = in_this_process(lambda done: None)
@@ -156,7 +152,6 @@ def test_an_error_without_words_is_told_by_its_name(bucket: Path) -> None:
 def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_it_is(
     bucket: Path, error: BaseException, stored_there: bool
 ) -> None:
-    # Given
     (bucket / "x").mkdir()
     path = placed(Path("s3a://b/x/file")) if stored_there else bucket / "x" / "file"
 
@@ -165,7 +160,6 @@ def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_i
             file.write(b"half of it")
             raise error
 
-    # When / Then
     with pytest.raises(type(error)) as caught:
         fail()
     assert (caught.value, left_in(bucket)) == (error, [])
@@ -236,7 +230,6 @@ def test_a_text_in_a_store_is_read(bucket: Path) -> None:
 
 
 def test_the_manifest_of_an_older_corpus_goes_first_and_the_own_comes_last(bucket: Path) -> None:
-    # Given
     write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
     seen: list[list[str]] = []
 
@@ -245,19 +238,15 @@ def test_the_manifest_of_an_older_corpus_goes_first_and_the_own_comes_last(bucke
             seen.append(left_in(bucket))
             yield from work(part)
 
-    # When
     write_corpus(PLAN, TOPICS, 2, execute)
-    # Then
     assert seen == [[], ["topics/part-00000.parquet"]]
     assert len(open_corpus(TOPICS).files) == 2
 
 
 def test_what_a_killed_job_left_is_no_corpus_and_is_replaced(bucket: Path) -> None:
-    # Given
     write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
     (bucket / "topics" / MANIFEST_NAME).unlink()
     (bucket / "topics" / ".scratch").mkdir()
-    # When / Then
     with pytest.raises(UsageError, match=r"not a topic corpus: it has no _manifest\.json"):
         open_corpus(TOPICS)
     write_corpus(PLAN, TOPICS, 2, HERE)
@@ -276,7 +265,6 @@ def test_a_list_is_not_replaced_by_the_corpus_that_is_made_of_it(bucket: Path, o
 async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(
     bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     known = stored._file_system
 
     def only_b(scheme: str, place: str) -> Any:
@@ -286,11 +274,9 @@ async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(
 
     monkeypatch.setattr(stored, "_file_system", only_b)
     (bucket / "0.parquet").touch()
-    # When
     with suppress(KeyboardInterrupt), LoadState(placed(Path("s3a://b")), "http://x", "rest") as it:
         it.item_done(0)
         raise KeyboardInterrupt
-    # Then
     assert it.done == 1
     assert left_in(bucket) == ["0.parquet"]
 

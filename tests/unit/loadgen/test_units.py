@@ -1,7 +1,5 @@
 """Figures are written as people read them."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural

@@ -1,15 +1,10 @@
 """Nobody works on for a driver that was killed."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 DRIVER = """
 from multiprocessing import get_context

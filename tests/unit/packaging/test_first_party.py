@@ -1,7 +1,5 @@
 """Imports of our packages, rewritten for the wheel."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest
@@ -82,10 +80,7 @@ LINE = st.one_of(
 
 @given(st.lists(LINE))
 def test_what_is_imported_is_the_same_but_for_the_package(lines: list[str]) -> None:
-    # Given
     source = "\n".join(lines)
-    # When
     after = ast.unparse(ast.parse(made(source)))
-    # Then
     assert after.replace("floodgate.", "") == ast.unparse(ast.parse(source))
     assert made(made(source)) == made(source)

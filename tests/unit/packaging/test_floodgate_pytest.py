@@ -1,21 +1,16 @@
 """The plug-in's servers: started once, emptied for each test, started again if that fails."""
 
-from __future__ import annotations
-
 import io
 import json
 import urllib.error
+from collections.abc import Sequence
 from email.message import Message
-from typing import TYPE_CHECKING
+from pathlib import Path
+from urllib.request import Request
 
 import floodgate_pytest
 import pytest
 from floodgate_pytest import FloodgateError, FloodgateServer, KeptServer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from urllib.request import Request
 
 
 class Kept(KeptServer):
@@ -97,25 +92,20 @@ def test_a_fault_that_is_refused_says_why(web: Web) -> None:
 
 
 def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
-    # Given
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho READY $2 pulsar://h:3 http://h:4\n")
     python.chmod(0o700)
-    # When
     server = KeptServer("broker", [], tmp_path, str(python))
     ready = server.empty()
     server.stop()
-    # Then
     assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
 
 
 def test_a_server_that_does_not_start_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # Given
     monkeypatch.setattr(floodgate_pytest, "MODULES", "nowhere.")
     server = KeptServer("proxy", [], tmp_path)
-    # When, then
     with pytest.raises(
         FloodgateError, match=r"The proxy did not start: .*No module named 'nowhere'"
     ):

@@ -1,7 +1,5 @@
 """Commands as lines of the log."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest
@@ -58,18 +56,14 @@ def test_of_a_large_answer_name_size_and_request_are_told() -> None:
 
 
 def test_long_texts_are_cut_and_control_characters_escaped() -> None:
-    # Given
     command = pb.BaseCommand()
     command.CopyFrom(GET_TOPICS)
     command.getTopicsOfNamespace.namespace = "line\n" + "x" * 10_000
-    # When
     line = line_of(encode_command(command))
-    # Then
     assert "namespace='line\\n" + "x" * 75 + "...'" in line
 
 
 def test_a_line_has_a_bound() -> None:
-    # Given
     subscribe = pb.CommandSubscribe(
         topic="t" * 5_000, subscription="s", subType=0, consumer_id=1, request_id=1,
         metadata=[pb.KeyValue(key="k" * 500, value="v" * 500)], consumer_name="n" * 500,
@@ -80,16 +74,13 @@ def test_a_line_has_a_bound() -> None:
     subscribe.schema.name, subscribe.schema.schema_data = "s" * 500, b"x"
     subscribe.schema.type = pb.Schema.Json
     subscribe.schema.properties.add(key="k" * 500, value="v" * 500)
-    # When
     line = line_of(
         encode_command(pb.BaseCommand(type=pb.BaseCommand.SUBSCRIBE, subscribe=subscribe))
     )
-    # Then
     assert MAX_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS + len("...")
 
 
 def test_nothing_of_authentication_and_payload_is_told() -> None:
-    # Given
     connect = pb.CommandConnect(
         client_version="c", auth_method_name="token", auth_data=b"s3cret",
         original_auth_data="s3cret", original_auth_method="token",
@@ -103,16 +94,13 @@ def test_nothing_of_authentication_and_payload_is_told() -> None:
         ),
         encode_command(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=challenge)),
     )
-    # When
     lines = [line_of(frame) for frame in frames]
-    # Then
     assert "s3cret" not in "".join(lines)
     assert "auth_data=(6 bytes) auth_method_name='token' original_auth_data=(hidden)" in lines[0]
     assert lines[1] == f"SEND ({len(frames[1])} bytes) producer_id=1 sequence_id=2"
 
 
 def test_of_a_url_the_credentials_are_not_told() -> None:
-    # Given
     connect = pb.CommandConnect(
         client_version="c", proxy_to_broker_url="pulsar://" + "u" * 90 + ":s3cret@host:6650"
     )
@@ -120,17 +108,14 @@ def test_of_a_url_the_credentials_are_not_told() -> None:
         request_id=1, brokerServiceUrl="pulsar://u:s3cret@host:1", proxy_through_service_url=True
     )
     kind = pb.BaseCommand.LOOKUP_RESPONSE
-    # When
     first = line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
     second = line_of(encode_command(pb.BaseCommand(type=kind, lookupTopicResponse=found)))
-    # Then
     assert "proxy_to_broker_url='pulsar://(hidden)@host:6650'" in first
     assert "brokerServiceUrl='pulsar://(hidden)@host:1'" in second
     assert "proxy_through_service_url=true" in second
 
 
 def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
-    # Given
     token = [pb.KeyValue(key="token", value="s3cret")]
     schema = pb.Schema(name="s", schema_data=b"x", type=pb.Schema.String, properties=token)
     lookup = pb.CommandLookupTopic(topic="t", request_id=1, properties=token)
@@ -141,13 +126,11 @@ def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
         topic="t", subscription="s", subType=0, consumer_id=1, request_id=1,
         metadata=token, subscription_properties=token,
     )  # fmt: skip
-    # When
     lines = [
         line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup))),
         line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=producer))),
         line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.SUBSCRIBE, subscribe=subscribe))),
     ]
-    # Then
     assert "s3cret" not in "".join(lines)
     assert "metadata=[1: {key='token' value=(hidden)}]" in lines[1]
 
@@ -169,15 +152,12 @@ def test_what_is_no_command_is_told_as_that(body: bytes, line: str) -> None:
 
 
 def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     ping = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
     many = ping * 2_000
-    # When
     with caplog.at_level(logging.DEBUG, "proto.command_log"):
         sent("peer", [memoryview(ping[:3]), ping[3:] + ping], 2 * len(ping), {}, in_a_pipe=False)
         sent("peer", [many], len(many), {}, in_a_pipe=False)
         sent("peer", [b"x"], 1, {}, in_a_pipe=True)
-    # Then
     assert caplog.messages[:2] == [f"sent to peer: PING ({len(ping)} bytes)"] * 2
     one_by_one = len(caplog.messages) - 4
     assert one_by_one == DECODED_BYTES // len(ping)

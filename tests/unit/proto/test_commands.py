@@ -1,7 +1,5 @@
 """Answers that carry an error, and commands without their body."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -21,9 +19,7 @@ def test_an_error_is_encoded_as_recorded() -> None:
 
 
 def test_a_failed_lookup_has_its_own_answer() -> None:
-    # When
     command = lookup_failed(7, pb.ServiceNotReady, "later")
-    # Then
     answer = command.lookupTopicResponse
     assert command.type == Type.LOOKUP_RESPONSE
     assert (answer.request_id, answer.error, answer.message) == (7, pb.ServiceNotReady, "later")
@@ -31,9 +27,7 @@ def test_a_failed_lookup_has_its_own_answer() -> None:
 
 
 def test_a_failed_partition_query_has_its_own_answer() -> None:
-    # When
     command = partitions_failed(7, pb.ServiceNotReady, "later")
-    # Then
     answer = command.partitionMetadataResponse
     assert command.type == Type.PARTITIONED_METADATA_RESPONSE
     assert (answer.request_id, answer.error, answer.message) == (7, pb.ServiceNotReady, "later")
@@ -41,10 +35,8 @@ def test_a_failed_partition_query_has_its_own_answer() -> None:
 
 
 def test_a_command_without_its_body_is_the_peers_mistake() -> None:
-    # Given
     bare = pb.BaseCommand(type=Type.LOOKUP)
     whole = pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())
-    # When, Then
     assert with_body(whole, "ping") is whole
     with pytest.raises(RemoteProtocolError, match=r"^LOOKUP without its body$"):
         with_body(bare, "lookupTopic")
@@ -52,8 +44,6 @@ def test_a_command_without_its_body_is_the_peers_mistake() -> None:
 
 @pytest.mark.parametrize("build", [error_command, lookup_failed, partitions_failed])
 def test_no_error_is_larger_than_some_hundred_bytes(build: ErrorBuilder) -> None:
-    # When
     command = build(7, pb.InvalidTopicName, "Invalid topic name: " + "\U0001f600" * 1_000_000)
-    # Then
     assert len(encode_command(command)) < 900
     assert b"... (1000020 characters)" in command.SerializeToString()

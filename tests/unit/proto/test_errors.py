@@ -1,7 +1,5 @@
 """Whose fault it was, and the one sentence about it."""
 
-from __future__ import annotations
-
 from proto.errors import (
     CommandTooLargeError,
     FrameTooLargeError,
@@ -10,9 +8,7 @@ from proto.errors import (
 
 
 def test_a_frame_above_the_limit_is_the_peers_fault() -> None:
-    # Given
     error = FrameTooLargeError(5_253_117, 5_253_116)
-    # When, Then
     assert isinstance(error, RemoteProtocolError)
     assert (error.size_bytes, error.limit_bytes) == (5_253_117, 5_253_116)
     assert str(error) == (
@@ -22,8 +18,6 @@ def test_a_frame_above_the_limit_is_the_peers_fault() -> None:
 
 
 def test_a_command_above_its_bound_is_the_peers_fault() -> None:
-    # Given
     error = CommandTooLargeError("LOOKUP", 70_000, 65_536)
-    # When, Then
     assert isinstance(error, RemoteProtocolError)
     assert str(error) == "LOOKUP of 70000 bytes, at most 65536 are parsed"

@@ -1,7 +1,5 @@
 """What is shown of a text that may be of any size."""
 
-from __future__ import annotations
-
 import pytest
 
 from proto.excerpts import (
@@ -21,12 +19,9 @@ SIZES = [799, 800, 801, 5_000, 1_000_000]
 def test_an_excerpt_has_a_bound_in_bytes_and_ends_with_a_whole_character(
     character: str, size: int
 ) -> None:
-    # Given
     text = character * size
-    # When
     shown = excerpt(text)
     line = one_line(text)
-    # Then
     data = shown.encode(errors="backslashreplace")
     assert len(data) <= TEXT_BYTES
     whole = len(text.encode(errors="backslashreplace")) <= TEXT_BYTES

@@ -1,7 +1,5 @@
 """Frames as real clients and brokers send them, and those that nobody should send."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -90,9 +88,7 @@ def test_commands_are_encoded_as_recorded(command: pb.BaseCommand, recorded: str
 
 
 def test_the_official_clients_connect_is_read() -> None:
-    # When
     command = only_frame(bytes.fromhex(CONNECT))
-    # Then
     assert command.connect.client_version == "Pulsar-CPP-v4.2.0"
     assert command.connect.protocol_version == 20
     assert command.connect.auth_method_name == "none"
@@ -101,22 +97,17 @@ def test_the_official_clients_connect_is_read() -> None:
 
 @pytest.mark.parametrize("recorded", [ONE_MESSAGE, BATCH])
 def test_a_send_is_taken_apart_and_put_together_again(recorded: str) -> None:
-    # Given
     data = bytes.fromhex(recorded)
-    # When
     command, tail = split_body(data[4:], len(data) - 4)
     (metadata_size,) = struct.unpack_from(">I", tail, 6)
     metadata, payload = tail[10 : 10 + metadata_size], tail[10 + metadata_size :]
-    # Then
     assert verify_checksum(tail)
     assert encode_payload_command(parse_command(command), metadata, payload) == data
 
 
 def test_a_changed_payload_does_not_match_its_checksum() -> None:
-    # Given
     data = bytes.fromhex(ONE_MESSAGE)
     tail = split_body(data[4:], len(data) - 4)[1]
-    # When, Then
     assert not verify_checksum(tail[:-1] + b"x")
     assert verify_checksum(tail[6:])  # carries none
 
@@ -127,13 +118,10 @@ def test_a_checksum_that_is_cut_off_does_not_match(size: int) -> None:
 
 
 def test_the_length_field_may_say_10236_more_than_the_largest_message() -> None:
-    # Given
     limit = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES
     at_limit, above = FrameDecoder(), FrameDecoder()
-    # When
     at_limit.feed(struct.pack(">I", limit))
     above.feed(struct.pack(">I", limit + 1))
-    # Then
     assert at_limit.next_frame() is None
     with pytest.raises(FrameTooLargeError, match=f"a frame of {limit + 1} bytes is announced"):
         above.next_frame()
@@ -167,16 +155,13 @@ class Announced:
 
 
 def test_a_large_frame_is_announced_before_its_body() -> None:
-    # Given
     data = encode_command(error(7, "x" * 2_000))
     announced = Announced(keep=True)
-    # When
     announced.decoder.feed(data[: 4 + 47])
     assert announced.decoder.next_frame() is None
     before = list(announced.seen)
     announced.decoder.feed(data[4 + 47 : 4 + 48])
     assert announced.decoder.next_frame() is None
-    # Then
     assert before == []
     assert announced.seen == [(len(data) - 4, data[4:52])]
     announced.decoder.feed(data[52:])
@@ -187,87 +172,68 @@ def test_a_large_frame_is_announced_before_its_body() -> None:
 
 
 def test_a_small_frame_is_not_announced() -> None:
-    # Given
     announced = Announced(keep=False)
     message = "x" * (1_023 - 4 - len(error(7, "x" * 999).SerializeToString()) + 999)
     data = encode_command(error(7, message))
-    # When
     announced.decoder.feed(data)
-    # Then
     assert len(data) - 4 == 1_023
     assert announced.decoder.next_frame() is not None
     assert announced.seen == []
 
 
 def test_a_drained_frame_is_never_held() -> None:
-    # Given
     announced = Announced(keep=False)
     data = encode_command(error(7, "x" * 100_000))
     most = 0
-    # When
     for start in range(0, len(data), 1_000):
         announced.decoder.feed(data[start : start + 1_000])
         assert announced.decoder.next_frame() is None
         most = max(most, announced.decoder.buffered_bytes)
     announced.decoder.feed(encode_command(success(8)))
     frame = announced.decoder.next_frame()
-    # Then
     assert most == 0
     assert frame is not None
     assert frame.command() == success(8)
 
 
 def test_a_frame_that_came_whole_is_drained_whole() -> None:
-    # Given
     announced = Announced(keep=False)
-    # When
     announced.decoder.feed(encode_command(error(7, "x" * 2_000)) + encode_command(success(8)))
     frame = announced.decoder.next_frame()
-    # Then
     assert frame is not None
     assert frame.command() == success(8)
     assert announced.decoder.next_frame() is None
 
 
 def test_a_large_frame_that_came_alone_and_whole_is_drained_too() -> None:
-    # Given
     announced = Announced(keep=False)
-    # When
     announced.decoder.feed(encode_command(error(7, "x" * 2_000)))
-    # Then
     assert announced.decoder.next_frame() is None
     assert len(announced.seen) == 1
     assert announced.decoder.buffered_bytes == 0
 
 
 def test_a_body_that_came_alone_is_not_taken_for_a_frame() -> None:
-    # Given: a command's length is that of what comes behind it, as a frame's
+    # A command's length is that of what comes behind it, as a frame's
     data, decoder = encode_command(success(8)), FrameDecoder()
     decoder.feed(data[:4])
     assert decoder.next_frame() is None
-    # When
     decoder.feed(data[4:])
-    # Then
     frame = decoder.next_frame()
     assert frame is not None
     assert frame.command() == success(8)
 
 
 def test_a_frame_that_comes_byte_by_byte_is_kept_in_few_chunks() -> None:
-    # Given
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
     body = (1_000).to_bytes(4, "big") + bytes(1_000)
     decoder = FrameDecoder()
-    # When
     for index in range(len(body) - 1):
         decoder.feed(body[index : index + 1])
         assert decoder.next_frame() is None
-    # Then
     assert len(decoder._chunks) < 260
     assert decoder.within_frame
-    # When
     decoder.feed(body[-1:] + frame)
-    # Then
     first = decoder.next_frame()
     assert first is not None
     assert first.body() == body[4:]

@@ -1,7 +1,5 @@
 """Invalid rows: all are counted, the first are told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,10 @@ from proto.invalid_rows import MAX_TOLD_ROWS, InvalidRows, shown
 
 
 def test_no_more_are_told_than_the_bound_whatever_comes() -> None:
-    # Given
     invalid = InvalidRows(Path("t.txt"))
-    # When
     for batch in range(3):
         invalid.rows += 1_000
         invalid.add(400, [f"line {batch}.{n}" for n in range(15)])
-    # Then
     lines = str(invalid).splitlines()
     assert lines[0] == "t.txt: 1,200 of 3,000 topics are invalid"
     assert len(lines) == 1 + MAX_TOLD_ROWS + 1

@@ -1,7 +1,5 @@
 """Names as a real broker judges them; its sentences are recorded."""
 
-from __future__ import annotations
-
 import pytest
 
 from proto.names import (
@@ -29,9 +27,7 @@ from proto.names import (
     ],
 )
 def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
-    # When
     name = TopicName.parse(text)
-    # Then
     assert str(name) == (full or text)
     assert TopicName.parse(str(name)) == name
 
@@ -45,9 +41,7 @@ def test_the_namespace_in_a_name_is_found_without_the_rest(name: str) -> None:
 
 
 def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None:
-    # When
     name = NamespaceName.parse_with_slashes("public/x//")
-    # Then
     assert (str(name), name.tenant) == ("public/x//", "public")
     assert NamespaceName.parse_with_slashes("public/x") == NamespaceName.parse("public/x")
     with pytest.raises(InvalidNameError):
@@ -55,9 +49,7 @@ def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None
 
 
 def test_a_topic_knows_its_parts() -> None:
-    # When
     name = TopicName.parse("persistent://tenant/ns/local-partition-12")
-    # Then
     assert (name.domain, name.persistent) == ("persistent", True)
     assert name.namespace == NamespaceName("tenant", "ns")
     assert name.partition_index == 12
@@ -105,10 +97,9 @@ def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence
 
 
 def test_blank_is_what_a_real_broker_calls_blank() -> None:
-    # Given: what Pulsar 4.2.4 answered to lookups of local names of one character
+    # What Pulsar 4.2.4 answered to lookups of local names of one character
     recorded = "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     recorded += "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
-    # Then
     assert "".join(filter(is_blank, map(chr, range(0x10000)))) == recorded
     assert is_blank("")
     assert is_blank(recorded)

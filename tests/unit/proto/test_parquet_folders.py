@@ -1,17 +1,11 @@
 """Folders of Parquet files say the values of columns in their names."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from proto.parquet_folders import parquet_files, values_said
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path: Path) -> None:
-    # Given
     for name in (
         *("b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet"),
         *("_delta_log/0.parquet", ".scratch/0.parquet", "mine/0.parquet", "_SUCCESS"),
@@ -19,9 +13,7 @@ def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    # When
     found = parquet_files(tmp_path)
-    # Then
     assert [str(file.relative_to(tmp_path)) for file in found] == [
         "b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet",
     ]  # fmt: skip

@@ -1,7 +1,5 @@
 """A reader knows whether a Parquet file is of a newer version than it reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from proto.parquet_versions import version_metadata, why_too_new

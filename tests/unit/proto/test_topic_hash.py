@@ -1,7 +1,5 @@
 """Hashes that real brokers and clients compute."""
 
-from __future__ import annotations
-
 import google_crc32c
 import pytest
 
@@ -65,9 +63,7 @@ def test_duplicates_are_hashed_as_they_appear() -> None:
 
 
 def test_javas_order_puts_what_is_beyond_16_bits_before_e000() -> None:
-    # Given
     beyond, private, plain = "\U0001f600".encode(), "\ue000".encode(), "\ud7ff".encode()
-    # When, Then
     assert sorted([private, beyond, plain], key=java_order) == [plain, beyond, private]
     assert in_java_order([private, beyond, plain, beyond]) == [plain, beyond, private]
     assert in_java_order([b"b", b"a", b"b"]) == [b"a", b"b"]
@@ -77,11 +73,8 @@ def test_javas_order_puts_what_is_beyond_16_bits_before_e000() -> None:
 
 
 def test_the_crc_of_a_long_text_is_combined_from_its_parts() -> None:
-    # Given
     first, second = b"123", b"456789" * 100_000
-    # When
     combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))
-    # Then
     assert combined == google_crc32c.value(first + second)
 
 

@@ -1,7 +1,5 @@
 """A listing's answer is the bytes protobuf would write, made without protobuf."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 
@@ -65,11 +63,8 @@ def answer_of(frame: bytes, pieces: int = 1) -> TopicsAnswer:
 
 
 def test_a_listing_adds_up_its_sequences() -> None:
-    # Given
     persistent, other = NAMES[:3], ["non-persistent://tenant/ns/x"]
-    # When
     listing = listing_of(other, persistent)
-    # Then
     assert list(listing.names()) == other + persistent
     assert (len(listing), listing.hash) == (4, topics_hash(other + persistent))
     assert listing.estimated_bytes == sum(len(name) + 32 for name in other + persistent)
@@ -90,24 +85,18 @@ def test_an_empty_listing_has_the_empty_hash() -> None:
 def test_a_response_is_what_protobuf_would_write(
     request_id: int, filtered: bool, changed: bool
 ) -> None:
-    # Given
     listing = listing_of(["non-persistent://t/n/x"], ["persistent://t/n/\ue000\U0001f600"])
-    # When
     response = topics_response(
         request_id, listing, listing.hash, filtered=filtered, changed=changed
     )
-    # Then
     expected = by_protobuf(request_id, list(listing.names()), filtered=filtered, changed=changed)
     assert b"".join(response.buffers) == expected
     assert (response.size, response.command_bytes) == (len(expected), len(expected) - 8)
 
 
 def test_a_response_of_many_blocks_sends_the_blocks_themselves() -> None:
-    # Given
     listing = listing_of(NAMES)
-    # When
     response = topics_response(7, listing, listing.hash, filtered=False, changed=True)
-    # Then
     parts = listing.wire_parts()
     assert len(parts) > 1
     assert all(sent is part for sent, part in zip(response.buffers[1:-1], parts, strict=True))
@@ -118,11 +107,8 @@ def test_a_response_of_many_blocks_sends_the_blocks_themselves() -> None:
 
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
 def test_the_request_id_is_found_at_the_start_of_an_answer(request_id: int) -> None:
-    # Given
     frame = by_protobuf(request_id, NAMES)
-    # When
     found = read_topics_head(frame[4:52])
-    # Then
     assert found is not None
     assert found[0] == request_id
     assert frame[4 + found[1] :].startswith(b"\x12")
@@ -156,40 +142,30 @@ def test_what_is_not_in_the_usual_order_is_left_to_protobuf(head: bytes) -> None
 @pytest.mark.parametrize("received_id", [0, 2**63])
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
 def test_an_answer_is_sent_on_under_another_id(received_id: int, request_id: int) -> None:
-    # Given
     answer = answer_of(by_protobuf(received_id, NAMES), pieces=7)
-    # When
     response = answer.addressed_to(request_id)
-    # Then
     assert b"".join(response.buffers) == by_protobuf(request_id, NAMES)
     assert response.size == len(by_protobuf(request_id, NAMES))
 
 
 def test_an_answer_that_came_in_crumbs_is_sent_on_too() -> None:
-    # Given: the request id lies in a chunk of its own
+    # The request id lies in a chunk of its own
     frame = by_protobuf(2**63, NAMES[:50])
     answer = answer_of(frame, pieces=len(frame) // 3)
-    # When
     response = answer.addressed_to(7)
-    # Then
     assert b"".join(response.buffers) == by_protobuf(7, NAMES[:50])
 
 
 def test_an_answer_is_sent_on_without_a_copy() -> None:
-    # Given
     answer = answer_of(by_protobuf(1, NAMES), pieces=3)
-    # When
     first, second = answer.addressed_to(1), answer.addressed_to(2)
-    # Then
     assert all(a is b for a, b in zip(first.buffers[1:], second.buffers[1:], strict=True))
     assert answer.command_bytes == len(by_protobuf(1, NAMES)) - 8
     assert answer.rest_bytes == sum(map(len, answer.rest))
 
 
 def test_an_answer_can_be_decoded_after_all() -> None:
-    # When
     response = answer_of(by_protobuf(9, NAMES, filtered=True)).decoded()
-    # Then
     assert list(response.topics) == NAMES
     assert (response.request_id, response.filtered, response.changed) == (0, True, True)
     assert response.topics_hash == topics_hash(NAMES)
@@ -201,12 +177,10 @@ def test_an_answer_can_be_decoded_after_all() -> None:
      (b"\x12\x7fx", "a topic list is not protobuf")],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sentence: str) -> None:
-    # Given
     head = command_with(b"\x08\x07" + topics)
     found = read_topics_head(head)
     assert found is not None
     answer = TopicsAnswer(len(head), [memoryview(head)], found[1])
-    # When, Then
     with pytest.raises(RemoteProtocolError, match=sentence):
         answer.decoded()
 
@@ -275,28 +249,21 @@ def frame_with(response: bytes) -> bytes:
 def test_the_fields_behind_the_names_are_read_without_decoding(
     names: list[str], filtered: bool
 ) -> None:
-    # Given
     answer = answer_of(by_protobuf(1, names, filtered=filtered), pieces=3)
-    # When, Then
     assert answer.tail() == TopicsTail(filtered, topics_hash(names), changed=True)
     assert answer.has_names is bool(names)
 
 
 def test_the_word_that_a_list_is_still_right_is_read() -> None:
-    # Given
     listing = topics_response(1, EMPTY_LISTING, "527a576a", filtered=True, changed=False)
-    # When
     answer = answer_of(b"".join(listing.buffers))
-    # Then
     assert answer.tail() == TopicsTail(filtered=True, topics_hash="527a576a", changed=False)
     assert not answer.has_names
 
 
 @pytest.mark.parametrize("pieces", range(1, 60))
 def test_the_fields_behind_the_names_may_lie_in_several_chunks(pieces: int) -> None:
-    # Given
     answer = answer_of(by_protobuf(1, NAMES[:2]), pieces=pieces)
-    # When, Then
     assert answer.tail() == TopicsTail(False, topics_hash(NAMES[:2]), changed=True)
 
 
@@ -320,14 +287,12 @@ def test_an_answer_that_does_not_end_as_pulsars_do_has_no_readable_end(body: byt
 
 
 def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
-    # Given: one chunk much larger than its end
+    # One chunk much larger than its end
     answer = answer_of(by_protobuf(1, NAMES))
     tracemalloc.start()
-    # When
     answer.tail()
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Then
     assert most_bytes < 10_000 < answer.rest_bytes
 
 
@@ -339,7 +304,6 @@ def kept_bytes(answer: TopicsAnswer) -> int:
 @pytest.mark.parametrize("chunk_bytes", [7_000, 65_536, 262_144])
 def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
     """A read of 256 KiB may bring fifty answers, and each may wait for a client of its own."""
-    # Given
     frames = b"".join(
         topics_response(
             number, listing_of(NAMES[: 40 * number + 1]), "0" * 8, filtered=False, changed=True
@@ -349,23 +313,18 @@ def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
         for number in range(60)
     )
     decoder, answers = FrameDecoder(), []
-    # When
     for start in range(0, len(frames), chunk_bytes):
         decoder.feed(frames[start : start + chunk_bytes])
         while (received := decoder.next_frame()) is not None:
             found = read_topics_head(received.start(48))
             assert found is not None
             answers.append(TopicsAnswer(received.total_size, received.parts, found[1]))
-    # Then
     assert len(answers) == 60
     assert all(kept_bytes(answer) <= 2 * answer.rest_bytes for answer in answers)
     assert all(len(answer.decoded().topics) == 40 * n + 1 for n, answer in enumerate(answers))
 
 
 def test_a_large_answer_is_not_copied() -> None:
-    # Given
     frame = by_protobuf(1, NAMES)
-    # When
     answer = answer_of(frame)
-    # Then
     assert [len(part.obj) for part in answer.rest] == [len(frame)]  # type: ignore[arg-type]

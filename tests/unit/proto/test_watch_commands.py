@@ -1,7 +1,5 @@
 """Commands of watches, put together by hand: protobuf reads them back."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 
@@ -38,9 +36,7 @@ def parsed(frame: bytes) -> pb.BaseCommand:
 
 @IDS
 def test_an_answer_has_both_ids(number: int) -> None:
-    # When
     answer = watch_success(number, 2**64 - 1 - number, [encode_names(NAMES, TOPIC_TAG)], "0a1b2c3d")
-    # Then
     success = parsed(b"".join(answer.buffers)).watchTopicListSuccess
     assert (success.request_id, success.watcher_id) == (number, 2**64 - 1 - number)
     assert (list(success.topic), success.topics_hash) == (texts(NAMES), "0a1b2c3d")
@@ -48,14 +44,11 @@ def test_an_answer_has_both_ids(number: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 8])
 def test_a_set_may_be_in_any_number_of_parts(size: int) -> None:
-    # Given
     names = NAMES + LONG
     parts = [
         encode_names(names[start : start + size], TOPIC_TAG) for start in range(0, len(names), size)
     ]
-    # When
     answer = watch_success(1, 2, parts, "00000000")
-    # Then
     assert list(parsed(b"".join(answer.buffers)).watchTopicListSuccess.topic) == texts(names)
     assert all(part in answer.buffers for part in parts)
 
@@ -102,16 +95,13 @@ def test_watchers_with_the_same_id_share_a_frame() -> None:
 
 
 def test_an_update_keeps_one_frame_however_many_ids_there_are() -> None:
-    # Given
     update = WatchUpdate(b"x" * 10_000, "00000000")
     update.frame(0)
-    # When
     tracemalloc.start()
     for watcher_id in range(100):
         update.frame(watcher_id)
     kept_bytes = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    # Then
     assert kept_bytes < 50_000
 
 

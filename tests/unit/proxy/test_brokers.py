@@ -1,7 +1,5 @@
 """Connections to the configured brokers: whichever can be reached answers first questions."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.exceptions import ConnectError
@@ -31,39 +29,31 @@ class Pool:
 
 
 async def test_another_configured_broker_stands_in_for_a_while() -> None:
-    # Given
     pool, clock = Pool(), ManualClock()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), clock))
     assert await brokers.get(ONE) == ONE
-    # When
     pool.away.add(ONE)
-    # Then: and the first is not tried each time
+    # And the first is not tried each time
     assert [await brokers.get(ONE), await brokers.get(ONE)] == [TWO, TWO]
     assert pool.asked == [ONE, ONE, TWO, TWO]
-    # When
     pool.away.clear()
     clock.advance(AVOIDED_SECONDS)
-    # Then
     assert await brokers.get(ONE) == ONE
 
 
 async def test_the_broker_that_an_answer_names_is_asked_itself() -> None:
-    # Given
     pool = Pool()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
     pool.away.add(TWO)
-    # Then
     assert await brokers.get(OTHER) == OTHER
     with pytest.raises(ConnectError):
         await brokers.get(TWO)
 
 
 async def test_if_none_can_be_reached_that_is_told() -> None:
-    # Given
     pool = Pool()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
     pool.away.update((ONE, TWO))
-    # Then
     with pytest.raises(ConnectError):
         await brokers.get(ONE)
     assert pool.asked == [ONE, TWO]

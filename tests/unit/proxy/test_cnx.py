@@ -1,24 +1,19 @@
 """A client's connection to the proxy, from its beginning to its end."""
 
-from __future__ import annotations
-
 from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import connect_command, ping
 from tests.unit.proxy.commands.test_table import State, wire
 
 
 async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
-    # Given
     client = wire(State.INIT)
     known = client.cnx.parts
     client.say(connect_command())
     client.say(ping())
     counters = known.connection_counters
     before = (counters.active, counters.create_success, known.counters.binary_ops)
-    # When
     client.transport.breaks()
     await settle()
-    # Then
     assert before == (1, 1, 2)
     assert client.cnx.state is State.CLOSED
     assert (counters.active, counters.closed_total) == (0, 1)

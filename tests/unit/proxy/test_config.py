@@ -1,7 +1,5 @@
 """The proxy's configuration, from an operator's own proxy.conf."""
 
-from __future__ import annotations
-
 import pytest
 
 from proxy.config import PortRange, ProxyConfig, known_keys
@@ -24,11 +22,8 @@ def problems(**properties: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("no_default", ["null", ""])
 def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
-    # Given
     text = file_of_defaults("proxy", no_default)
-    # When
     from_file = ProxyConfig.from_properties({**parse_properties(text, "proxy.conf"), **BROKER})
-    # Then
     assert from_file == config(bindAddress="0.0.0.0")
     assert from_file.model_copy(update={"notices": (), "bind_address": "127.0.0.1"}) == ProxyConfig(
         broker_service_url="pulsar://127.0.0.1:6650",
@@ -36,9 +31,7 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
 
 
 def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
-    # Given
     known = {entry.key: entry.default for entry in known_keys()}
-    # Then
     for recorded in recorded_keys("proxy"):
         assert known[recorded["key"]] == recorded["default"]
     limiter_keys = [
@@ -82,9 +75,7 @@ def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
      "pulsar://user@b:1", "pulsar://b:1/path", "pulsar+ssl://b:1"],
 )  # fmt: skip
 def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
-    # When
     (problem,) = problems(brokerServiceURL=url)
-    # Then
     assert problem.startswith(f"brokerServiceURL={url!r}: ")
 
 
@@ -98,9 +89,7 @@ def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
     ],
 )
 def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
-    # When
     (problem,) = problems(**{key: value})
-    # Then
     assert problem.startswith(key)
 
 
@@ -124,7 +113,6 @@ def test_target_ports_that_are_none_are_refused(ports: str) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    # When
     found = problems(
         servicePort="x",
         brokerServiceURL="b",
@@ -132,7 +120,6 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         maxTopicListInFlightHeapMemSizeMB="much",
         maxMessageSize="0",
     )
-    # Then
     assert {problem.split("=")[0] for problem in found} == {
         "servicePort",
         "brokerServiceURL",
@@ -144,7 +131,6 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_plain_keys_reach_their_fields() -> None:
-    # When
     made = config(
         servicePort="0",
         maxConcurrentLookupRequests="5",
@@ -154,7 +140,6 @@ def test_plain_keys_reach_their_fields() -> None:
         brokerProxyAllowedHostNames="*.example.com,b",
         brokerProxyConnectTimeoutMs="2500",
     )
-    # Then
     assert (made.service_port, made.max_concurrent_lookup_requests) == (0, 5)
     assert made.max_concurrent_inbound_connections == 6
     assert made.max_concurrent_inbound_connections_per_ip == 7
@@ -164,14 +149,12 @@ def test_plain_keys_reach_their_fields() -> None:
 
 
 def test_the_keys_of_forwarded_requests() -> None:
-    # When
     found = config(
         brokerWebServiceURL="http://broker:8080/",
         httpProxyTimeout="7000",
         httpInputMaxReplayBufferSize="100",
         maxConcurrentHttpRequests="3",
     )
-    # Then
     assert found.broker_web_service_url == "http://broker:8080"
     assert found.http_proxy_timeout_seconds == 7.0
     assert found.http_input_max_replay_buffer_size == 100
@@ -186,7 +169,6 @@ def test_a_web_service_url_that_is_not_spoken_to_is_a_problem(url: str) -> None:
 
 
 def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
-    # When
     found = config(
         **{
             "httpReverseProxy.one.path": "/one",
@@ -196,7 +178,6 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
             "httpReverseProxy.2.forwardAuthorization": "true",
         }
     )
-    # Then
     assert found.http_reverse_proxies == (
         ("/one", "http://127.0.0.1:9000/base", False),
         ("/two/x", "https://two", True),

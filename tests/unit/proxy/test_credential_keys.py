@@ -1,7 +1,5 @@
 """The keys of what the proxy shows to brokers, as far as they are about certificates."""
 
-from __future__ import annotations
-
 import pytest
 
 from proxy.config import ProxyConfig
@@ -22,9 +20,7 @@ FILES = {"brokerClientCertificateFilePath": "/a.pem", "brokerClientKeyFilePath":
 def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(
     more: dict[str, str],
 ) -> None:
-    # When
     config = ProxyConfig.from_properties({**TLS, **more})
-    # Then
     shown = broker_credentials(config.broker_credentials)
     assert shown is not None
     assert (shown.method_name, shown.auth_data()) == ("tls", b"")

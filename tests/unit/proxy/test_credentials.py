@@ -1,8 +1,6 @@
 """The credentials that a proxy shows to brokers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,6 @@ from proxy.credential_keys import BrokerCredentials
 from proxy.credentials import ForwardedCredentials, OriginalClient, broker_credentials
 from server.configuration.authentication import Source
 from server.errors import ConfigError, StartError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 
@@ -30,19 +25,15 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 def test_parameters_are_read_as_upstream_reads_them(
     kind: str, parameters: str, shown: bytes
 ) -> None:
-    # When
     found = broker_credentials(BrokerCredentials(kind, Source(parameters)))
-    # Then
     assert found is not None
     assert (found.method_name, found.auth_data()) == (kind, shown)
 
 
 def test_a_file_is_read_at_every_connection(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "token"
     found = broker_credentials(BrokerCredentials("token", Source(f"file://{file}")))
     assert found is not None
-    # Then
     for said in ("one", "two"):
         file.write_text(f"{said}\n")
         assert found.auth_data() == said.encode()
@@ -56,14 +47,12 @@ def test_other_parameters_are_refused_unshown(kind: str, parameters: str) -> Non
 
 
 def test_without_a_plugin_there_are_none() -> None:
-    # When
     off = ProxyConfig.from_properties(
         {
             "brokerServiceURL": "pulsar://b:1",
             "brokerClientAuthenticationPlugin": f"{PLUGIN}Disabled",
         }
     )
-    # Then
     assert broker_credentials(off.broker_credentials) is None
 
 

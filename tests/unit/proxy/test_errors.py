@@ -1,7 +1,5 @@
 """How a broker's errors reach the proxy's client, by profile and kind of request."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -20,16 +18,12 @@ class Broker:
 
 def test_a_brokers_refusal_is_passed_on_as_it_came() -> None:
     for translate in (OURS.of, OURS.of_partitions):
-        # When
         error = translate(REFUSED, Broker())
-        # Then
         assert (error.server_error, error.message) == (pb.TooManyRequests, 'not "now"')
 
 
 def test_in_profile_pulsar_a_refusal_is_service_not_ready_with_a_text_like_json() -> None:
-    # When
     error = PULSAR.of(REFUSED, Broker())
-    # Then
     assert error.server_error == pb.ServiceNotReady
     # Whatever the text is, it is not escaped.
     assert error.message == (

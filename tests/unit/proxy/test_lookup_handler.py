@@ -1,9 +1,8 @@
 """The proxy's answers to lookups, partition queries and schema questions, made of a broker's."""
 
-from __future__ import annotations
-
+import asyncio
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,10 +16,6 @@ from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
 from tests.support.processes.commands import Wire
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
 
 Type = pb.BaseCommand
 ADDRESS = ("10.0.0.1", 6650)
@@ -80,13 +75,10 @@ class Broker:
 
 
 async def test_a_broker_that_was_found_is_reached_through_the_proxy() -> None:
-    # Given
     broker = Broker()
     asked = await broker.lookup()
-    # When
     url = "pulsar://10.0.0.2:6650"
     broker.say_lookup(request_id=0, response=Lookup.Connect, brokerServiceUrl=url)
-    # Then
     answer = await asked
     assert (answer.request_id, answer.brokerServiceUrl) == (77, url)
     assert answer.proxy_through_service_url
@@ -94,15 +86,12 @@ async def test_a_broker_that_was_found_is_reached_through_the_proxy() -> None:
 
 
 async def test_a_redirect_is_followed_by_the_proxy_itself() -> None:
-    # Given
     broker = Broker()
     asked = await broker.lookup()
     redirect = {"response": Lookup.Redirect, "authoritative": True}
-    # When
     broker.say_lookup(request_id=0, brokerServiceUrl="pulsar://10.0.0.3:6651", **redirect)
     second = await started(_turn())
     broker.say_lookup(request_id=1, response=Lookup.Connect, brokerServiceUrl="pulsar://x:1")
-    # Then
     assert second.done()
     assert (await asked).brokerServiceUrl == "pulsar://x:1"
     assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]
@@ -115,18 +104,16 @@ async def _turn() -> None:
 
 
 async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
-    # Given
     broker = Broker(tls=True)
     asked = await broker.lookup()
     plain = {"brokerServiceUrl": "pulsar://10.0.0.9:6650"}
-    # When
     there = "pulsar+ssl://10.0.0.3:6651"
     broker.say_lookup(request_id=0, response=Lookup.Redirect, brokerServiceUrlTls=there, **plain)
     await started(_turn())
     broker.say_lookup(
         request_id=1, response=Lookup.Connect, brokerServiceUrlTls="pulsar+ssl://x:1", **plain
     )
-    # Then: the client is told what it is to ask for, whatever it speaks itself
+    # The client is told what it is to ask for, whatever it speaks itself
     answer = await asked
     assert (answer.brokerServiceUrl, answer.brokerServiceUrlTls) == ("pulsar+ssl://x:1",) * 2
     assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]
@@ -134,27 +121,21 @@ async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
 
 @pytest.mark.parametrize("response", [Lookup.Connect, Lookup.Redirect])
 async def test_a_broker_without_tls_is_not_spoken_to_plainly_instead(response: int) -> None:
-    # Given
     broker = Broker(tls=True)
     asked = await broker.lookup()
-    # When
     broker.say_lookup(request_id=0, response=response, brokerServiceUrl="pulsar://10.0.0.9:6650")
-    # Then
     with pytest.raises(RequestError, match="set its brokerServicePortTls"):
         await asked
     assert broker.asked_at == [ADDRESS]
 
 
 async def test_redirects_without_end_are_given_up() -> None:
-    # Given
     broker = Broker()
     asked = await broker.lookup()
-    # When
     for number in range(11):
         redirect = {"response": Lookup.Redirect, "brokerServiceUrl": "pulsar://x:1"}
         broker.say_lookup(request_id=number, **redirect)
         await started(_turn())
-    # Then
     with pytest.raises(RequestError) as caught:
         await asked
     assert caught.value.server_error == pb.ServiceNotReady
@@ -163,12 +144,9 @@ async def test_redirects_without_end_are_given_up() -> None:
 
 @pytest.mark.parametrize("url", ["", "pulsar+ssl://x:1", "no url"])
 async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
-    # Given
     broker = Broker()
     asked = await broker.lookup()
-    # When
     broker.say_lookup(request_id=0, response=Lookup.Redirect, brokerServiceUrl=url)
-    # Then
     with pytest.raises(RequestError) as caught:
         await asked
     assert caught.value.server_error == pb.ServiceNotReady
@@ -178,24 +156,18 @@ async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
 async def test_the_listener_is_passed_on_unless_in_profile_pulsar(
     pulsar: bool, passed: str
 ) -> None:
-    # Given
     broker = Broker(pulsar=pulsar)
-    # When
     asked = await broker.lookup(advertised_listener_name="external")
-    # Then
     (sent,) = broker.wire.answers()
     assert sent.lookupTopic.advertised_listener_name == passed
     asked.cancel()
 
 
 async def test_partitions_come_back_under_the_clients_id() -> None:
-    # Given
     broker = Broker()
     asked = await broker.partitions(metadata_auto_creation_enabled=False)
     (sent,) = broker.wire.answers()
-    # When
     broker.say_partitions(request_id=0, response=Partitions.Success, partitions=5)
-    # Then
     answer = await asked
     assert (answer.request_id, answer.partitions) == (77, 5)
     assert not sent.partitionMetadata.metadata_auto_creation_enabled
@@ -204,11 +176,8 @@ async def test_partitions_come_back_under_the_clients_id() -> None:
 async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_for_creation() -> (
     None
 ):
-    # Given
     broker = Broker(pulsar=True)
-    # When
     asked = [await broker.partitions(metadata_auto_creation_enabled=False) for _ in range(2)]
-    # Then
     sent = [one.partitionMetadata.metadata_auto_creation_enabled for one in broker.wire.answers()]
     assert sent == [True, False]
     for one in asked:
@@ -227,12 +196,9 @@ async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_
 async def test_a_failed_partition_query_is_a_failure_in_either_form(
     pulsar: bool, say: Callable[..., None], failed: int
 ) -> None:
-    # Given
     broker = Broker(pulsar=pulsar)
     asked = await broker.partitions()
-    # When
     say(broker, request_id=0, response=failed, error=pb.TopicNotFound, message="none")
-    # Then
     with pytest.raises(RequestError) as caught:
         await asked
     assert caught.value.server_error == pb.TopicNotFound
@@ -265,22 +231,17 @@ async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() 
 async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(
     topic: str, known: bool
 ) -> None:
-    # Given
     handler = Broker(pulsar=True).handler
-    # When / Then
     with nullcontext() if known else pytest.raises(RemoteProtocolError):
         handler.check_topic(topic)
 
 
 async def test_a_schema_is_passed_on_under_the_clients_id() -> None:
-    # Given
     broker = Broker()
     asked = await broker.schema(schema_version=b"\0\1")
     (question,) = broker.wire.answers()
     schema = pb.Schema(name="s", schema_data=b"{}", type=pb.Schema.Json)
-    # When
     broker.say_schema(request_id=0, schema=schema, schema_version=b"\0\1")
-    # Then
     answer = await asked
     assert (question.getSchema.topic, question.getSchema.schema_version) == (TOPIC, b"\0\1")
     assert (answer.request_id, answer.schema, answer.schema_version) == (77, schema, b"\0\1")
@@ -288,26 +249,20 @@ async def test_a_schema_is_passed_on_under_the_clients_id() -> None:
 
 @pytest.mark.parametrize("pulsar", [True, False])
 async def test_no_schema_is_an_answer_and_not_an_error(pulsar: bool) -> None:
-    # Given
     broker = Broker(pulsar=pulsar)
     asked = await broker.schema()
-    # When
     text = f"Topic not found or no-schema {TOPIC}"
     broker.say_schema(request_id=0, error_code=pb.TopicNotFound, error_message=text)
-    # Then
     answer = await asked
     assert (answer.error_code, answer.error_message) == (pb.TopicNotFound, text)
     assert answer.request_id == 77
 
 
 async def test_a_schema_that_a_broker_refuses_is_an_error() -> None:
-    # Given
     broker = Broker()
     asked = await broker.schema()
-    # When
     error = pb.CommandError(request_id=0, error=pb.AuthorizationError, message="no")
     broker.wire.say(pb.BaseCommand(type=Type.ERROR, error=error))
-    # Then
     with pytest.raises(RequestError) as refused:
         await asked
     assert (refused.value.server_error, refused.value.message) == (pb.AuthorizationError, "no")

@@ -1,7 +1,5 @@
 """``python -m proxy``: what it loads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The proxy's own samples."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from prometheus_client import CollectorRegistry
@@ -36,14 +34,12 @@ REAL_COUNTERS = frozenset(
 
 
 def test_counters_have_the_names_of_a_real_proxy() -> None:
-    # When
     names = {f"pulsar_proxy_{field.name}" for field in dataclasses.fields(ProxyCounters)}
-    # Then
     assert names == REAL_COUNTERS
 
 
 def test_every_counter_is_exported_with_its_total() -> None:
-    # Given: each counter its own number
+    # Each counter its own number
     fields = [field.name for field in dataclasses.fields(ProxyCounters)]
     counters = ProxyCounters(**{name: number for number, name in enumerate(fields, start=1)})
     connections = ConnectionCounters()
@@ -60,9 +56,7 @@ def test_every_counter_is_exported_with_its_total() -> None:
     registry.register(
         ProxyMetrics("c1", connections, counters, lookups, unanswered, live, flow, "12")
     )
-    # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
-    # Then
     for number, name in enumerate(fields, start=1):
         sample = samples.pop(f"pulsar_proxy_{name}_total")
         assert (sample.type, sample.value) == ("counter", number)

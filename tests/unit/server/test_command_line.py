@@ -1,13 +1,12 @@
 """A user's mistakes on the command line end in a sentence and a status."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from click.testing import Result
 from typer.testing import CliRunner
 
 from broker.configuration.config import BrokerConfig, known_keys
@@ -16,11 +15,6 @@ from proto.version import VERSION
 from server.command_line import Program, application
 from server.errors import ListenError
 from server.imports import Imports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from click.testing import Result
 
 
 @pytest.fixture(autouse=True)
@@ -61,16 +55,13 @@ class Served:
 
 
 def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "broker.conf"
     file.write_text("brokerServicePort=1\nwebServicePort=2\n")
     served = Served()
-    # When
     result = served.invoke(
         str(file), "--set", "webServicePort=3", "--set", "webServicePort=4", "--import", "a",
         "--import", "b",
     )  # fmt: skip
-    # Then
     assert (result.exit_code, result.stdout) == (0, "")
     ((config, imports),) = served.started
     assert (config.broker_service_port, config.web_service_port) == (1, 4)
@@ -78,12 +69,9 @@ def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) ->
 
 
 def test_how_imports_are_taken_is_passed_on() -> None:
-    # Given
     served = Served()
-    # When
     served.invoke("--import", "a", "--skip-invalid")
     served.invoke("--import", "a", "--import-again")
-    # Then
     assert [imports for _, imports in served.started] == [
         Imports((Path("a"),), skip_invalid=True),
         Imports((Path("a"),), again=True),
@@ -91,22 +79,16 @@ def test_how_imports_are_taken_is_passed_on() -> None:
 
 
 def test_without_arguments_the_defaults_are_served() -> None:
-    # Given
     served = Served()
-    # When
     result = served.invoke()
-    # Then
     assert result.exit_code == 0
     assert served.started[0][0].broker_service_port == 6650
     assert served.started[0][1] == Imports()
 
 
 def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
-    # Given
     served = Served()
-    # When
     result = served.invoke("--set", "webServicePort=x", "--set", "tlsEnabled=true")
-    # Then
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
@@ -118,9 +100,7 @@ def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
 
 
 def test_file_and_settings_are_both_told() -> None:
-    # When
     result = Served().invoke("/no/such/file", "--set", "nothing")
-    # Then
     assert result.exit_code == 2
     first, second = result.stderr.splitlines()
     assert first.startswith("/no/such/file: cannot be read (No such file or directory)")
@@ -128,23 +108,18 @@ def test_file_and_settings_are_both_told() -> None:
 
 
 def test_a_start_that_fails_is_one_sentence_with_status_1() -> None:
-    # Given
     served = Served()
     served.error = ListenError("cannot listen on 127.0.0.1:1: the port is in use")
-    # When
     result = served.invoke("--set", "advertisedAddress=a")
-    # Then
     assert result.exit_code == 1
     assert result.stderr == "cannot listen on 127.0.0.1:1: the port is in use\n"
 
 
 def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None:
-    # Given
     served = Served()
     served.error = UnbalancedLedgerError([])
-    # When
     result = served.invoke("--log-level", "error")
-    # Then: the service has logged it
+    # The service has logged it
     assert (result.exit_code, result.output) == (3, "")
 
 
@@ -152,9 +127,7 @@ def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None
     "arguments", [["--nonsense"], ["a", "b"], ["--log-level", "loud"], ["--log-format", "xml"]]
 )
 def test_unknown_arguments_end_with_status_2_and_no_stack_trace(arguments: list[str]) -> None:
-    # When
     result = Served().invoke(*arguments)
-    # Then
     assert result.exit_code == 2
     assert "Error:" in result.stderr
     assert "Traceback" not in result.stderr
@@ -166,9 +139,7 @@ def test_only_a_broker_imports() -> None:
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_shows_examples(flag: str) -> None:
-    # When
     result = Served().invoke(flag)
-    # Then
     assert result.exit_code == 0
     assert "floodgate-broker --set brokerServicePort=0" in result.stdout
 
@@ -183,11 +154,8 @@ def test_help_shows_examples(flag: str) -> None:
     ],
 )
 def test_an_unknown_key_that_is_set_is_refused(key: str, sentence: str) -> None:
-    # Given
     served = Served()
-    # When
     result = served.invoke("--set", f"{key}=s3cret", "--set", "brokerClient_any=1")
-    # Then
     assert (result.exit_code, result.stdout, served.started) == (2, "", [])
     assert result.stderr.rstrip().endswith(sentence)
     assert len(result.stderr.splitlines()) == 1
@@ -195,20 +163,15 @@ def test_an_unknown_key_that_is_set_is_refused(key: str, sentence: str) -> None:
 
 
 def test_version_is_told_and_nothing_started() -> None:
-    # Given
     served = Served()
-    # When
     result = served.invoke("--version")
-    # Then
     assert (result.exit_code, result.stdout) == (0, f"Floodgate {VERSION}\n")
     assert served.started == []
 
 
 def test_notices_are_logged(tmp_path: Path) -> None:
-    # When
     file = tmp_path / "broker.conf"
     file.write_text("brokerServisePort=1\n")
     result = Served().invoke("--log-format", "json", str(file))
-    # Then
     assert "brokerServisePort (did you mean brokerServicePort?)" in result.stderr
     assert result.stdout == ""

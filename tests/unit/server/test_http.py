@@ -1,13 +1,11 @@
 """The web port: metrics, readiness, errors."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import io
 import json
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -26,9 +24,6 @@ from server.http import (
     serve_http,
 )
 from server.metrics.process import ProcessMetrics
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 async def _refuse(_: web.Request) -> web.Response:
@@ -87,30 +82,24 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 
 
 async def test_metrics_without_slash_lead_to_metrics_with_it(endpoint: Endpoint) -> None:
-    # When
     url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/metrics"
     async with endpoint.client.get(url, allow_redirects=False) as answer:
-        # Then
         assert answer.status == 301
         assert answer.headers["Location"] == "/metrics/"
         assert await answer.read() == b""
 
 
 async def test_metrics_are_prometheus_text(endpoint: Endpoint) -> None:
-    # When
     status, text, content_type = await endpoint.ask("GET", "/metrics/")
-    # Then
     assert (status, content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert 'process_resident_memory_bytes{cluster="c"} ' in text
 
 
 async def test_a_process_is_ready_only_between_start_and_drain(endpoint: Endpoint) -> None:
-    # When
     answers = []
     for state in ProcessState:
         endpoint.readiness.state = state
         answers.append(await endpoint.ask("GET", "/admin/v2/brokers/ready"))
-    # Then
     starting, ready, draining = answers
     assert (starting[0], json.loads(starting[1])) == (503, {"reason": "the process is starting"})
     assert (ready[0], ready[1]) == (200, "ok")
@@ -129,9 +118,7 @@ async def test_a_process_is_ready_only_between_start_and_drain(endpoint: Endpoin
 async def test_errors_are_reasons(
     endpoint: Endpoint, method: str, path: str, status: int, reason: str
 ) -> None:
-    # When
     answered, text, content_type = await endpoint.ask(method, path)
-    # Then
     assert (answered, json.loads(text)) == (status, {"reason": reason})
     assert content_type.startswith("application/json")
 
@@ -141,26 +128,20 @@ async def test_json_is_named_without_a_character_set(endpoint: Endpoint) -> None
 
 
 async def test_a_reason_has_some_hundred_bytes_at_most(endpoint: Endpoint) -> None:
-    # When
     status, text, _ = await endpoint.ask("GET", "/wordy?size=1000000")
-    # Then
     assert status == 412
     assert json.loads(text)["reason"].endswith("\n... (1000004 characters)")
     assert len(json.loads(text)["reason"]) == 800
 
 
 async def test_a_reason_may_hold_what_is_not_unicode(endpoint: Endpoint) -> None:
-    # When
     status, text, _ = await endpoint.ask("GET", "/surrogate")
-    # Then
     assert (status, json.loads(text)) == (412, {"reason": "bad \ud800"})
 
 
 async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
-    # When
     url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/size"
     async with endpoint.client.options(url) as answer:
-        # Then
         assert (answer.status, await answer.read()) == (200, b"")
         assert answer.headers["Allow"] == "PUT"
 
@@ -169,18 +150,15 @@ async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
 async def test_a_client_that_leaves_within_its_request_is_no_error(
     endpoint: Endpoint, head: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     port = endpoint.server.listeners[0].port
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"PUT /size HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n5\r\nhal".encode())
     await writer.drain()
     await endpoint.ask("GET", "/refuse")
-    # When
     with caplog.at_level(logging.INFO):
         writer.transport.abort()
         for _ in range(3):
             await endpoint.ask("GET", "/refuse")
-    # Then
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
@@ -204,12 +182,9 @@ MALFORMED = {
 async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(
     case: str, endpoint: Endpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     request, reason = MALFORMED[case]
-    # When
     with caplog.at_level(logging.INFO):
         head, body = await raw_answer(endpoint, request)
-    # Then
     assert head.split()[1] == b"400"
     assert b"\r\nContent-Type: application/json\r\n" in head
     told = json.loads(body)["reason"]
@@ -231,10 +206,8 @@ async def raw_answer(endpoint: Endpoint, request: bytes) -> tuple[bytes, bytes]:
 
 
 async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
-    # When
     fitting = await endpoint.ask("PUT", "/size", b"x" * MAX_REQUEST_BYTES)
     larger = await endpoint.ask("PUT", "/size", b"x" * (MAX_REQUEST_BYTES + 1))
-    # Then
     assert fitting[:2] == (200, str(MAX_REQUEST_BYTES))
     assert larger[0] == 413
     assert "reason" in json.loads(larger[1])
@@ -252,19 +225,15 @@ async def test_a_body_that_is_packed_stays_packed(endpoint: Endpoint) -> None:
 async def test_a_bug_is_answered_500_logged_and_survived(
     endpoint: Endpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # When
     with caplog.at_level(logging.ERROR):
         bug = await endpoint.ask("GET", "/bug")
-    # Then
     assert (bug[0], json.loads(bug[1])) == (500, {"reason": "Internal Server Error"})
     assert any(record.exc_info for record in caplog.records)
     assert (await endpoint.ask("GET", "/metrics/"))[0] == 200
 
 
 async def test_a_port_in_use_is_told(endpoint: Endpoint) -> None:
-    # Given
     port = endpoint.server.listeners[0].port
-    # Then
     with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: the port is in use"):
         await serve_http(
             application(CollectorRegistry(), Readiness()), "127.0.0.1", [HttpPort(port)]

@@ -1,7 +1,5 @@
 """From the ready line to the last signal."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os
@@ -16,18 +14,13 @@ from server.loop import run
 
 
 async def test_the_first_signal_drains_and_the_second_ends_the_process() -> None:
-    # Given
     statuses: list[int] = []
     switch = SignalSwitch(statuses.append)
-    # When
     switch.on_signal(signal.SIGTERM)
-    # Then
     assert switch.drain.is_set()
     assert statuses == []
-    # When
     switch.on_signal(signal.SIGINT)
     switch.on_signal(signal.SIGTERM)
-    # Then
     assert statuses == [130, 143]
 
 
@@ -42,31 +35,25 @@ def test_a_real_signal_reaches_the_drain_event(number: signal.Signals) -> None:
 
 
 async def test_signals_are_given_back_when_the_block_ends() -> None:
-    # When
     with drain_on_signals():
         pass
-    # Then
     assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
 def test_the_ready_line_is_one_line_on_standard_output(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # When
     ready_line("broker", "pulsar://127.0.0.1:6650", "http://127.0.0.1:8080")
-    # Then
     captured = capsys.readouterr()
     assert captured.out == "READY broker pulsar://127.0.0.1:6650 http://127.0.0.1:8080\n"
     assert captured.err == ""
 
 
 def test_a_ready_line_that_nobody_reads_stops_the_start() -> None:
-    # Given
     class Closed(io.StringIO):
         def flush(self) -> None:
             raise BrokenPipeError(32, "Broken pipe")
 
-    # Then
     with pytest.raises(StartError, match="the ready line cannot be written: Broken pipe"):
         ready_line("broker", output=Closed())
 
@@ -77,9 +64,6 @@ def test_the_loop_is_uvloops_and_asyncios_where_that_is_missing(
     async def loop_module() -> str:
         return type(asyncio.get_running_loop()).__module__
 
-    # Then
     assert run(loop_module()) == "uvloop"
-    # When
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    # Then
     assert run(loop_module()).startswith("asyncio")

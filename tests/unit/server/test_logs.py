@@ -1,11 +1,9 @@
 """Everything that is logged goes to one stream, in one format."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -21,9 +19,6 @@ from server.logs import (
     with_request_fields,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
@@ -36,13 +31,10 @@ def _logging_as_before() -> Iterator[None]:
 
 
 def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
-    # When
     logging.getLogger("broker.cnx").warning("%s refused", "lookup", extra={"request_id": 7})
     structlog.get_logger("proxy").info("started", port=1)
-    # Then
     first, second = map(json.loads, stream.getvalue().splitlines())
     assert first["event"] == "lookup refused"
     assert (first["level"], first["logger"], first["request_id"]) == ("warning", "broker.cnx", 7)
@@ -53,7 +45,6 @@ def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
 async def test_lines_of_an_http_request_have_its_id_and_its_client(
     given: str, *, kept: bool
 ) -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
     request = make_mocked_request("GET", "/a?token=s3cret", headers={"X-Request-Id": given})
@@ -62,10 +53,8 @@ async def test_lines_of_an_http_request_have_its_id_and_its_client(
         logging.getLogger("a").info("asked")
         return web.Response()
 
-    # When
     await with_request_fields(request, answered)
     logging.getLogger("a").info("later")
-    # Then
     asked, answer, later = map(json.loads, stream.getvalue().splitlines())
     assert (answer["event"], answer["request_id"]) == ("GET /a: 200", asked["request_id"])
     assert (asked["request_id"] == given) is kept
@@ -74,38 +63,29 @@ async def test_lines_of_an_http_request_have_its_id_and_its_client(
 
 
 def test_less_severe_records_are_not_written() -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.WARNING, LogFormat.CONSOLE, stream)
-    # When
     logging.getLogger("a").info("quiet")
     structlog.get_logger("a").info("quiet")
     logging.getLogger("a").warning("loud")
-    # Then
     assert "quiet" not in stream.getvalue()
     assert "loud" in stream.getvalue()
 
 
 def test_an_exception_is_written_with_its_trace_in_one_line() -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
-    # When
     try:
         int("bug")
     except ValueError:
         logging.getLogger("a").exception("failed")
-    # Then
     (line,) = stream.getvalue().splitlines()
     assert "ValueError" in json.loads(line)["exception"]
 
 
 def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    # Given
     configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
-    # When
     logging.getLogger("a").warning("to standard error")
-    # Then
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "to standard error" in captured.err
@@ -115,14 +95,11 @@ def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(
     log_format: LogFormat,
 ) -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, log_format, stream)
     said = "forged\n2026-01-01 [error] line" + "\x01" * 1_000_000
-    # When
     logging.getLogger("a").warning("closing %s: %s", "peer", said)
     structlog.get_logger("a").info("closed", said=said)
-    # Then
     lines = stream.getvalue().splitlines()
     assert len(lines) == 2
     assert max(map(len, lines)) < 2_000
@@ -131,13 +108,10 @@ def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(
 
 @pytest.mark.parametrize("log_format", LogFormat)
 def test_a_trace_is_bounded_too(log_format: LogFormat) -> None:
-    # Given
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, log_format, stream)
-    # When
     said = "\x01" * 1_000_000 + "\n" * 1_000 + "last words"
     logging.getLogger("a").error("failed", exc_info=ValueError(said))
-    # Then
     text = stream.getvalue()
     assert "last words" in text
     assert len(text) < 200 * TRACE_LINES

@@ -1,7 +1,5 @@
 """Names of modules as strings, in a checkout and in the wheel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -34,9 +32,8 @@ def test_a_class_path_to_no_module_of_ours_stays(name: str) -> None:
 def test_in_the_wheel_a_users_own_package_of_our_name_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: in this checkout there is no package floodgate, as in a wheel without that module
+    # In this checkout there is no package floodgate, as in a wheel without that module
     monkeypatch.setattr(module_names, "ABOVE", "floodgate.")
-    # When, then
     assert class_module("client.plugin") == "client.plugin"
 
 

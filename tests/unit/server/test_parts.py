@@ -1,20 +1,16 @@
 """A server whose parts cannot be made says why in one sentence."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from limiter.admission.policy import Admission
 from limiter.admission.rules import AdmissionRules
+from limiter.admission.view import BudgetView
 from server.configuration.common import ServerConfig
 from server.errors import StartError
 from server.parts import ServerParts
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.admission.view import BudgetView
 
 
 class NotMade(Admission):
@@ -23,12 +19,9 @@ class NotMade(Admission):
 
 
 def test_a_policy_that_cannot_be_made_ends_the_start() -> None:
-    # Given
     config, listen = ServerConfig(admission=AdmissionRules(NotMade)), None
-    # When
     with pytest.raises(StartError) as caught:
         ServerParts[Any](config, 1, 1.0, ManualClock(), listen)  # type: ignore[arg-type]
-    # Then
     assert str(caught.value) == (
         f"floodgateAdmissionPolicy={__name__}:NotMade: it cannot be made: ValueError: no figures"
     )

@@ -1,7 +1,5 @@
 """What a server says of itself in its log and metrics is what is in force, and nothing secret."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig
@@ -40,15 +38,12 @@ def test_every_key_is_one_of_both_servers() -> None:
 
 
 def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
-    # Given
     keys = {
         "floodgateMessageStore": "sqlite:///data/m.db?fsync=true",
         "floodgateMessageStoreMaxMB": "9",
     }
     config = BrokerConfig.from_properties({**keys, "maxMessagePublishBufferSizeInMB": "3"})
-    # When
     sentence, info = info_sentence("broker", config), server_info(config)
-    # Then
     assert "floodgateMessageStore=sqlite:///data/m.db, floodgateMessageStoreFsync=true" in sentence
     assert "maxMessagePublishBufferSizeInMB=3" in sentence
     assert info["floodgateMessageStoreMaxMB"] == "9"

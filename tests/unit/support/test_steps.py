@@ -1,7 +1,5 @@
 """Steps are live lines on a terminal and plain lines anywhere else."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

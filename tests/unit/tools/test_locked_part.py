@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.processes.server_process import REPOSITORY
 from tools.locked_part import part_of, requirements
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCK = """\
 # Every dependency.
@@ -38,9 +33,7 @@ def pinned(part: str) -> list[str]:
 
 
 def test_a_part_is_what_was_asked_for_and_all_that_it_brought_each_for_every_python() -> None:
-    # When
     part = part_of(LOCK, {"big-one"})
-    # Then
     assert pinned(part) == ["big-one==1.0", "big-one==2.0", "Deep==1", "small==1"]
     assert part.count("--hash=") == len(pinned(part))
 
@@ -53,22 +46,17 @@ def test_what_the_lock_does_not_have_is_named() -> None:
 def test_a_project_asks_for_its_dependencies_and_those_of_the_extras_that_are_named(
     tmp_path: Path,
 ) -> None:
-    # Given
     project = tmp_path / "pyproject.toml"
     extras = 'java = ["a.Runtime==1"]\ndev = ["test-tool"]\n'
     tables = f'[project]\ndependencies = ["Big_One>=1"]\n[project.optional-dependencies]\n{extras}'
     project.write_text(tables, encoding="utf-8")
-    # When / Then
     assert requirements(project, []) == {"big-one"}
     assert requirements(project, ["java"]) == {"big-one", "a-runtime"}
 
 
 def test_the_projects_own_part_has_what_servers_need_and_no_test_tool() -> None:
-    # Given
     lock = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
     wanted = requirements(REPOSITORY / "pyproject.toml", [])
-    # When
     names = {text.partition("==")[0] for text in pinned(part_of(lock, wanted))}
-    # Then
     assert {"aiohttp", "multidict", "pyarrow", "pydantic-core"} <= names
     assert not {"pytest", "hypothesis", "mypy", "ruff", "pulsar-client"} & names

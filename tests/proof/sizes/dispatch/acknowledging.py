@@ -1,21 +1,14 @@
 """Very much is acknowledged behind a hole, by one ACK, in part."""
 
-from __future__ import annotations
-
+from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
+from broker.subscriptions.subscription import SubType
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
-from tests.proof.sizes.dispatch.quiet_consumer import called, message_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from broker.subscriptions.subscription import SubType
-    from tests.proof.sizes.dispatch.quiet_consumer import QuietConsumer
-    from tests.proof.sizes.measured_turns import MeasuredTurns
+from tests.proof.sizes.dispatch.quiet_consumer import QuietConsumer, called, message_ids
+from tests.proof.sizes.measured_turns import MeasuredTurns
 
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Key_Shared = pb.CommandSubscribe.Key_Shared

@@ -1,20 +1,14 @@
 """Messages that are not due yet: they are looked at, due together, skipped, left behind."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
 from tests.proof.sizes.dispatch.quiet_consumer import called, settled
+from tests.proof.sizes.measured_turns import MeasuredTurns
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.proof.sizes.measured_turns import MeasuredTurns
 
 Shared = pb.CommandSubscribe.Shared
 LONG_MS = 600_000

@@ -1,21 +1,14 @@
 """Very much that a consumer has is given back, left by it, skipped, expired."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
+from broker.subscriptions.subscription import SubType
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
 from tests.proof.sizes.dispatch.quiet_consumer import called, settled
-from tests.proof.sizes.measured_turns import PUBLISHED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from broker.subscriptions.subscription import SubType
-    from tests.proof.sizes.measured_turns import MeasuredTurns
+from tests.proof.sizes.measured_turns import PUBLISHED, MeasuredTurns
 
 KINDS = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 CLIENTS_IDS = 1_000

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.topic import PersistentTopic
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
 from tests.proof.sizes.dispatch.quiet_consumer import (
     Places,
@@ -14,13 +16,7 @@ from tests.proof.sizes.dispatch.quiet_consumer import (
     called,
     settled,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.subscription import Subscription
-    from tests.proof.sizes.measured_turns import MeasuredTurns
+from tests.proof.sizes.measured_turns import MeasuredTurns
 
 SubType = pb.CommandSubscribe.SubType
 

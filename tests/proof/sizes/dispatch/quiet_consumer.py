@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import isawaitable
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.position import EARLIEST
+from broker.messages.position import EARLIEST, Position
+from broker.messages.topic import PersistentTopic
 from broker.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.subscriptions.subscription import Subscription
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.transport.turn_writer import TurnWriter
 from server.tasks.cooperative import in_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from broker.messages.position import Position
-    from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.subscription import Subscription
 
 ACKS_A_TURN = 250
 """As many as a broker takes in one step of a long ACK."""

@@ -1,22 +1,15 @@
 """Very much waits for one key, every hash drains, and there are very many consumers."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.subscriptions.subscription import SubType
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
-from tests.proof.sizes.dispatch.quiet_consumer import QuietConnection, called
-from tests.proof.sizes.measured_turns import NAMESPACE, fetched
-
-if TYPE_CHECKING:
-    from broker.subscriptions.subscription import SubType
-    from tests.proof.sizes.dispatch.quiet_consumer import QuietConsumer
-    from tests.proof.sizes.measured_turns import MeasuredTurns
+from tests.proof.sizes.dispatch.quiet_consumer import QuietConnection, QuietConsumer, called
+from tests.proof.sizes.measured_turns import NAMESPACE, MeasuredTurns, fetched
 
 Shared, Key_Shared = pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared
 SLOW = "slow"

@@ -1,7 +1,5 @@
 """Random acknowledgements of batches: what is left is what nobody took off."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,15 +27,12 @@ def words_without(taken: set[int], size: int) -> list[int]:
 def test_an_entry_is_done_when_each_message_was_taken_off_once(
     size: int, acks: list[tuple[int, set[int]]], behind: Position
 ) -> None:
-    # Given
     batches = BatchAcks()
     left: dict[Position, set[int]] = {}
     for entry, taken in acks:
         position = Position(7, entry)
         before = left.get(position, set(range(size)))
-        # When
         answer = batches.acknowledge(position, size, words_without(taken, size))
-        # Then
         after = before - taken
         assert answer == (len(before) - len(after), not after)
         if after:

@@ -1,7 +1,5 @@
 """Random topics, compacted at random moments: what is left is what a dictionary would hold."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import NamedTuple
 
@@ -105,7 +103,5 @@ async def play(steps: list[object]) -> tuple[list[Place], list[Place]]:
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_what_is_left_is_the_last_value_of_each_key(steps: list[object]) -> None:
-    # When
     left, expected = asyncio.run(play(steps))
-    # Then
     assert left == expected

@@ -1,7 +1,5 @@
 """Whatever consumers do, nothing that is not acknowledged is lost, and nothing else comes again."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 
@@ -27,14 +25,13 @@ def test_nothing_is_lost_and_nothing_acknowledged_comes_again(seed: int) -> None
 
 
 async def _play(random: Random) -> None:
-    # Given: two consumers with some room
+    # Two consumers with some room
     history = await History.of(random.choice(KINDS), *random.choice(LIMITS))
     room = random.choice(ROOM)
     await history.do("join", 0, room)
     await history.do("join", 0, room)
-    # When: every step is checked
+    # Every step is checked
     for _ in range(STEPS_EACH):
         what, first, second = random.choice(STEPS), random.randrange(8), random.randrange(8)
         await history.do(what, first, second, turn_ends=random.random() < TURN_ENDS)
-    # Then
     await history.finish()

@@ -1,7 +1,5 @@
 """Random comings and goings of Key_Shared's consumers: every change is told exactly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -1,17 +1,12 @@
 """Random changes of numbers by place: a plain mapping has the same."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.subscriptions.places.place_map import NOTHING, PIECE_BITS, PlaceMap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PIECE = 1 << PIECE_BITS
 # Few ledgers, and entries at both ends of few pieces, so that changes meet each other.

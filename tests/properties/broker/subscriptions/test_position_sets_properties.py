@@ -1,7 +1,5 @@
 """Random changes of sets of positions: they always hold what a plain set would hold."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -93,14 +91,11 @@ TestPositionSet = PositionSetMachine.TestCase
 
 @given(st.lists(POSITIONS, max_size=60), BEHIND)
 def test_what_is_acknowledged_survives_the_store(added: list[Position], behind: Position) -> None:
-    # Given
     acknowledged = AcknowledgedEntries()
     for position in added:
         acknowledged.add(position)
     acknowledged.discard_through(behind)
-    # When
     stored = AcknowledgedEntries.of_bitmaps(acknowledged.as_bitmaps())
-    # Then
     assert stored.ranges() == acknowledged.ranges()
     assert stored.count == len({one for one in added if one > behind})
 

@@ -1,7 +1,5 @@
 """Whatever happens, every family finds the topics in the end, and asks once at a time."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -60,7 +58,6 @@ def test_topics_are_found_in_the_end(family, events, seed):
     for event, what in events:
         happen(world, event, what)
     world.calm(2 * (MOST_PERIODS + 1) * OPTIONS.period_seconds)
-    # Then
     assert world.names == world.topics
     assert world.gave_up is None
 
@@ -68,10 +65,8 @@ def test_topics_are_found_in_the_end(family, events, seed):
 @given(events=st.lists(EVENTS, max_size=80), seed=st.integers(0, 1000))
 @settings(max_examples=100, deadline=None)
 def test_a_polite_consumer_never_asks_again_at_once(events, seed):
-    # Given
     world = World("polite", seed=seed)
     world.start()
-    # When
     for event, what in events:
         happen(world, event, what)
     # Then there are two a period at most, and one for each thing that went wrong
@@ -91,7 +86,7 @@ def test_a_refused_polite_consumer_asks_less_and_less(seed):
         while world.pending:
             world.refuse()
         world.clock.advance(0.05)
-    # Then: windows of 0.5, 1, 2, 4, 8, 10, 10 ... s, of which half is waited on average
+    # Windows of 0.5, 1, 2, 4, 8, 10, 10 ... s, of which half is waited on average
     asked = world.listings
     assert all(later - earlier >= SHORTEST_SECONDS - 0.01 for earlier, later in pairwise(asked))
     assert len(asked) < 600 / (MOST_FIRST_SECONDS / 4)

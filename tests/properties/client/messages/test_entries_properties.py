@@ -1,7 +1,5 @@
 """What is built is read back the same; what is damaged is refused, and takes no memory."""
 
-from __future__ import annotations
-
 import random
 import struct
 from dataclasses import replace

@@ -1,29 +1,24 @@
 """Every endpoint needs something, and its path says of what."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from unittest.mock import AsyncMock, Mock
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from broker.admin.authorizing import SUPERUSER_NEEDED
-from broker.admin.context import FLOODGATE_ADMIN
+from broker.admin.context import FLOODGATE_ADMIN, AdminContext
 from broker.admin.paths import Endpoint
 from broker.admin.routes import AdminRequests, endpoints
 from broker.authorization.operations import (
     Level,
     NamespaceOperation,
+    Needs,
     PolicyName,
     TenantOperation,
     TopicOperation,
 )
 from server.http import RestError
-
-if TYPE_CHECKING:
-    from broker.admin.context import AdminContext
-    from broker.authorization.operations import Needs
 
 ALL = endpoints(cast("AdminContext", Mock()))
 OF_NOBODY_IN_PARTICULAR = {
@@ -59,14 +54,11 @@ def test_few_are_open_to_whoever_is_authenticated() -> None:
 
 
 async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
-    # Given
     handler, gate = AsyncMock(), AsyncMock()
     gate.check.side_effect = RestError(401, SUPERUSER_NEEDED)
     endpoint = Endpoint("GET", "/admin/v2/secret", Level.SUPERUSER, handler=handler)
     requests = AdminRequests([endpoint], FLOODGATE_ADMIN, gate)
-    # When
     with pytest.raises(RestError, match="super-user"):
         await requests.answer(make_mocked_request("GET", "/admin/v2/secret"))
-    # Then
     assert gate.check.await_args.args[0] is Level.SUPERUSER
     handler.assert_not_awaited()

@@ -1,27 +1,21 @@
 """Requests of each role are let through, or refused with code and sentence, as recorded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unittest.mock import Mock
 
+from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from broker.admin.authorizing import NO_TENANT, RequestAuthorization
-from broker.admin.paths import PathTable
+from broker.admin.context import AdminContext
+from broker.admin.paths import Endpoint, PathTable
 from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.routes import endpoints
 from server.authentication.requests import SESSION
 from server.http import RestError
 from tests.support.security.granted import granted_world, session_named
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from broker.admin.context import AdminContext
-    from broker.admin.paths import Endpoint
 
 DATA = Path(__file__).parents[4] / "tests" / "data" / "security"
 ROWS: list[dict[str, Any]] = [
@@ -86,12 +80,10 @@ def says_something(row: dict[str, Any]) -> bool:
 
 
 async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
-    # Given
     service = await granted_world()
     gate, refusals = RequestAuthorization(service, lambda: RECORDED_ID), 0
     different: dict[tuple[str, str], tuple[str, str, str]] = {}
     compared = 0
-    # When
     for row in filter(says_something, ROWS):
         found = endpoint_of(row)
         if found is None:
@@ -106,7 +98,6 @@ async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
             refusals += came.startswith(REFUSED_CODES)
             if comparable(came, found[0]) != comparable(expected, found[0]):
                 different[row["method"], row["path"]] = who, expected, came
-    # Then
     assert compared > 4000
     assert sum(service._refused.counts.values()) == refusals
     assert set(different) == set(DEVIATIONS), different

@@ -1,7 +1,5 @@
 """Answers that are written in steps are those that are written at once."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,9 +39,6 @@ def test_each_of_the_levels_has_steps_of_its_own(levels: int, steps: int) -> Non
 
 
 def test_a_long_list_takes_several_steps_at_any_level() -> None:
-    # Given
     value = list(range(2 * ITEMS_A_STEP + 1))
-    # When
     text, steps = written(value, 0)
-    # Then
     assert (text, steps) == (json_bytes(value), 3)

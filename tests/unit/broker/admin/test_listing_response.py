@@ -1,19 +1,14 @@
 """Listings over HTTP leave the event loop to others."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from aiohttp.test_utils import make_mocked_request
 
 from broker.admin.listing_response import AT_ONCE_BYTES, ListingResponses
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 PARTS = 5
 NAMES = [b"persistent://a/b/c"]
@@ -61,32 +56,25 @@ async def written(
 
 
 async def test_however_many_listings_are_written_a_turn_of_the_loop_makes_one_part() -> None:
-    # When
     made = await parts_made(listings=256)
-    # Then
     assert made.total() == 256 * PARTS
     assert max(made.values()) == 1
 
 
 async def test_a_listing_alone_makes_a_part_in_each_turn_of_the_loop() -> None:
-    # When
     made = await parts_made(listings=1)
-    # Then
     assert made.total() == PARTS
     assert max(made) - min(made) == PARTS - 1
 
 
 async def test_a_listing_that_waits_for_its_client_holds_up_no_other() -> None:
-    # Given
     responses, read = ListingResponses(ManualClock()), asyncio.Event()
 
     async def wait_for_client(_: bytes) -> None:
         await read.wait()
 
     slow = await started(written(responses, [NAMES] * PARTS, wait_for_client))
-    # When
     other = await started(written(responses, [NAMES] * PARTS))
-    # Then
     assert (slow.done(), other.done()) == (False, True)
     read.set()
     await slow

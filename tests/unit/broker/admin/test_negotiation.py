@@ -1,7 +1,5 @@
 """Methods, media types and what is accepted, as a real broker was seen to judge them."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE, accepted_type, allowed, taking
@@ -60,9 +58,7 @@ def test_a_body_that_is_not_read_may_be_anything(media_type: str | None, status:
 
 
 def test_the_endpoint_is_chosen_by_the_type() -> None:
-    # Given
     both = [*_one(Takes.METADATA), *_one(Takes.NUMBER)]
-    # Then
     assert taking(both, METADATA_TYPE, has_body=True).takes is Takes.METADATA
     assert taking(both, "application/json", has_body=True).takes is Takes.NUMBER
 

@@ -1,17 +1,11 @@
 """Paths are found as upstream's JAX-RS finds them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from aiohttp import web
 
 from broker.admin.paths import Endpoint, PathTable
 from broker.authorization.operations import Level
 from server.http import RestError
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 
 async def _handler(_: web.Request) -> web.StreamResponse:
@@ -43,9 +37,7 @@ TOPICS = _table(
     ],
 )
 def test_a_slash_at_the_end_and_parameters_of_a_segment_say_nothing(path: str) -> None:
-    # When
     [resource] = TOPICS.find(path)
-    # Then
     assert resource.variables == {"domain": "persistent", "tenant": "t", "namespace": "n"}
 
 
@@ -68,16 +60,12 @@ def test_what_is_written_otherwise_names_nothing(path: str) -> None:
 
 
 def test_the_template_with_more_literal_text_is_meant_first() -> None:
-    # When
     found = TOPICS.find("/admin/v2/persistent/t/n/partitioned")
-    # Then
     assert [list(resource.methods) for resource in found] == [["GET"], ["PUT"]]
 
 
 def test_templates_that_differ_in_names_only_are_one_path() -> None:
-    # When
     [resource] = TOPICS.find("/admin/v2/non-persistent/t/n/x")
-    # Then
     assert set(resource.methods) == {"GET", "PUT"}
     assert resource.variables["domain"] == "non-persistent"
 

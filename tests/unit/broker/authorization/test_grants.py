@@ -1,7 +1,5 @@
 """Grants on topics go with them."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_TOPICS, forget_grants

@@ -1,20 +1,15 @@
 """Each role may do over the binary port as a real broker let it, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.authorization.operations import NamespaceOperation, TopicOperation
+from broker.authorization.service import AuthorizationService
 from broker.authorization.tenant_admins import TenantMissingError
 from proto.names import NamespaceName, TopicName
 from tests.support.security.granted import granted_world, session_named
-
-if TYPE_CHECKING:
-    from broker.authorization.service import AuthorizationService
 
 DATA = Path(__file__).parents[4] / "tests" / "data" / "security"
 OPERATIONS = {
@@ -56,16 +51,13 @@ async def allows(service: AuthorizationService, asks: str, about: str, who: str)
 
 
 async def test_each_role_may_do_what_it_was_recorded_to_do() -> None:
-    # Given
     service = await granted_world()
     questions = [one for one in recorded() if one[0] not in UNCHECKED]
-    # When
     different = [
         (asks, about, who)
         for asks, about, who, allowed in questions
         if await allows(service, asks, about, who) is not allowed
     ]
-    # Then
     assert len(questions) > 500
     assert not different
 

@@ -1,10 +1,8 @@
 """Producers and consumers are closed when what allowed them is gone, and no others."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from server.configuration.authorization import AuthorizationSettings
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import StandInSession, session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SHOP, OTHER = NamespaceName.parse("acme/shop"), NamespaceName.parse("acme/other")
 

@@ -1,7 +1,5 @@
 """Single grants allow as much as a real broker was recorded to allow."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.authorization.grants import NO_GRANTS, Grants, read_grants

@@ -1,7 +1,5 @@
 """Superusers, admins, grants and proxies; and what is known without reading anything."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,9 +1,7 @@
 """Every command is asked about, or reaches nothing that was not; who is refused is told so."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
 
 import pytest
 
@@ -18,9 +16,6 @@ from server.authentication.refused import Subject
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.granted import granted_world, session_named
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 ASKED = {
     "LOOKUP",
@@ -112,15 +107,12 @@ async def test_a_connection_without_a_session_may_nothing(
 async def test_refusals_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     authorization, told = await commands(pulsar_compatible=False), []
     monkeypatch.setattr(authorization.service._refused, "add", lambda *what: told.append(what[1:]))
     nobody = session_named("nobody")
-    # When
     await refusal(authorization.check_topic(nobody, ORDERS, Asked.PRODUCE))
     await refusal(authorization.check_namespace(None, ORDERS.namespace, Asked.LIST))
     await authorization.check_topic(session_named("super"), ORDERS, Asked.PRODUCE)
-    # Then
     assert told == [
         (Subject.TOPIC, "PRODUCE", str(ORDERS)),
         (Subject.NAMESPACE, "GET_TOPICS", "acme/shop"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,9 +24,6 @@ from tests.unit.broker.commands.test_producing import (
     send_frame,
     topic,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 if TYPE_CHECKING:
     from broker.messages.position import Position
@@ -54,26 +52,20 @@ SEEK = pb.BaseCommand(
 
 
 async def test_a_subscription_that_cannot_be_stored_is_refused() -> None:
-    # Given
     found = await producing()
     topic(found).ledger.close(REASON)
-    # When
     (answer,) = await found.ask(subscribe())
-    # Then
     error = answer.error
     assert (error.request_id, error.error, error.message) == (7, pb.PersistenceError, REASON)
 
 
 @pytest.mark.parametrize("command", [UNSUBSCRIBE, SEEK])
 async def test_what_cannot_be_done_to_a_subscription_is_refused(command: pb.BaseCommand) -> None:
-    # Given
     found = await client()
     (answer,) = await found.ask(subscribe())
     assert answer.HasField("success")
     topic(found).ledger.close(REASON)
-    # When
     *_, answer = await found.ask(command)
-    # Then
     error = answer.error
     assert (error.request_id, error.error, error.message) == (8, pb.PersistenceError, REASON)
 
@@ -289,7 +281,6 @@ def giving_back(entries: int) -> pb.BaseCommand:
 
 
 async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_them_waits() -> None:
-    # Given
     found = await consuming(pb.CommandSubscribe.Shared, 3)
     close = pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=pb.CommandCloseConsumer())
     close.close_consumer.consumer_id, close.close_consumer.request_id = 1, 9
@@ -301,18 +292,14 @@ async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_the
         redeliver(consumer, ids, *rest, more=more)  # type: ignore[arg-type]
 
     consumer.subscription.redeliver = counted  # type: ignore[method-assign]
-    # When
     answers = await found.ask(giving_back(IDS_A_TURN + 1), close)
-    # Then
     assert steps == [(IDS_A_STEP, True, True)] * 4 + [(1, False, True)]
     assert [one.type for one in answers][-1:] == [Type.SUCCESS]
     assert not found.cnx.unfinished
 
 
 async def test_of_one_who_has_all_alone_ids_are_taken_at_once() -> None:
-    # Given
     found = await consuming(pb.CommandSubscribe.Exclusive, 3)
-    # When
     await found.ask(giving_back(IDS_A_TURN + 1))
-    # Then: it begins anew once, and has no room for more
+    # It begins anew once, and has no room for more
     assert only_consumer(found).messages_out == 3

@@ -1,7 +1,5 @@
 """CONSUMER_STATS: figures of a consumer, whatever it was sent."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

@@ -1,7 +1,5 @@
 """The namespace of a request: each profile reads malformed names in its own way."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

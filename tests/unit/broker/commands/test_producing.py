@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.cnx import BrokerParts
 from broker.messages.errors import fenced
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies, Rate
@@ -17,9 +18,6 @@ from tests.support.clocks.settle import settle
 from tests.support.messages.producing import SlowLedger
 from tests.support.processes.commands import Wire
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
-
-if TYPE_CHECKING:
-    from broker.cnx import BrokerParts
 
 Type = pb.BaseCommand
 NAME = TopicName.parse("t")
@@ -87,13 +85,10 @@ def topic(of: Client) -> PersistentTopic:
 
 
 async def test_a_producer_without_a_name_is_given_one_and_so_is_one_that_is_refused() -> None:
-    # Given
     found = await client()
-    # When
     (one,) = await found.ask(producer_command(1))
     await found.ask(producer_command(2, topic="persistent://public//x"))
     (other,) = await found.ask(producer_command(3))
-    # Then
     first, second = (answer.producer_success.producer_name for answer in (one, other))
     prefix, _, number = first.rpartition("-")
     assert prefix.startswith("standalone-")
@@ -107,12 +102,9 @@ async def test_an_empty_name_is_a_name() -> None:
 
 
 async def test_the_id_of_a_producer_that_is_there_answers_with_its_name() -> None:
-    # Given
     found = await client()
     await found.ask(producer_command(1, producer_name="same"))
-    # When
     (answer,) = await found.ask(producer_command(1, producer_name="other"))
-    # Then
     assert answer.producer_success.producer_name == "same"
     assert answer.producer_success.request_id == 101
 
@@ -170,14 +162,11 @@ async def test_a_terminated_topic_takes_no_producer() -> None:
 
 
 async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the_end() -> None:
-    # Given
     found = await producing()
     request = pb.CommandSubscribe(topic="t", subscription="s", subType=pb.CommandSubscribe.Shared)
     request.consumer_id, request.request_id = 1, 2
     await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
-    # When
     topic(found).terminate()
-    # Then
     told = [one.type for one in found.answers()]
     assert told == [Type.CLOSE_PRODUCER, Type.REACHED_END_OF_TOPIC]
 
@@ -192,17 +181,14 @@ async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the
 async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(
     domain: str, told: list[int]
 ) -> None:
-    # Given
     name = f"{domain}://public/default/d"
     found = await client()
     await found.ask(producer_command(topic=name))
     request = pb.CommandSubscribe(topic=name, subscription="s", subType=pb.CommandSubscribe.Shared)
     request.consumer_id, request.request_id = 1, 2
     await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
-    # When
     cnx: Any = found.cnx
     await cnx.parts.loaded_topics.delete(TopicName.parse(name), force=True)
-    # Then
     assert [one.type for one in found.answers()] == told
 
 
@@ -215,40 +201,34 @@ async def test_the_first_subscription_is_there_before_the_first_message() -> Non
 
 
 async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> None:
-    # Given
     shared = parts()
     old, new = await client(shared), await client(shared)
     await old.ask(producer_command(producer_name="same"))
     old_cnx: Any = old.cnx
-    # When: it lives.
+    # It lives.
     asked = await new.ask(producer_command(producer_name="same"))
     assert asked == []
     (ping,) = old.answers()
     assert ping.type == Type.PING
     (_,) = [await old.ask(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))]
     (answer,) = new.answers()
-    # Then
     assert answer.error.error == pb.ProducerBusy
 
-    # When: it does not.
+    # It does not.
     async def dead() -> bool:
         return False
 
     old_cnx.answers_ping = dead
     (answer,) = await new.ask(producer_command(producer_name="same"))
-    # Then
     assert answer.type == Type.PRODUCER_SUCCESS
     assert old_cnx.producers == {}
 
 
 async def test_a_lost_connection_leaves_its_topics() -> None:
-    # Given
     found = await producing()
     loaded = topic(found)
     assert len(loaded.producers) == 1
-    # When
     found.transport.breaks()
-    # Then
     assert len(loaded.producers) == 0
 
 
@@ -279,12 +259,9 @@ async def test_a_producer_that_is_closed_before_it_is_made_is_not_made() -> None
 
 
 async def test_messages_are_stored_as_they_came() -> None:
-    # Given
     found = await producing()
     frames = [send_frame(number, b"x" * 2000) for number in range(3)]
-    # When
     answers = await found.ask(*frames)
-    # Then
     assert [one.send_receipt.message_id.entryId for one in answers] == [0, 1, 2]
     ledger = topic(found).ledger
     (second,) = ledger.read(ledger.preceding(ledger.last_confirmed), 1, 10_000)
@@ -300,12 +277,9 @@ async def test_a_message_without_a_checksum_is_taken() -> None:
 
 
 async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
-    # Given
     found = await producing()
     frame = send_frame(2)
-    # When
     (answer,) = await found.ask(frame[:-1] + b"?")
-    # Then
     assert answer.send_error == pb.CommandSendError(
         producer_id=1,
         sequence_id=2,
@@ -317,12 +291,9 @@ async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
 
 
 async def test_a_wrong_checksum_of_a_batch_names_its_last_message() -> None:
-    # Given
     found = await producing()
     frame = send_frame(2, highest_sequence_id=4)
-    # When
     (answer,) = await found.ask(frame[:-1] + b"?")
-    # Then
     assert answer.send_error.sequence_id == 4
 
 
@@ -347,13 +318,10 @@ async def test_a_message_of_a_producer_that_waits_closes() -> None:
 
 
 async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored() -> None:
-    # Given
     found = await producing()
     topic(found).producers.disconnect(fenced())
     assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
-    # When
     answers = await found.ask(send_frame())
-    # Then
     assert answers == []
     assert not found.closed
 
@@ -398,12 +366,9 @@ async def test_a_lost_topic_is_not_deadly() -> None:
 
 
 async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk() -> None:
-    # Given
     found = await producing()
     topic(found).rate.change(Rate(messages=2))
-    # When
     answers = await found.ask(*(send_frame(number) for number in range(3)))
-    # Then
     assert [one.send_receipt.sequence_id for one in answers] == [0, 1]
     assert not found.cnx.gate.open
     topic(found).rate.change(NO_RATE)
@@ -412,14 +377,11 @@ async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk() -> None:
 
 
 async def test_too_many_messages_under_way_pause_until_half_are_stored() -> None:
-    # Given
     found = await producing(maxPendingPublishRequestsPerConnection="4")
     ledger = topic(found).ledger
     ledger.__class__ = SlowLedger
     assert isinstance(ledger, SlowLedger)
-    # When
     assert await found.ask(*(send_frame(number) for number in range(10))) == []
-    # Then
     assert ledger.last_confirmed.entry_id == 3
     assert not found.cnx.gate.open
     received: list[int] = []
@@ -432,7 +394,6 @@ async def test_too_many_messages_under_way_pause_until_half_are_stored() -> None
 
 
 async def test_a_connection_that_is_lost_while_it_is_paused_leaves_nothing() -> None:
-    # Given
     found = await producing(maxPendingPublishRequestsPerConnection="1")
     ledger = topic(found).ledger
     ledger.__class__ = SlowLedger
@@ -440,10 +401,8 @@ async def test_a_connection_that_is_lost_while_it_is_paused_leaves_nothing() -> 
     await found.ask(send_frame())
     buffer = found.cnx.parts.publish_limits.buffer  # type: ignore[attr-defined]
     assert buffer.size_bytes > 0
-    # When
     found.transport.breaks()
     ledger.confirm(ledger.last_confirmed)
     await settle()
-    # Then
     assert buffer.size_bytes == 0
     assert found.answers() == []

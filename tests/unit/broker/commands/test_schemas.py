@@ -1,8 +1,6 @@
 """GET_SCHEMA and GET_OR_CREATE_SCHEMA."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,12 +9,10 @@ from broker.policies.effective import DEFAULTS
 from broker.schemas.versions import version_bytes
 from proto.names import TopicName
 from tests.support.processes.cluster import until
+from tests.support.processes.commands import Wire
 from tests.support.schemas import sent
 from tests.unit.broker.commands.test_producing import producing
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
-
-if TYPE_CHECKING:
-    from tests.support.processes.commands import Wire
 
 Type = pb.BaseCommand
 NAME = "persistent://public/default/t"
@@ -46,11 +42,8 @@ async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
 
 @pytest.mark.parametrize("topic", [NAME, "t", f"{NAME}-partition-4"])
 async def test_the_newest_schema_is_answered_under_the_name_of_its_topic(topic: str) -> None:
-    # Given
     client = await with_schema()
-    # When
     answer = await asked(client, topic=topic)
-    # Then
     assert answer.request_id == 7
     assert answer.schema_version == version_bytes(0)
     assert answer.schema.name == "public/default/t"
@@ -59,22 +52,16 @@ async def test_the_newest_schema_is_answered_under_the_name_of_its_topic(topic: 
 
 
 async def test_a_version_that_is_not_there_is_an_answer_of_its_own_kind() -> None:
-    # Given
     client = await with_schema()
-    # When
     answer = await asked(client, topic="t", schema_version=version_bytes(1))
-    # Then
     assert answer.error_code == pb.TopicNotFound
     assert answer.error_message == "Topic not found or no-schema t"
 
 
 async def test_more_than_8_bytes_are_ignored_and_none_is_refused() -> None:
-    # Given
     client = await with_schema()
-    # When
     longer = await asked(client, schema_version=version_bytes(0) + b"\xff")
     empty = await asked(client, schema_version=b"")
-    # Then
     assert longer.schema_version == version_bytes(0)
     assert (empty.error_code, empty.error_message) == (
         pb.IncompatibleSchema,
@@ -83,28 +70,21 @@ async def test_more_than_8_bytes_are_ignored_and_none_is_refused() -> None:
 
 
 async def test_a_version_that_is_too_short_closes_as_recorded() -> None:
-    # Given
     real, ours = await with_schema(floodgateProfile="pulsar"), await with_schema()
     request = pb.CommandGetSchema(request_id=7, topic=NAME, schema_version=b"\0")
-    # When
     real.say(Type(type=Type.GET_SCHEMA, getSchema=request))
     answer = await asked(ours, schema_version=b"\0")
-    # Then
     assert real.closed
     assert answer.error_message == "a schema version has 8 bytes"
 
 
 async def test_an_invalid_name_is_refused() -> None:
-    # Given
     client = await with_schema()
-    # When
     answer = await asked(client, topic="persistent://x")
-    # Then
     assert answer.error_code == pb.InvalidTopicName
 
 
 async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
-    # Given
     client = await with_schema()
     request = pb.CommandGetOrCreateSchema(request_id=8, topic="t", schema=sent("String"))
     found: list[pb.BaseCommand] = []
@@ -113,22 +93,18 @@ async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
         found.extend(client.answers())
         return bool(found)
 
-    # When
     client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
     await until(answered)
-    # Then
     answer = found[0].getOrCreateSchemaResponse
     assert (answer.request_id, answer.error_code) == (8, pb.TopicNotFound)
     assert answer.error_message == "Topic not found t"
 
 
 async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> None:
-    # Given
     client = await producing()
     topics: Any = client.cnx.parts.loaded_topics
     await topics.unload(TopicName.parse(NAME))
     client.answers()
-    # When
     request = pb.CommandGetOrCreateSchema(request_id=7, topic=NAME)
     request.schema.CopyFrom(sent("String", k="v"))
     client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
@@ -139,6 +115,5 @@ async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> Non
         return bool(found)
 
     await until(answered)
-    # Then
     answer = found[0].getOrCreateSchemaResponse
     assert (answer.HasField("error_code"), answer.schema_version) == (False, version_bytes(0))

@@ -1,29 +1,20 @@
 """CONNECT, as a broker answers it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.authentication.credentials import properties, token
 from tests.support.peers.raw_peer import connect_command
+from tests.support.processes.commands import Wire
 from tests.unit.broker.commands.test_table import START, parts, wire
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.processes.commands import Wire
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])
 async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -> None:
-    # Given
     client = wire(START)
-    # When
     client.say(connect_command(protocol_version=offered))
-    # Then
     (answer,) = client.answers()
     assert answer.connected.protocol_version == spoken
     assert client.cnx.client_version == "raw-peer"
@@ -39,11 +30,8 @@ async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -
     ],
 )
 async def test_connected_says_what_this_broker_can(keys: dict[str, str], announced: bool) -> None:
-    # Given
     client = wire(START, parts(maxMessageSize="1234", **keys))
-    # When
     client.say(connect_command())
-    # Then
     (answer,) = client.answers()
     flags = answer.connected.feature_flags
     assert answer.connected.max_message_size == 1_234
@@ -72,22 +60,16 @@ def fresh(data: bytes) -> pb.BaseCommand:
 
 
 async def test_a_client_with_good_credentials_has_a_session(tmp_path: Path) -> None:
-    # Given
     client = authenticating(tmp_path)
-    # When
     client.say(showing(token(sub="ann")))
-    # Then
     (answer,) = client.answers()
     assert answer.type == pb.BaseCommand.CONNECTED
     assert client.cnx.session.checked_roles == ("ann",)
 
 
 async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
-    # Given
     client = authenticating(tmp_path)
-    # When
     client.say(connect_command())
-    # Then
     (answer,) = client.answers()
     assert answer.error.request_id == 2**64 - 1
     assert answer.error.error == pb.AuthenticationError
@@ -103,47 +85,36 @@ async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
 async def test_only_a_named_proxy_stands_for_many(
     tmp_path: Path, role: str, roles: str, believed: bool
 ) -> None:
-    # Given: no authorization, so that the others are served too, as recorded
+    # No authorization, so that the others are served too, as recorded
     client = authenticating(tmp_path, proxyRoles=roles)
     command = showing(token(sub=role))
     command.connect.proxy_version = "4.2.4"
-    # When
     client.say(command)
-    # Then
     (answer,) = client.answers()
     assert answer.type == pb.BaseCommand.CONNECTED
     assert client.cnx.many_clients is believed
 
 
 async def test_what_follows_a_refused_connect_is_not_heard(tmp_path: Path) -> None:
-    # Given
     client = authenticating(tmp_path)
-    # When
     client.say(connect_command())
     client.say(showing(token(sub="ann")))
-    # Then
     assert [answer.type for answer in client.answers()] == [pb.BaseCommand.ERROR]
 
 
 async def test_fresh_credentials_are_checked(tmp_path: Path) -> None:
-    # Given
     client = authenticating(tmp_path)
     client.say(showing(token(sub="ann")))
     client.answers()
-    # When
     client.say(fresh(token(sub="ann")))
     good = client.answers()
     client.say(fresh(b"garbage"))
-    # Then
     (bad,) = client.answers()
     assert (good, bad.error.error, client.closed) == ([], pb.AuthenticationError, True)
 
 
 async def test_without_authentication_nobody_has_a_session() -> None:
-    # Given
     client = wire(START)
-    # When
     client.say(showing(b"anything"))
-    # Then
     assert client.answers()[0].type == pb.BaseCommand.CONNECTED
     assert (client.cnx.session, client.cnx.refresh) == (None, None)

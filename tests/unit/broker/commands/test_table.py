@@ -1,7 +1,5 @@
 """Every command in every state of a broker's connection: served, refused or closed, no more."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -85,13 +83,10 @@ def test_the_table_holds_just_the_legal_commands() -> None:
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
 async def test_each_command_in_each_state(state: ServerCnxState) -> None:
-    # Given
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
-            # When
             found[kind] = await outcome(ServerCnx(shared), state, complete_command(kind))
-    # Then
     assert found == {**dict.fromkeys(TYPES, CLOSED), **LEGAL[state]}
 
 
@@ -99,26 +94,20 @@ async def test_each_command_in_each_state(state: ServerCnxState) -> None:
 async def test_a_command_without_a_body_closes(
     state: ServerCnxState,
 ) -> None:
-    # Given
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
-            # When
             found[kind] = await outcome(ServerCnx(shared), state, pb.BaseCommand(type=kind))
-    # Then
     assert found == dict.fromkeys(TYPES, CLOSED)
 
 
 @pytest.mark.parametrize("kind", sorted(LEGAL[CONNECTED]), ids=type_name)
 async def test_another_commands_body_closes(kind: int) -> None:
-    # Given
     shared, found = parts(), set()
     with no_errors_logged():
         for body in TYPES:
             if body != kind:
-                # When
                 client = wire(CONNECTED, shared)
                 client.say(complete_command(kind, body))
                 found.add(client.closed)
-    # Then
     assert found == {True}

@@ -1,7 +1,5 @@
 """Transactions are off: what each request about one is told."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -21,11 +19,8 @@ TO_COORDINATOR = (
 
 @pytest.mark.parametrize("kind", TO_COORDINATOR, ids=type_name)
 async def test_a_request_to_the_coordinator_is_refused(kind: int) -> None:
-    # Given
     client = wire(CONNECTED)
-    # When
     client.say(complete_command(kind))
-    # Then
     (answer,) = client.answers()
     assert answer.error.request_id == 1
     assert answer.error.error == pb.NotAllowedError
@@ -33,16 +28,13 @@ async def test_a_request_to_the_coordinator_is_refused(kind: int) -> None:
 
 
 async def test_a_transaction_has_ended_where_nothing_is_loaded() -> None:
-    # Given
     client = wire(CONNECTED)
     partition = pb.CommandEndTxnOnPartition(request_id=5, topic="t", txnid_least_bits=3)
     subscription = pb.CommandEndTxnOnSubscription(
         request_id=6, subscription=pb.Subscription(topic="t", subscription="s"), txnid_most_bits=4
     )
-    # When
     client.say(Type(type=Type.END_TXN_ON_PARTITION, endTxnOnPartition=partition))
     client.say(Type(type=Type.END_TXN_ON_SUBSCRIPTION, endTxnOnSubscription=subscription))
-    # Then
     first, second = client.answers()
     ended, left = first.endTxnOnPartitionResponse, second.endTxnOnSubscriptionResponse
     assert (ended.request_id, ended.txnid_least_bits, ended.HasField("error")) == (5, 3, False)
@@ -55,12 +47,9 @@ async def test_a_transaction_has_ended_where_nothing_is_loaded() -> None:
 async def test_only_individual_acks_within_a_transaction_are_refused(
     ack_type: pb.CommandAck.AckType.ValueType, refused: bool
 ) -> None:
-    # Given
     client = wire(CONNECTED)
     ack = pb.CommandAck(consumer_id=1, ack_type=ack_type, request_id=9, txnid_most_bits=0)
-    # When
     found = transactions.refused_ack(client.cnx, ack)
-    # Then
     assert found is refused
     messages = [answer.ackResponse.message for answer in client.answers()]
     assert [text.endswith("Server don't support transaction ack!") for text in messages] == (
@@ -69,8 +58,6 @@ async def test_only_individual_acks_within_a_transaction_are_refused(
 
 
 async def test_an_ack_without_a_transaction_is_none_of_this() -> None:
-    # Given
     client = wire(CONNECTED)
-    # Then
     ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual)
     assert not transactions.refused_ack(client.cnx, ack)

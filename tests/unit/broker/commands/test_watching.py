@@ -1,7 +1,5 @@
 """The commands of watches alone; the watches have tests of their own."""
 
-from __future__ import annotations
-
 import proto.PulsarApi_pb2 as pb
 from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import frame
@@ -12,13 +10,10 @@ Type = pb.BaseCommand
 
 
 async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:
-    # Given
     client = wire(CONNECTED)
     watch = complete_command(Type.WATCH_TOPIC_LIST)
     watch.watchTopicList.namespace, watch.watchTopicList.topics_pattern = "a/b", "("
-    # When
     client.transport.peer_sends(frame(watch) * 3)
-    # Then
     assert len(client.answers()) == 1
     await settle()
     assert len(client.answers()) == 2

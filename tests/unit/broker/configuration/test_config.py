@@ -1,9 +1,7 @@
 """The broker's configuration, from an operator's own broker.conf."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -16,13 +14,9 @@ from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.common import Profile, ResponseBuffers, TopicListLimits
 from server.configuration.file import parse_properties
+from server.configuration.known_keys import Notice
 from server.errors import ConfigError
 from tests.support.key_files import file_of_defaults, recorded_keys
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from server.configuration.known_keys import Notice
 
 
 def config(**properties: str) -> BrokerConfig:
@@ -42,11 +36,9 @@ def loud(notices: tuple[Notice, ...]) -> list[str]:
 
 @pytest.mark.parametrize("no_default", ["null", ""])
 def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
-    # Given
     text = file_of_defaults("broker", no_default)
-    # When
     from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
-    # Then: what is said in so many words holds, also where there is another default here
+    # What is said in so many words holds, also where there is another default here
     said = {
         "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
         "bindAddress": "0.0.0.0",
@@ -67,9 +59,7 @@ def test_without_any_key_the_models_own_defaults_hold() -> None:
 
 
 def test_every_recorded_key_is_known_with_its_default() -> None:
-    # Given
     known = {entry.key: entry for entry in known_keys()}
-    # Then
     for recorded in recorded_keys("broker"):
         entry = known[recorded["key"]]
         assert entry.default == recorded["default"]
@@ -79,14 +69,12 @@ def test_every_recorded_key_is_known_with_its_default() -> None:
 
 
 def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
-    # When
     limits = config(
         maxTopicListInFlightHeapMemSizeMB="50",
         maxTopicListInFlightHeapMemSizePermitsAcquireQueueSize="3",
         maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis="3000",
         maxTopicListInFlightDirectMemSizeMB="0",
     ).topic_list_limits
-    # Then
     assert limits == TopicListLimits(
         heap_max_bytes=52_428_800, heap_queue_size=3, heap_timeout_seconds=3.0, direct_max_bytes=0
     )
@@ -104,10 +92,8 @@ def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
 def test_the_profile_sets_what_is_not_chosen(
     profile: str, estimate: SizeEstimate, buffers: ResponseBuffers
 ) -> None:
-    # When
     by_profile = config(floodgateProfile=profile)
     chosen = config(floodgateProfile=profile, floodgateSizeEstimate="proposal")
-    # Then
     assert by_profile.profile is Profile(profile)
     assert (by_profile.size_estimate, by_profile.response_buffers) == (estimate, buffers)
     assert (chosen.size_estimate, chosen.response_buffers) == (SizeEstimate.PROPOSAL, buffers)
@@ -134,9 +120,7 @@ def test_the_profile_sets_what_is_not_chosen(
 def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
     properties: dict[str, str], url: str, warned: bool
 ) -> None:
-    # When
     made = config(**properties)
-    # Then
     assert made.metadata_store_url == url
     assert len(loud(made.notices)) == warned
     assert all(
@@ -172,9 +156,7 @@ def test_a_configuration_shows_its_store_without_the_password(url: str) -> None:
 
 @pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
 def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
-    # When
     (refused,) = problems(**{key: "postgresql://u:s3cret@host:port/d?password=s3cret"})
-    # Then
     assert "postgresql://u:***@host:port/d?password=***" in refused
     assert "s3cret" not in refused
 
@@ -183,14 +165,11 @@ def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
 def test_a_stores_url_may_stand_in_a_file_or_a_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    # Given
     url = "postgresql://u:s3cret@h/d"
     (tmp_path / "url").write_text(f"{url}\n")
     monkeypatch.setenv("STORE", url)
     for place in (f"file://{tmp_path}/url", "env:STORE"):
-        # When
         made = config(**{key: place})
-        # Then
         assert made.metadata_store_url == url
         assert "s3cret" not in repr(made)
 
@@ -206,12 +185,9 @@ def test_a_stores_url_may_stand_in_a_file_or_a_variable(
 def test_what_stands_in_place_of_a_stores_url_is_not_shown(
     tmp_path: Path, content: bytes | None, said: str
 ) -> None:
-    # Given
     if content is not None:
         (tmp_path / "url").write_bytes(content)
-    # When
     (refused,) = problems(metadataStoreUrl=f"file://{tmp_path}/url")
-    # Then
     assert refused.startswith(f"metadataStoreUrl='file://{tmp_path}/url': ")
     assert said in refused
     assert "s3cret" not in refused
@@ -219,18 +195,14 @@ def test_what_stands_in_place_of_a_stores_url_is_not_shown(
 
 @pytest.mark.parametrize("given", [{}, {"bindAddress": ""}, {"bindAddress": "127.0.0.1"}])
 def test_a_broker_that_is_not_told_where_listens_on_the_loopback(given: dict[str, str]) -> None:
-    # When
     made = config(**given)
-    # Then
     assert (made.bind_address, made.advertised_address) == ("127.0.0.1", "127.0.0.1")
     assert made.notices == ()
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "10.1.2.3", "broker.example"])
 def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) -> None:
-    # When
     made = config(bindAddress=bind, advertisedAddress="broker")
-    # Then
     assert made.bind_address == bind
     (notice,) = made.notices
     assert notice.level == "warning"
@@ -243,9 +215,7 @@ def test_an_address_that_only_this_machine_reaches_is_not_warned_of(bind: str) -
 
 
 def test_an_ipv6_address_may_be_written_as_in_a_url() -> None:
-    # When
     made = config(bindAddress="[::1]")
-    # Then
     assert (made.bind_address, made.advertised_address) == ("::1", "::1")
     assert made.notices == ()
 
@@ -267,15 +237,12 @@ def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -
     ],
 )
 def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
-    # When
     (problem,) = problems(**{key: value})
-    # Then
     assert problem.startswith(key)
     assert "does not support" in problem
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    # When
     found = problems(
         webServicePort="x",
         numIOThreads="many",
@@ -288,7 +255,6 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         maxMessageSize="0",
         defaultNumPartitions="0",
     )
-    # Then
     assert [problem.split("=")[0] for problem in found] == [
         "webServicePort",
         "numIOThreads",
@@ -311,15 +277,12 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ],
 )
 def test_what_only_fair_admission_has_is_refused_with_fifo(key: str) -> None:
-    # When
     (problem,) = problems(floodgateProfile="pulsar", **{key: "1000"})
-    # Then
     assert problem.startswith(f"{key}=1000")
     assert "floodgateAdmissionPolicy=fair" in problem
 
 
 def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
-    # When
     rules = {
         (profile, policy): BrokerConfig.from_properties(
             {"floodgateProfile": profile, "floodgateAdmissionPolicy": policy}
@@ -327,7 +290,6 @@ def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
         for profile in ("pulsar", "floodgate")
         for policy in ("", "fifo", "fair")
     }
-    # Then
     assert rules == {
         ("pulsar", ""): "fifo",
         ("pulsar", "fifo"): "fifo",
@@ -364,7 +326,6 @@ def test_a_policy_that_cannot_be_used_is_refused_with_key_and_value(policy: str,
 
 
 def test_caps_and_overdraft_reach_the_rules() -> None:
-    # When
     rules = BrokerConfig.from_properties(
         {
             "floodgateTopicListMaxBytesPerConnection": "1",
@@ -373,20 +334,16 @@ def test_caps_and_overdraft_reach_the_rules() -> None:
             "floodgateTopicListOverdraftMaxBytes": "4",
         }
     ).admission
-    # Then
     assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, AdmissionCaps(1, 2, 3))
 
 
 def test_wrong_water_marks_name_both_keys() -> None:
-    # When
     (problem,) = problems(pulsarChannelWriteBufferHighWaterMark="16k")
-    # Then
     assert "pulsarChannelWriteBufferLowWaterMark=32768" in problem
     assert "pulsarChannelWriteBufferHighWaterMark=16384" in problem
 
 
 def test_plain_keys_reach_their_fields() -> None:
-    # When
     made = config(
         clusterName="c1",
         brokerServicePort="0",
@@ -403,7 +360,6 @@ def test_plain_keys_reach_their_fields() -> None:
         floodgateSnapshotCacheMB="2",
         floodgateImportDirectory="imports",
     )
-    # Then
     assert (made.cluster_name, made.broker_service_port, made.web_service_port) == ("c1", 0, 1)
     assert (made.max_message_size, made.max_concurrent_lookup_requests) == (1000, 5)
     assert made.enable_broker_topic_list_watcher is False
@@ -416,9 +372,7 @@ def test_plain_keys_reach_their_fields() -> None:
 
 
 def test_a_configuration_is_frozen_and_takes_its_own_field_names() -> None:
-    # Given
     made = BrokerConfig(max_message_size=7)
-    # Then
     assert made.max_message_size == 7
     with pytest.raises(ValidationError):
         made.max_message_size = 8  # type: ignore[misc]

@@ -1,10 +1,8 @@
 """Configuration at run time: what may be changed, what is kept, what is in force."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import pytest
 
@@ -15,9 +13,6 @@ from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
 
 LOOKUPS = "maxConcurrentLookupRequest"
 HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
@@ -89,24 +84,18 @@ async def refused(work: object) -> str:
 
 
 async def test_a_value_is_kept_and_put_in_force(make: Callable[..., Dynamic]) -> None:
-    # Given
     one = await make()
-    # When
     await one.dynamic.set(LOOKUPS, "7")
-    # Then
     assert one.config.max_concurrent_lookup_requests == 7
     assert one.store.kept == {LOOKUPS: "7"} == await one.dynamic.values()
     assert one.dynamic.runtime()[LOOKUPS] == "7"
 
 
 async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[..., Dynamic]) -> None:
-    # Given
     one = await make(**{LOOKUPS: "9"})
     await one.dynamic.set(LOOKUPS, "7")
-    # When
     await one.dynamic.delete(LOOKUPS)
     await one.dynamic.delete(LOOKUPS)
-    # Then
     assert one.config.max_concurrent_lookup_requests == 9
     assert one.store.kept == {}
     assert one.dynamic.runtime()[LOOKUPS] == "9"
@@ -133,11 +122,8 @@ async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[...,
 async def test_the_limiter_and_the_water_marks_change_at_run_time(
     make: Callable[..., Dynamic], key: str, value: str, figure: Callable[[BrokerConfig], bool]
 ) -> None:
-    # Given
     one = await make()
-    # When
     await one.dynamic.set(key, value)
-    # Then
     assert figure(one.config)
     assert key in one.dynamic.names
 
@@ -146,11 +132,8 @@ async def test_the_limiter_and_the_water_marks_change_at_run_time(
 async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
     make: Callable[..., Dynamic], key: str
 ) -> None:
-    # Given
     one = await make(floodgateProfile="pulsar")
-    # When
     reason = await refused(one.dynamic.set(key, "7"))
-    # Then
     assert reason == "Can't update non-dynamic configuration"
     assert key not in one.dynamic.names
     assert one.store.kept == {}
@@ -161,14 +144,11 @@ async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
 async def test_other_keys_do_not_change_at_run_time(
     make: Callable[..., Dynamic], key: str, profile: str
 ) -> None:
-    # Given
     one = await make(floodgateProfile=profile)
-    # When
     update, delete = (
         await refused(one.dynamic.set(key, "7")),
         await refused(one.dynamic.delete(key)),
     )
-    # Then
     assert update.startswith("Can't update non-dynamic configuration")
     assert delete.startswith("Can't delete non-dynamic configuration")
 
@@ -188,12 +168,9 @@ async def test_other_keys_do_not_change_at_run_time(
 async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
     make: Callable[..., Dynamic], key: str, value: str, sentence: str
 ) -> None:
-    # Given
     one = await make()
     before = one.config
-    # When
     reason = await refused(one.dynamic.set(key, value))
-    # Then
     assert sentence in reason
     assert one.config == before
     assert one.store.kept == {}
@@ -202,13 +179,10 @@ async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
 async def test_as_shipped_a_bad_value_is_kept_without_effect(
     make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     one = await make(floodgateProfile="pulsar")
     await one.dynamic.set(LOOKUPS, "7")
-    # When
     with caplog.at_level(logging.WARNING):
         await one.dynamic.set(LOOKUPS, "abc")
-    # Then
     assert await one.dynamic.values() == {LOOKUPS: "abc"}
     assert one.config.max_concurrent_lookup_requests == 7
     assert "'abc'" in caplog.text
@@ -217,15 +191,12 @@ async def test_as_shipped_a_bad_value_is_kept_without_effect(
 async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pass(
     make: Callable[..., Dynamic],
 ) -> None:
-    # Given
     one = await make(floodgateProfile="pulsar")
     values = {LOOKUPS: "-1", "brokerShutdownTimeoutMs": "-5", "maxConcurrentTopicLoadRequest": "0"}
-    # When
     for key, value in values.items():
         await one.dynamic.set(key, value)
     shown = one.dynamic.runtime()
     again = await make(one.store.kept, floodgateProfile="pulsar")
-    # Then
     assert {key: shown[key] for key in values} == values
     assert {key: again.dynamic.runtime()[key] for key in values} == values
     assert [one.config.max_concurrent_lookup_requests for one in (one, again)] == [0, 0]
@@ -249,13 +220,10 @@ async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(
 async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
     make: Callable[..., Dynamic], profile: str, sentence: str
 ) -> None:
-    # Given
     one = await make(floodgateProfile=profile)
     key = "loadManagerClassName"
-    # When
     reason = await refused(one.dynamic.set(key, "no.such.Class"))
     await one.dynamic.set(key, LOAD_MANAGERS[0])
-    # Then
     assert sentence in reason
     assert one.store.kept == {key: LOAD_MANAGERS[0]}
 
@@ -263,9 +231,7 @@ async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
 async def test_what_was_kept_wins_over_the_file_at_the_next_start(
     make: Callable[..., Dynamic],
 ) -> None:
-    # When
     one = await make({LOOKUPS: "7", HEAP_MB: "5"}, **{LOOKUPS: "9"})
-    # Then
     assert one.config.max_concurrent_lookup_requests == 7
     assert one.config.topic_list_limits.heap_max_bytes == 5 * 2**20
 
@@ -273,10 +239,8 @@ async def test_what_was_kept_wins_over_the_file_at_the_next_start(
 async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
     make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
 ) -> None:
-    # When
     with caplog.at_level(logging.WARNING):
         one = await make({LOOKUPS: "abc", "defaultNumPartitions": "4"})
-    # Then
     assert one.config.default_num_partitions == 4
     assert one.config.max_concurrent_lookup_requests == 50_000
     assert "set at run time, and without effect: maxConcurrentLookupRequest='abc'" in caplog.text
@@ -285,24 +249,19 @@ async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
 async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(
     make: Callable[..., Dynamic],
 ) -> None:
-    # When: the low mark fits only once the high one is taken
+    # The low mark fits only once the high one is taken
     one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
-    # Then
     marks = one.config.flow.rules.marks
     assert (marks.low_bytes, marks.high_bytes) == (100_000, 200_000)
 
 
 async def test_a_key_of_another_version_is_left_alone(make: Callable[..., Dynamic]) -> None:
-    # When
     one = await make({"noSuchKey": "1", "maxMessageSize": "7"})
-    # Then
     assert one.config == one.started_with
 
 
 async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynamic]) -> None:
-    # Given
     one = await make()
-    # When
     one.store.kept[LOOKUPS] = "7"
     one.store.tell()
     await settle()
@@ -310,17 +269,14 @@ async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynam
     del one.store.kept[LOOKUPS]
     one.store.tell()
     await settle()
-    # Then
     assert (there, one.config.max_concurrent_lookup_requests) == (7, 50_000)
 
 
 async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
     make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
-    # When
     with caplog.at_level(logging.WARNING):
         one.store.tell()
         await settle()
@@ -328,7 +284,6 @@ async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
     one.store.kept[LOOKUPS] = "8"
     one.store.tell()
     await settle()
-    # Then
     assert "cannot be read: the disk is full" in caplog.text
     assert one.config.max_concurrent_lookup_requests == 8
 
@@ -337,66 +292,52 @@ async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
 async def test_what_cannot_be_kept_is_not_put_in_force(
     make: Callable[..., Dynamic], work: str
 ) -> None:
-    # Given
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
-    # When
     with pytest.raises(StoreError):
         await {
             "set": lambda: one.dynamic.set(LOOKUPS, "9"),
             "delete": lambda: one.dynamic.delete(LOOKUPS),
         }[work]()
-    # Then
     assert one.config.max_concurrent_lookup_requests == 7
 
 
 async def test_of_changes_at_once_the_one_kept_last_is_in_force(
     make: Callable[..., Dynamic],
 ) -> None:
-    # Given
     one = await make()
-    # When
     await asyncio.gather(*[one.dynamic.set(LOOKUPS, str(n)) for n in range(1, 9)])
-    # Then
     assert one.store.kept == {LOOKUPS: str(one.config.max_concurrent_lookup_requests)}
 
 
 async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynamic]) -> None:
-    # Given
     one = await make()
-    # When
     await one.dynamic.set(HIGH, "200000")
     await one.dynamic.set(LOW, "100000")
     stuck = await refused(one.dynamic.delete(HIGH))
-    # Then
     assert one.config.flow.rules.marks.low_bytes == 100_000
     assert "the low mark must not be above the high mark" in stuck
 
 
 async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
-    # Given: limits below a megabyte, which no key can say
+    # Limits below a megabyte, which no key can say
     started_with = BrokerConfig.from_properties({})
     small = started_with.topic_list_limits.model_copy(update={"heap_max_bytes": 1_000})
     started_with = started_with.model_copy(update={"topic_list_limits": small})
     dynamic = DynamicConfiguration(started_with, MemoryStore(), lambda _: None)
-    # When
     await dynamic.set(LOOKUPS, "7")
-    # Then
     assert dynamic.config.topic_list_limits.heap_max_bytes == 1_000
     assert dynamic.config.max_concurrent_lookup_requests == 7
 
 
 async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
-    # Given
     one = await make(
         {"brokerClientAuthenticationParameters": "token:abc"},
         metadataStoreUrl="postgresql://floodgate:hush@db/x?password=hush",
         tlsKeyStorePassword="hush",
         brokerClientTlsKeyStorePassword="",
     )
-    # When
     shown = one.dynamic.runtime()
-    # Then
     assert shown["tlsKeyStorePassword"] == MASK
     assert shown["brokerClientTlsKeyStorePassword"] == ""
     assert shown["metadataStoreUrl"] == f"postgresql://floodgate:{MASK}@db/x?password={MASK}"
@@ -410,9 +351,7 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
 async def test_the_values_in_force_are_those_of_the_profile(
     make: Callable[..., Dynamic], profile: str, pause: str, policy: str
 ) -> None:
-    # When
     shown = (await make(floodgateProfile=profile)).dynamic.runtime()
-    # Then
     assert shown["pulsarChannelPauseReceivingRequestsIfUnwritable"] == pause
     assert shown["floodgateAdmissionPolicy"] == policy
     assert shown["floodgateProfile"] == profile

@@ -1,7 +1,5 @@
 """The keys of the message store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -58,7 +56,6 @@ def test_a_log_of_an_older_version_is_refused_with_what_to_do() -> None:
 
 
 def test_bounds_are_megabytes_and_0_is_none() -> None:
-    # When
     found = keys(
         floodgateMessageStoreMaxMB="0",
         floodgateMessageStoreMaxNamespaceMB="3",
@@ -66,7 +63,6 @@ def test_bounds_are_megabytes_and_0_is_none() -> None:
         floodgateMessageStoreFsync="true",
         managedLedgerMaxEntriesPerLedger="10",
     )
-    # Then
     assert (found.max_bytes, found.max_namespace_bytes, found.max_topic_bytes) == (
         0,
         3 * 1024 * 1024,
@@ -92,8 +88,6 @@ def test_another_url_is_refused(url: str) -> None:
     ],
 )
 def test_a_number_below_1_is_refused(key: str) -> None:
-    # When
     with pytest.raises(ConfigError) as refused:
         BrokerConfig.from_properties({key: "0"})
-    # Then
     assert f"{key}=0: expected 1 or more" in str(refused.value)

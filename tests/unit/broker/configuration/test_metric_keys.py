@@ -1,13 +1,10 @@
 """Whose metrics are shown is Pulsar's own keys' business, how many ours."""
 
-from __future__ import annotations
-
 from broker.configuration.config import BrokerConfig
 from broker.configuration.metric_keys import MetricKeys
 
 
 def test_the_keys_say_whose_metrics_are_shown() -> None:
-    # When
     config = BrokerConfig.from_properties(
         {
             "exposeTopicLevelMetricsInPrometheus": "false",
@@ -16,6 +13,5 @@ def test_the_keys_say_whose_metrics_are_shown() -> None:
             "floodgateMaxMetricSubjects": "7",
         }
     )
-    # Then
     assert config.metrics == MetricKeys(False, True, True, 7)
     assert BrokerConfig.from_properties({}).metrics == MetricKeys()

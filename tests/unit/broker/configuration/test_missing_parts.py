@@ -1,7 +1,5 @@
 """Parts of Pulsar that are not here."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig
@@ -13,10 +11,8 @@ KEYS = ("transactionCoordinatorEnabled", "functionsWorkerEnabled", *SWITCHED_ON)
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_part_that_is_switched_on_and_not_here_is_told_in_a_warning_of_its_own(key: str) -> None:
-    # When
     value = SWITCHED_ON.get(key, "true")
     notices = BrokerConfig.from_properties({key: value}).notices
-    # Then
     assert [(one.level, one.sentence) for one in notices] == [
         ("warning", f"{key}={value}: {MISSING_PARTS[key]}")
     ]

@@ -1,7 +1,5 @@
 """The keys of property listings: the plug-in, the bounds, and what does not fit together."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig
@@ -25,9 +23,7 @@ def warnings(made: BrokerConfig) -> list[str]:
 
 
 def test_the_plug_in_is_named_by_module_and_class() -> None:
-    # When
     made = config(pulsarResourcesExtendedClassName=INDEX, floodgateResourcesTimeoutMs="1500")
-    # Then
     assert made.pulsar_resources_extended_class_name == INDEX
     assert made.resources_timeout_seconds == 1.5
 
@@ -49,9 +45,7 @@ def test_a_call_may_not_take_no_time_at_all() -> None:
 
 
 def test_a_plug_in_that_filters_is_not_announced_together_with_watches() -> None:
-    # When
     made = config(pulsarResourcesExtendedClassName=INDEX)
-    # Then
     assert not made.announces_topic_watchers
     (sentence,) = warnings(made)
     assert f"pulsarResourcesExtendedClassName={INDEX}" in sentence
@@ -78,9 +72,7 @@ def test_nothing_is_said_where_nothing_is_wrong(keys: dict[str, str], announced:
 
 
 def test_properties_are_bounded_and_as_shipped_are_not() -> None:
-    # Given
     keys = {"floodgateMaxListingProperties": "7", "floodgateMaxListingPropertiesBytes": "0"}
-    # Then
     assert config().listing_properties == PropertyBounds(100, 16_384)
     assert config(floodgateProfile="pulsar").listing_properties == PropertyBounds(0, 0)
     for profile in ("floodgate", "pulsar"):

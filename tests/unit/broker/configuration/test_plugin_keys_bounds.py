@@ -1,7 +1,5 @@
 """How many properties a listing request may have, and how large."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

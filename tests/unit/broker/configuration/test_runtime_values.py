@@ -1,7 +1,5 @@
 """The values in force are shown where none was given, too, and the profile or the machine chose."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig

@@ -1,7 +1,5 @@
 """Changes made of a lot: each namespace has its own names, partitions and properties."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

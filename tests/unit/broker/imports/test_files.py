@@ -1,16 +1,11 @@
 """What a text of topics may hold beside names, and how its lines are counted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from broker.imports import files as topic_files
 from broker.imports.files import ImportFailedError, read_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def read(path: Path, content: bytes) -> list[tuple[int, bytes]]:
@@ -27,17 +22,13 @@ def read(path: Path, content: bytes) -> list[tuple[int, bytes]]:
 def test_comments_and_blank_lines_pass_and_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_bytes: int
 ) -> None:
-    # Given
     monkeypatch.setattr(topic_files, "TEXT_BYTES_PER_BATCH", batch_bytes)
     content = b'\xef\xbb\xbf# a list\r\n\r\none\n   # indented\n \t\n"two"\r\n#\nthree # not one'
-    # Then
     assert read(tmp_path / "t", content) == [(3, b"one"), (6, b"two"), (8, b"three # not one")]
 
 
 def test_space_is_taken_off_also_beside_a_line_that_is_not_utf8(tmp_path: Path) -> None:
-    # Given
     content = '\u00a0"one"\u3000\n'.encode() + b' "caf\xe9" \n# caf\xe9\n'
-    # Then
     assert read(tmp_path / "t", content) == [(1, b"one"), (2, b"caf\xe9")]
 
 

@@ -73,13 +73,10 @@ async def refusal(path: Path) -> str:
 
 
 async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> None:
-    # Given
     spaces = [f"tenant/n{n}" for n in range(5)]
     rows = [name for space in spaces for name in names(space, 2_500)]
     store = MemoryStore()
-    # When
     result = await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
-    # Then
     assert (result.topics, result.namespaces) == (12_500, 5)
     assert result.seconds > 0
     for space in spaces:
@@ -89,15 +86,12 @@ async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> 
 async def test_row_groups_are_read_in_batches_and_numbered_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr("broker.imports.files.ROWS_PER_BATCH", 7)
     topics = [name for n in range(10) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     rows = pa.table({"namespace": ["tenant/a", "tenant/b"] * 10 + ["tenant/b"]})
     rows = rows.append_column("topic", pa.array([*topics, "broken"]))
     path, store, applied = parquet(tmp_path / "t.parquet", rows, group=16), MemoryStore(), []
-    # When
     result = await import_topics(store, path, applied.append, skip_invalid=True)
-    # Then
     assert "row 21: 'broken'" in result.report
     assert applied == [10, 20]
     assert (await store.snapshot(NamespaceName.parse("tenant/a"))).version == 1
@@ -105,7 +99,6 @@ async def test_row_groups_are_read_in_batches_and_numbered_through(
 
 
 async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> None:
-    # Given
     rows = table(names("tenant/a", 3_000) + names("tenant/b", 3_000))
     store, seen, done = MemoryStore(), set(), asyncio.Event()
 
@@ -116,25 +109,20 @@ async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> 
                 seen.add((space, None if found is None else len(found)))
             await asyncio.sleep(0)
 
-    # When
     async with asyncio.TaskGroup() as group:
         group.create_task(poll())
         await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=100))
         await asyncio.sleep(0)
         done.set()
-    # Then
     whole = {("tenant/a", 3_000), ("tenant/b", 3_000)}
     assert seen == {("tenant/a", None), ("tenant/b", None), *whole}
 
 
 async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None:
-    # Given
     topics = [name for n in range(20) for s in "abc" for name in names(f"tenant/{s}", 1, n)]
     rows = table(topics, [{"name": topic} for topic in topics])
     store = MemoryStore()
-    # When
     await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=7))
-    # Then
     for topic in topics:
         namespace = NamespaceName.parse("/".join(topic.split("/")[2:4]))
         assert await store.properties(namespace, topic) == {"name": topic}
@@ -146,7 +134,6 @@ async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None
 async def test_files_are_read_and_sorted_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    # Given
     rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
     path = tmp_path / "t"
     path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
@@ -157,104 +144,81 @@ async def test_files_are_read_and_sorted_beside_the_loop(
         add(staged, some)
 
     monkeypatch.setattr(StagedRows, "add", noticed)
-    # When
     await import_topics(MemoryStore(), path)
-    # Then
     assert threads
     assert threading.current_thread() not in threads
 
 
 async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:
-    # Given
     scattered = [
         name
         for n in range(50)
         for name in (*names("tenant/a", 3, n * 3), *names("tenant/b", 2, n * 2))
     ]
     store, versions = MemoryStore(), []
-    # When
     path = parquet(tmp_path / "t.parquet", table(scattered), group=7)
     await import_topics(store, path, versions.append)
-    # Then
     assert await listed(store, "tenant/a") == names("tenant/a", 150)
     assert await listed(store, "tenant/b") == names("tenant/b", 100)
     assert versions == [150, 250]
 
 
 async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
-    # Given
     parquet(tmp_path / "part-1.parquet", table(names("tenant/b", 10)))
     parquet(tmp_path / "part-0.parquet", table(names("tenant/a", 10) + names("tenant/b", 5, 10)))
     for manifest in ("_manifest.json", "manifest.json"):  # of a corpus, and of an older one
         text(tmp_path / manifest, "{}")
     store = MemoryStore()
-    # When
     result = await import_topics(store, tmp_path)
-    # Then
     assert (result.topics, result.namespaces) == (25, 2)
     assert await listed(store, "tenant/b") == names("tenant/b", 15)
 
 
 async def test_files_without_statistics_are_read_as_well(tmp_path: Path) -> None:
-    # Given
     rows = table(names("tenant/a", 100) + names("tenant/b", 100))
     path = tmp_path / "t.parquet"
     pq.write_table(rows, path, row_group_size=30, write_statistics=False)
     store, progress = MemoryStore(), []
-    # When
     await import_topics(store, path, progress.append)
-    # Then
     assert progress == [100, 200]
     assert await listed(store, "tenant/a") == names("tenant/a", 100)
     assert await listed(store, "tenant/b") == names("tenant/b", 100)
 
 
 async def test_duplicates_count_once_in_the_listing(tmp_path: Path) -> None:
-    # Given
     rows = names("tenant/a", 10) + names("tenant/a", 10)
     store = MemoryStore()
-    # When
     result = await import_topics(store, parquet(tmp_path / "t.parquet", table(rows), group=4))
-    # Then
     assert result.topics == 20
     assert await listed(store, "tenant/a") == names("tenant/a", 10)
 
 
 async def test_a_second_import_adds_to_what_is_there(tmp_path: Path) -> None:
-    # Given
     store = MemoryStore()
     await import_topics(store, parquet(tmp_path / "a.parquet", table(names("tenant/a", 10))))
-    # When
     await import_topics(store, parquet(tmp_path / "b.parquet", table(names("tenant/a", 10, 5))))
-    # Then
     assert await listed(store, "tenant/a") == names("tenant/a", 15)
 
 
 async def test_partitions_say_how_many_a_topic_has(tmp_path: Path) -> None:
-    # Given
     base = "persistent://tenant/a/part"
     rows = [f"{base}-partition-{n}" for n in (0, 11, 2)]
     rows += ["persistent://tenant/a/odd-partition-007", "persistent://tenant/a/x-partition-"]
     rows += ["persistent://tenant/a/huge-partition-99999999999999999999999"]
     store = MemoryStore()
-    # When
     await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
-    # Then
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert dict(snapshot.partitioned) == {base: 12}
 
 
 @pytest.mark.parametrize("group", [1, 3, 1_000])
 async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> None:
-    # Given
     topics = names("tenant/a", 8) + names("tenant/b", 4)
     properties = [{"n": str(n % 3)} | ({"odd": "yes"} if n % 2 else {}) for n in range(12)]
     properties[4] = {}
     path = parquet(tmp_path / "t.parquet", table(topics, properties), group)
     store = MemoryStore()
-    # When
     await import_topics(store, path)
-    # Then
     for space, start, end in (("tenant/a", 0, 8), ("tenant/b", 8, 12)):
         found = await store.select(NamespaceName.parse(space), PERSISTENT, {"n": "1", "odd": "yes"})
         wanted = {"n": "1", "odd": "yes"}
@@ -263,14 +227,11 @@ async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> 
 
 
 async def test_null_properties_are_none(tmp_path: Path) -> None:
-    # Given
     rows = table(names("tenant/a", 3), [{"k": "v"}, {}, {"k": "v"}])
     column = pa.array([None, [("k", "v")], None], PROPERTIES)
     path = parquet(tmp_path / "t.parquet", rows.set_column(2, "properties", column))
     store = MemoryStore()
-    # When
     await import_topics(store, path)
-    # Then
     found = await store.select(NamespaceName.parse("tenant/a"), PERSISTENT, {"k": "v"})
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
@@ -295,60 +256,45 @@ async def test_a_file_without_topics_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_part_of_a_corpus_may_be_empty(tmp_path: Path) -> None:
-    # Given
     parquet(tmp_path / "0.parquet", table([]))
     parquet(tmp_path / "1.parquet", table(names("tenant/a", 2)))
-    # When
     result = await import_topics(MemoryStore(), tmp_path)
-    # Then
     assert (result.topics, result.namespaces) == (2, 1)
 
 
 async def test_text_may_have_blank_lines_quotes_and_any_order(tmp_path: Path) -> None:
-    # Given
     b, a, c, d = names("tenant/b", 1) + names("tenant/a", 3)
     content = f'\n"{b}"\r\n  {a}\n\n\t"{c}"  \n{d}'
     store = MemoryStore()
-    # When
     result = await import_topics(store, text(tmp_path / "t.txt", content))
-    # Then
     assert (result.topics, result.namespaces) == (4, 2)
     assert await listed(store, "tenant/a") == names("tenant/a", 3)
     assert await listed(store, "tenant/b") == names("tenant/b", 1)
 
 
 async def test_text_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "t.txt"
     path.write_text("\n".join(names("tenant/a", 2)), encoding="utf-8-sig")
     store = MemoryStore()
-    # When
     await import_topics(store, path)
-    # Then
     assert await listed(store, "tenant/a") == names("tenant/a", 2)
 
 
 async def test_long_text_is_read_in_batches_and_shown_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr("broker.imports.files.TEXT_BYTES_PER_BATCH", 300)
     rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     store = MemoryStore()
-    # When
     await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
-    # Then
     assert (await store.snapshot(NamespaceName.parse("tenant/a"))).version == 1
     assert await listed(store, "tenant/b") == names("tenant/b", 40)
 
 
 async def test_non_persistent_topics_and_odd_names_are_taken(tmp_path: Path) -> None:
-    # Given
     rows = ["non-persistent://tenant/a/n", "persistent://tenant/a/Grüße 🚀 %2F"]
     store = MemoryStore()
-    # When
     await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
-    # Then
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert list(snapshot.listing(pb.CommandGetTopicsOfNamespace.ALL).names()) == rows
 
@@ -380,11 +326,8 @@ async def test_a_folder_without_parquet(tmp_path: Path) -> None:
 async def test_wrong_columns_are_named(
     tmp_path: Path, columns: dict[str, list[object]], complaint: str
 ) -> None:
-    # Given
     path = parquet(tmp_path / "t.parquet", pa.table(columns))
-    # When
     sentence = await refusal(path)
-    # Then
     assert str(path) in sentence
     assert complaint in sentence
 
@@ -393,31 +336,24 @@ async def test_wrong_columns_are_named(
     "kind", [pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.string())], ids=str
 )
 async def test_properties_that_are_not_text_are_named(tmp_path: Path, kind: pa.DataType) -> None:
-    # Given
     rows = table(names("tenant/a", 1)).append_column("properties", pa.array([[]], kind))
-    # When
     sentence = await refusal(parquet(tmp_path / "t.parquet", rows))
-    # Then
     assert "column properties is map<" in sentence
     assert f"expected {PROPERTIES}" in sentence
 
 
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"x" * 100, b"PAR1" + b"\0" * 50 + b"PAR1"])
 async def test_what_only_looks_like_parquet(tmp_path: Path, content: bytes) -> None:
-    # Given
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
-    # Then
     assert f"{path} is not a readable Parquet file" in await refusal(path)
 
 
 async def test_a_damaged_page_is_a_sentence(tmp_path: Path) -> None:
-    # Given
     path = parquet(tmp_path / "t.parquet", table(names("tenant/a", 5_000)), group=5_000)
     damaged = bytearray(path.read_bytes())
     damaged[4 : len(damaged) // 2] = b"\xff" * (len(damaged) // 2 - 4)
     path.write_bytes(damaged)
-    # Then
     assert str(path) in await refusal(path)
 
 
@@ -437,22 +373,17 @@ async def test_a_damaged_page_is_a_sentence(tmp_path: Path) -> None:
     ],
 )
 async def test_a_malformed_topic_is_named_with_its_namespace(tmp_path: Path, topic: str) -> None:
-    # Given
     rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": ["persistent://tenant/a/ok", topic]})
     path = parquet(tmp_path / "t.parquet", rows)
-    # When
     sentence = await refusal(path)
-    # Then
     assert f"row 2: {topic!r} is not a full topic name in namespace 'tenant/a'" in sentence
 
 
 @pytest.mark.parametrize("column", [0, 1])
 async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> None:
-    # Given
     rows = table(names("tenant/a", 2))
     field = rows.schema.field(column)
     holed = rows.set_column(column, field, pa.array([None, rows[column][1].as_py()], pa.string()))
-    # Then
     assert "row 1: lacks its topic or its namespace" in await refusal(
         parquet(tmp_path / "t.parquet", holed)
     )
@@ -460,30 +391,23 @@ async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> Non
 
 @pytest.mark.parametrize("line", ["my-topic", "persistent://tenant/a", "a,b,c"])
 async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> None:
-    # Given
     content = "\n".join([*names("tenant/a", 3), line])
-    # When
     sentence = await refusal(text(tmp_path / "t.txt", content))
-    # Then
     assert f"line 4: {line!r} is not a full topic name" in sentence
     assert "expected persistent://tenant/namespace/topic" in sentence
     assert "namespace ''" not in sentence
 
 
 async def test_neither_parquet_nor_text(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "t.bin"
     path.write_bytes(b"\x80\x81\x00" * 100)
-    # Then
     assert f"{path} is neither Parquet nor UTF-8 text" in await refusal(path)
 
 
 async def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
-        # Then
         assert f"{path} cannot be read" in await refusal(path)
 
 
@@ -508,11 +432,8 @@ def some_invalid(tmp_path: Path, kind: str, count: int) -> Path:
 async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_numbers(
     tmp_path: Path, kind: str, first: str
 ) -> None:
-    # Given
     path = some_invalid(tmp_path, kind, 25)
-    # When
     lines = (await refusal(path)).splitlines()
-    # Then
     assert lines[0] == f"{path}: 25 of 50 topics are invalid"
     assert lines[1].startswith(f"  {first}: 'broken0' is not a full topic name")
     assert [line.split(": ")[1].split()[0] for line in lines[1:21]] == [
@@ -527,40 +448,30 @@ async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_num
 async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(
     tmp_path: Path, kind: str
 ) -> None:
-    # Given
     store, path = MemoryStore(), some_invalid(tmp_path, kind, 25)
-    # When
     result = await import_topics(store, path, skip_invalid=True)
-    # Then
     assert (result.topics, result.skipped) == (25, 25)
     assert f"{path}: 25 of 50 topics are invalid" in result.report
     assert await listed(store, "tenant/a") == names("tenant/a", 25)
 
 
 async def test_a_file_of_nothing_valid_is_refused_all_the_same(tmp_path: Path) -> None:
-    # Given
     path = text(tmp_path / "t.txt", "one\ntwo\n")
-    # When
     with pytest.raises(ImportFailedError) as caught:
         await import_topics(MemoryStore(), path, skip_invalid=True)
-    # Then
     assert f"{path}: 2 of 2 topics are invalid" in str(caught.value)
 
 
 async def test_rows_of_several_files_are_named_with_their_file(tmp_path: Path) -> None:
-    # Given
     parquet(tmp_path / "0.parquet", table(names("tenant/a", 3)))
     rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": [*names("tenant/a", 1), "broken"]})
     parquet(tmp_path / "1.parquet", rows, group=1)
-    # Then
     assert "1.parquet, row 2: 'broken' is not a full topic name" in await refusal(tmp_path)
 
 
 async def test_a_fault_in_a_later_namespace_leaves_the_earlier_ones_out_too(tmp_path: Path) -> None:
-    # Given
     topics = [*names("tenant/a", 3), *names("tenant/b", 2), "broken"]
     rows = pa.table({"namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3, "topic": topics})
-    # Then
     assert "row 6: 'broken'" in await refusal(parquet(tmp_path / "t.parquet", rows, group=2))
 
 
@@ -568,7 +479,6 @@ async def test_a_fault_in_a_later_namespace_leaves_the_earlier_ones_out_too(tmp_
 async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
     tmp_path: Path, kind: str
 ) -> None:
-    # Given
     path = tmp_path / "t"
 
     def write(more: int) -> None:
@@ -576,17 +486,14 @@ async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
         parquet(path, table(longer)) if kind == "parquet" else text(path, "\n".join(longer))
 
     write(0)
-    # When
     with pytest.raises(ImportFailedError) as caught:
         await import_topics(MemoryStore(), path, lambda _: write(more=1))
-    # Then
     assert str(caught.value) == f"{path} was changed while it was imported: import it again"
 
 
 async def test_what_is_there_is_compared_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     store, threads, settle = MemoryStore(), list[threading.Thread](), changing.settled
     await import_topics(store, text(tmp_path / "a.txt", "\n".join(names("tenant/a", 3))))
 
@@ -595,9 +502,7 @@ async def test_what_is_there_is_compared_beside_the_loop(
         return settle(*given)
 
     monkeypatch.setattr("broker.stores.memory.settled", noticed)
-    # When
     await import_topics(store, text(tmp_path / "b.txt", "\n".join(names("tenant/a", 3, 1))))
-    # Then
     assert threads
     assert threading.current_thread() not in threads
     assert await listed(store, "tenant/a") == names("tenant/a", 4)
@@ -606,7 +511,6 @@ async def test_what_is_there_is_compared_beside_the_loop(
 async def test_a_namespace_is_made_ready_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     threads, make = list[threading.Thread](), importer.additions
 
     def noticed(lot: Lot) -> list[NamespaceChanges]:
@@ -614,9 +518,7 @@ async def test_a_namespace_is_made_ready_beside_the_loop(
         return make(lot)
 
     monkeypatch.setattr(importer, "additions", noticed)
-    # When
     await import_topics(MemoryStore(), text(tmp_path / "t.txt", "\n".join(names("tenant/a", 3))))
-    # Then
     assert len(threads) == 1
     assert threading.current_thread() not in threads
 

@@ -1,9 +1,7 @@
 """Parquet as others write it: other types, orders and files beside each other."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -16,9 +14,6 @@ from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PROPERTIES_TYPE
 from proto.parquet_versions import TOPICS_VERSION, version_metadata
 from tests.support.stores.topic_stores import A, B, base, names, selected, topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FROM_FILE = [("from", "file")]
 LARGE = pa.map_(pa.large_string(), pa.large_string())
@@ -43,14 +38,11 @@ async def refusal(path: Path) -> str:
 async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(
     tmp_path: Path, kind: pa.MapType | None
 ) -> None:
-    # Given
     pq.write_table(table(base("a"), properties=kind), tmp_path / "0.parquet")
     pq.write_table(table(base("b"), properties=PROPERTIES_TYPE), tmp_path / "1.parquet")
     pq.write_table(table(base("c"), properties=kind), tmp_path / "2.parquet")
     store = MemoryStore()
-    # When
     await import_topics(store, tmp_path)
-    # Then
     assert await names(store) == [base("a"), base("b"), base("c")]
     described = [topic("b")] if kind is None else [topic("a"), topic("b"), topic("c")]
     assert await selected(store, **{"from": "file"}) == described
@@ -60,32 +52,26 @@ async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(
 async def test_a_namespace_is_whole_whatever_columns_stand_before_it(
     tmp_path: Path, kind: pa.DataType
 ) -> None:
-    # Given
     name = "properties" if kind == PROPERTIES_TYPE else "other"
     value = FROM_FILE if kind == PROPERTIES_TYPE else {"a": 1, "b": 2}
     rows = [base("a"), base("b"), f"persistent://{B}/c"]
     columns = {name: pa.array([value] * 3, kind), "namespace": [str(A), str(A), str(B)]}
     path, store, applied = tmp_path / "t.parquet", MemoryStore(), []
     pq.write_table(pa.table({**columns, "topic": rows}), path, row_group_size=1)
-    # When
     await import_topics(store, path, applied.append)
-    # Then
     assert applied == [2, 3]
 
 
 @pytest.mark.parametrize("twice", ["namespace", "topic", "properties"])
 async def test_a_column_that_is_there_twice_is_named(tmp_path: Path, twice: str) -> None:
-    # Given
     rows = table(base("a"), properties=PROPERTIES_TYPE)
     pq.write_table(rows.append_column(twice, rows[twice]), tmp_path / "t.parquet")
-    # Then
     assert await refusal(tmp_path) == f"{tmp_path}/t.parquet has the column {twice} twice"
 
 
 async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     path, groups = tmp_path / "t.parquet", topic_files._row_groups
     pq.write_table(table(base("a")), path)
 
@@ -95,7 +81,6 @@ async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
         return found
 
     monkeypatch.setattr(topic_files, "_row_groups", then_replaced)
-    # Then
     assert f"{path} is not a readable Parquet file" in await refusal(path)
 
 
@@ -117,30 +102,24 @@ async def test_a_namespace_in_order_is_looked_for_in_no_later_group(
 
 
 async def test_namespaces_are_those_that_folders_say(tmp_path: Path) -> None:
-    # Given
     for namespace, local in ((A, "a"), (A, "b"), (B, "c")):
         folder = tmp_path / f"namespace={str(namespace).replace('/', '%2F')}"
         folder.mkdir(exist_ok=True)
         full = f"persistent://{namespace}/{local}"
         pq.write_table(pa.table({"topic": [full]}), folder / f"{local}.parquet")
     store = MemoryStore()
-    # When
     result = await import_topics(store, tmp_path)
-    # Then
     assert (result.topics, result.namespaces) == (3, 2)
     assert await names(store) == [base("a"), base("b")]
 
 
 async def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
-    # Given
     folder = tmp_path / f"namespace={str(A).replace('/', '%2F')}"
     folder.mkdir()
     others = pa.table({"namespace": [str(B)] * 2, "topic": [base("a"), base("b")]})
     pq.write_table(others, folder / "0.parquet")
     store = MemoryStore()
-    # When
     await import_topics(store, tmp_path)
-    # Then
     assert await names(store) == [base("a"), base("b")]
 
 

@@ -1,8 +1,7 @@
 """Which rows of a file are topics that may be, and the sentence for each that is none."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +15,6 @@ from broker.stores.property_rows import PROPERTIES_TYPE
 from broker.topics.properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
 from broker.topics.rules import MAX_PARTITIONS
 from proto.names import MAX_NAME_BYTES, NamespaceName
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 START = "persistent://tenant/a/"
 GOOD = f"{START}good"
@@ -84,32 +79,24 @@ def described(properties: pa.MapArray) -> pa.Table:
 async def test_a_name_that_rest_refuses_is_not_imported(
     tmp_path: Path, local: str, fault: str
 ) -> None:
-    # When
     (line,) = await refusal(tmp_path, of_names(GOOD, f"{START}{local}"))
-    # Then
     assert line.startswith("  row 2: ")
     assert fault in line
     assert len(line) < 250
 
 
 async def test_the_longest_name_is_imported(tmp_path: Path) -> None:
-    # Given
     longest = START + "x" * (MAX_NAME_BYTES - len(START))
-    # When
     store = await imported(tmp_path, of_names(longest))
-    # Then
     assert (await store.snapshot(NamespaceName.parse("tenant/a"))).exists(longest)
 
 
 @pytest.mark.parametrize("namespaces", [1, 40])
 async def test_a_topic_of_another_namespace_is_named(tmp_path: Path, namespaces: int) -> None:
-    # Given
     spaces = [f"tenant/n{n}" for n in range(namespaces)]
     topics = [f"non-persistent://{space}/t" for space in spaces] + ["persistent://tenant/n/t"]
     rows = pa.table({"namespace": [*spaces, spaces[0]], "topic": topics})
-    # When
     (line,) = await refusal(tmp_path, rows)
-    # Then
     assert line.startswith(f"  row {namespaces + 1}: 'persistent://tenant/n/t' is not a full ")
     assert "in namespace 'tenant/n0'" in line
 
@@ -119,24 +106,18 @@ async def test_a_topic_of_another_namespace_is_named(tmp_path: Path, namespaces:
 
 @pytest.mark.parametrize("column", ["namespace", "topic"])
 async def test_names_that_are_not_utf8_are_invalid_rows(tmp_path: Path, column: str) -> None:
-    # Given
     good = {"namespace": [b"tenant/a"] * 3, "topic": [GOOD.encode()] * 3}
     good[column] = [good[column][0], b"caf\xe9", b"\xff"]
     rows = pa.table({name: as_text(values) for name, values in good.items()})
-    # When
     lines = await refusal(tmp_path, rows)
-    # Then
     assert lines == ["  row 2: b'caf\\xe9' is not UTF-8", "  row 3: b'\\xff' is not UTF-8"]
 
 
 async def test_rows_that_are_not_utf8_can_be_left_out(tmp_path: Path) -> None:
-    # Given
     topics = [f"{GOOD}{n}".encode() for n in range(3)]
     topics[1] += b"\xff"
     rows = pa.table({"namespace": ["tenant/a"] * 3, "topic": as_text(topics)})
-    # When
     store = await imported(tmp_path, rows, skip_invalid=True)
-    # Then
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert list(snapshot.persistent.names()) == [topics[0], topics[2]]
 
@@ -145,9 +126,7 @@ async def test_rows_that_are_not_utf8_can_be_left_out(tmp_path: Path) -> None:
 async def test_properties_that_are_not_utf8_are_invalid_rows(
     tmp_path: Path, pair: tuple[bytes, bytes]
 ) -> None:
-    # When
     lines = await refusal(tmp_path, described(as_text_map([[(b"k", b"v")], [], [pair], []])))
-    # Then
     assert lines == ["  row 3: b'\\xff' is not UTF-8"]
 
 
@@ -168,22 +147,16 @@ async def test_properties_that_are_not_utf8_are_invalid_rows(
 async def test_properties_that_rest_refuses_are_not_imported(
     tmp_path: Path, pairs: list[tuple[str, str]], fault: str
 ) -> None:
-    # Given
     column = pa.array([[("k", "v")], [], None, pairs], PROPERTIES_TYPE)
-    # When
     (line,) = await refusal(tmp_path, described(column))
-    # Then
     assert line.startswith(f"  row 4: '{GOOD}3': ")
     assert fault in line
 
 
 async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
-    # Given
     largest = {f"{n:02}": "v" * (ROOM - 2) for n in range(MAX_PROPERTIES)}
     column = pa.array([[], list(largest.items())], PROPERTIES_TYPE)
-    # When
     store = await imported(tmp_path, described(column))
-    # Then
     assert await store.properties(NamespaceName.parse("tenant/a"), f"{GOOD}1") == largest
 
 
@@ -194,9 +167,7 @@ async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
 async def test_a_partition_that_no_topic_may_have_is_not_imported(
     tmp_path: Path, index: int
 ) -> None:
-    # When
     (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
-    # Then
     assert line == (
         f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
     )
@@ -205,31 +176,23 @@ async def test_a_partition_that_no_topic_may_have_is_not_imported(
 async def test_the_last_partition_and_names_that_only_look_like_one_are_imported(
     tmp_path: Path,
 ) -> None:
-    # Given
     rows = of_names(
         f"{START}x-partition-99999", f"{START}y-partition-{2**31}", f"{START}z-012345678"
     )
-    # When
     store = await imported(tmp_path, rows)
-    # Then
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert dict(snapshot.partitioned) == {f"{START}x": MAX_PARTITIONS}
 
 
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 18, "9" * 5_000])
 def test_a_name_that_only_looks_like_a_partition_hides_no_partitions(digits: str) -> None:
-    # Given
     rows = pa.chunked_array([[f"{START}a-partition-{index}" for index in (0, digits, 1)]])
-    # Then
     assert list(highest_partitions(rows, np.array([7, 7, 7]))) == [(f"{START}a", 7, 1)]
 
 
 async def test_kinds_of_faults_come_in_the_order_of_their_rows(tmp_path: Path) -> None:
-    # Given
     topics = [b"broken", b"\xff", GOOD.encode(), f"{START}p-partition-100000".encode(), None, b"x"]
     rows = pa.table({"namespace": ["tenant/a"] * len(topics), "topic": as_text(topics)})
-    # When
     lines = await refusal(tmp_path, rows)
-    # Then
     numbers = [int(line.split(":")[0].removeprefix("  row ")) for line in lines]
     assert numbers == list(np.flatnonzero([1, 1, 0, 1, 1, 1]) + 1)

@@ -1,17 +1,10 @@
 """Rows that wait for the rest of their namespaces, and lots of those that are whole."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
 
 from broker.imports import staging
-from broker.imports.staging import StagedRows
-
-if TYPE_CHECKING:
-    from broker.imports.staging import Lot
+from broker.imports.staging import Lot, StagedRows
 
 
 def rows(*places: str) -> pa.Table:

@@ -1,7 +1,5 @@
 """How much heap a listing reserves before it is made."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -44,20 +42,15 @@ def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimate
 
 @pytest.mark.parametrize("known", [0, 7_000_000])
 async def test_exact_says_what_the_store_knows(known: int) -> None:
-    # Given
     made = estimates(SizeEstimate.EXACT, known)
     made.of(NAMESPACE, PERSISTENT).actual(Listing(5))
-    # Then
     assert await made.of(NAMESPACE, PERSISTENT).size() == known
 
 
 async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
-    # Given
     made = estimates(SizeEstimate.EXACT)
     before = await made.of(NAMESPACE, PERSISTENT).size()
-    # When
     made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
-    # Then
     assert before == 10_240
     assert await made.of(NAMESPACE, PERSISTENT).size() == 123
     assert await made.of(NAMESPACE, ALL).size() == 10_240
@@ -65,38 +58,29 @@ async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
 
 
 async def test_proposal_remembers_nothing() -> None:
-    # Given
     made = estimates(SizeEstimate.PROPOSAL, 5)
-    # When
     made.of(NAMESPACE, PERSISTENT).actual(Listing(500))
-    # Then
     assert await made.of(NAMESPACE, PERSISTENT).size() == 1_024
 
 
 async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
-    # Given
     made = estimates(SizeEstimate.LAST, 5)
     first = made.of(NAMESPACE, PERSISTENT)
     guessed = await first.size()
     second = await started(made.of(NAMESPACE, PERSISTENT).size())
     other = await made.of(OTHER, PERSISTENT).size()
     waited = not second.done()
-    # When
     first.actual(Listing(777))
-    # Then
     assert (guessed, other, waited) == (10_240, 10_240, True)
     assert await second == 777
 
 
 async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
-    # Given
     made = estimates(SizeEstimate.LAST)
     first = made.of(NAMESPACE, PERSISTENT)
     await first.size()
     second = await started(made.of(NAMESPACE, PERSISTENT).size())
-    # When
     first.failed()
-    # Then
     assert await second == 10_240
 
 
@@ -111,32 +95,23 @@ def test_a_listing_is_charged_its_estimate_and_by_the_proposal_its_names_only(
 
 
 async def test_a_forgotten_size_is_no_estimate() -> None:
-    # Given
     made = estimates(SizeEstimate.EXACT)
     made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
-    # When
     made.of(NAMESPACE, PERSISTENT).forget()
-    # Then
     assert await made.of(NAMESPACE, PERSISTENT).size() == 10_240
 
 
 def test_what_was_refused_is_known_to_have_been_refused() -> None:
-    # Given
     made = estimates(SizeEstimate.EXACT)
-    # When
     before = [made.of(NAMESPACE, PERSISTENT).refused_before(500) for _ in range(3)]
-    # Then
     assert before == [False, True, True]
     assert not made.of(OTHER, PERSISTENT).refused_before(500)
 
 
 async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
-    # Given
     made = estimates(SizeEstimate.EXACT, known=7_000_000)
     first = await made.of(NAMESPACE, PERSISTENT, {"a": "1"}).size()
-    # When
     made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).actual(Listing(123))
-    # Then
     assert first == 10_240
     assert await made.of(NAMESPACE, PERSISTENT, {"b": "2", "a": "1"}).size() == 123
     assert await made.of(NAMESPACE, PERSISTENT, {"a": "1|b=2"}).size() == 10_240
@@ -147,10 +122,7 @@ async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
 
 
 async def test_last_guesses_by_namespace_and_mode_only() -> None:
-    # Given
     made = estimates(SizeEstimate.LAST)
-    # When
     made.of(NAMESPACE, PERSISTENT, {"a": "1"}).actual(Listing(123))
-    # Then
     assert await made.of(NAMESPACE, PERSISTENT).size() == 123
     assert await made.of(NAMESPACE, PERSISTENT, {"b": "2"}).size() == 123

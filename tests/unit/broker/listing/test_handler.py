@@ -114,11 +114,8 @@ async def refused(setup: Setup, **fields: object) -> RequestError:
 
 @pytest.mark.parametrize("as_shipped", [False, True])
 async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped).fill()
-    # When
     await setup.serve(7)
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == NAMES
     assert (answer.request_id, answer.topics_hash) == (7, HASH)
@@ -130,12 +127,9 @@ async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) ->
 async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(
     as_shipped: bool,
 ) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped).fill()
     setup.wire.transport.reads_at_once = False
-    # When
     await setup.serve()
-    # Then
     size = setup.wire.transport.get_write_buffer_size()
     assert held(setup.limiter) == {"direct bytes": size - 8}
     setup.wire.transport.peer_reads(size - 1)
@@ -146,29 +140,24 @@ async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(
 
 async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
     for as_shipped, times in ((False, 1), (True, 3)):
-        # Given
         setup = await Setup(as_shipped=as_shipped).fill()
         setup.wire.transport.reads_at_once = False
-        # When
         for number in range(3):
             await setup.serve(number)
-        # Then
         one = setup.wire.transport.get_write_buffer_size() - 8
         assert setup.limiter.acquired_permits(DIRECT) // one == times
 
 
 @pytest.mark.parametrize("waits", [False, True])
 async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
-    # Given: two request ids of which one takes a byte more than the other
+    # Two request ids of which one takes a byte more than the other
     setup = await Setup().fill()
     setup.wire.transport.reads_at_once = False
     blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
-    # When
     tasks = [await started(setup.serve(number)) for number in (127, 128)]
     if blocker is not None:
         setup.limiter.release(blocker)
     await asyncio.gather(*tasks)
-    # Then
     size = setup.wire.transport.get_write_buffer_size() - 8
     assert held(setup.limiter) == {"direct bytes": size}
     setup.wire.transport.reads_at_once = True
@@ -177,7 +166,7 @@ async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
 
 
 async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
-    # Given: listings that wait after their heap was charged
+    # Listings that wait after their heap was charged
     setup = await Setup().fill()
     snapshot, may_go_on = setup.store.snapshot, asyncio.Event()
 
@@ -188,11 +177,10 @@ async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
     setup.store.snapshot = later
     patterns = (None, "a/b/.*1", "a/b/.*2", "a/b/.*2")
     requests = [{} if pattern is None else {"topics_pattern": pattern} for pattern in patterns]
-    # When
     waiting = [
         await started(setup.serve(number, **fields)) for number, fields in enumerate(requests)
     ]
-    # Then: the listing itself, and once for each distinct pattern
+    # The listing itself, and once for each distinct pattern
     assert setup.limiter.acquired_permits(HEAP) == 3 * ESTIMATE
     may_go_on.set()
     await asyncio.gather(*waiting)
@@ -200,22 +188,16 @@ async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
 
 
 async def test_a_namespace_that_does_not_exist_is_empty() -> None:
-    # Given
     setup = Setup()
-    # When
     await setup.serve()
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == []
     assert (answer.topics_hash, answer.changed) == ("00000000", True)
 
 
 async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None:
-    # Given
     setup = await Setup().fill()
-    # When
     await setup.serve(topics_hash=HASH)
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == []
     assert (answer.topics_hash, answer.changed) == (HASH, False)
@@ -223,11 +205,8 @@ async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None
 
 @pytest.mark.parametrize("wrong", ["", "00000000", HASH.upper() + "0"])
 async def test_another_hash_is_answered_with_everything(wrong: str) -> None:
-    # Given
     setup = await Setup().fill()
-    # When
     await setup.serve(topics_hash=wrong)
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == NAMES
     assert answer.changed
@@ -236,35 +215,26 @@ async def test_another_hash_is_answered_with_everything(wrong: str) -> None:
 @pytest.mark.parametrize("as_shipped", [False, True])
 @pytest.mark.parametrize("pattern", ["tenant/ns/.*7", "persistent://tenant/ns/.*7"])
 async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped).fill()
     kept = [name for name in NAMES if name.endswith("7")]
-    # When
     await setup.serve(topics_pattern=pattern)
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == kept
     assert (answer.filtered, answer.topics_hash) == (True, topics_hash(kept))
 
 
 async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together() -> None:
-    # Given
     setup = await Setup().fill()
     kept = [name for name in NAMES if name.endswith("7")]
-    # When
     await setup.serve(topics_pattern="tenant/ns/.*7", topics_hash=topics_hash(kept))
-    # Then
     answer = setup.answer()
     assert (list(answer.topics), answer.filtered, answer.changed) == ([], True, False)
 
 
 @pytest.mark.parametrize("longest", [0, 5])
 async def test_a_pattern_that_is_not_evaluated_here_leaves_the_list_whole(longest: int) -> None:
-    # Given
     setup = await Setup(pattern_length=longest).fill()
-    # When
     await setup.serve(topics_pattern="tenant/ns/.*7")
-    # Then
     answer = setup.answer()
     assert list(answer.topics) == NAMES
     assert not answer.filtered
@@ -272,32 +242,25 @@ async def test_a_pattern_that_is_not_evaluated_here_leaves_the_list_whole(longes
 
 @pytest.mark.parametrize("pattern", ["[", "kafka://tenant/ns/.*", "(?P<x"])
 async def test_a_pattern_that_cannot_be_compiled_is_a_metadata_error(pattern: str) -> None:
-    # Given
     setup = await Setup().fill()
-    # When
     error = await refused(setup, topics_pattern=pattern)
-    # Then
     assert error.server_error == pb.MetadataError
     assert held(setup.limiter) == {}
 
 
 async def test_a_store_that_fails_is_a_metadata_error() -> None:
-    # Given
     setup = Setup()
 
     async def fail(_: NamespaceName) -> None:
         raise StoreError("the disk is full")
 
     setup.store.snapshot = fail
-    # When
     error = await refused(setup)
-    # Then
     assert (error.server_error, error.message) == (pb.MetadataError, "the disk is full")
     assert held(setup.limiter) == {}
 
 
 async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
-    # Given
     setup, during = await Setup().fill(), []
     find = setup.store.snapshot
 
@@ -306,9 +269,7 @@ async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
         return await find(namespace)
 
     setup.store.snapshot = look
-    # When
     await setup.serve()
-    # Then
     assert during == [ESTIMATE]
 
 
@@ -322,7 +283,6 @@ async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
 async def test_the_shipped_estimates_reserve_what_they_say(
     estimate: SizeEstimate, expected: list[int]
 ) -> None:
-    # Given
     setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
     find = setup.store.snapshot
 
@@ -331,24 +291,19 @@ async def test_the_shipped_estimates_reserve_what_they_say(
         return await find(namespace)
 
     setup.store.snapshot = look
-    # When
     for number in range(3):
         await setup.serve(number)
-    # Then
     assert during == expected
 
 
 async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
-    # Given
     setup = await Setup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     first = await started(setup.serve(1))
     second = await started(setup.serve(2))
     assert setup.limiter.queue_size(HEAP) == 1
-    # When
     first.cancel()
     await settle()
-    # Then
     assert setup.limiter.queue_size(HEAP) == 1
     setup.limiter.release(all_of_it)
     await second
@@ -357,13 +312,10 @@ async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
 
 @pytest.mark.parametrize("as_shipped", [False, True])
 async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped, queue=1).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     waiting = await started(setup.limiter.acquire(HEAP, 1))
-    # When
     error = await refused(setup)
-    # Then
     assert error.server_error == pb.TooManyRequests
     assert error.message == "Failed due to heap memory limit exceeded"
     setup.limiter.release(all_of_it)
@@ -375,15 +327,12 @@ async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
 async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
     as_shipped: bool, heap: int
 ) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped).fill()
     all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
     waiting = await started(refused(setup))
     assert setup.limiter.acquired_permits(HEAP) == heap
-    # When
     setup.clock.advance(25)
     error = await waiting
-    # Then
     assert error.server_error == pb.TooManyRequests
     assert error.message == "Cannot acquire permits for direct memory"
     setup.limiter.release(all_of_it)
@@ -404,14 +353,11 @@ async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, l
 async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
     private: bool, charges: int
 ) -> None:
-    # Given
     setup = await Setup(private=private).fill()
     setup.wire.transport.reads_at_once = False
     everything, waiting = await waiting_for_direct_memory(setup, 3)
-    # When
     setup.limiter.release(everything)
     await asyncio.gather(*waiting)
-    # Then
     size = setup.wire.transport.get_write_buffer_size() - 8
     assert held(setup.limiter) == {"direct bytes": charges * size}
     setup.wire.transport.reads_at_once = True
@@ -422,22 +368,19 @@ async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
 
 @pytest.mark.parametrize("private", [False, True])
 async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> None:
-    # Given
     setup = await Setup(private=private).fill()
     everything, waiting = await waiting_for_direct_memory(setup, 2)
     more = topic_names("tenant/ns-more", 50)
-    # When
     await change(setup, more)
     setup.limiter.release(everything)
     await asyncio.gather(*waiting)
-    # Then
     answers = [one.getTopicsOfNamespaceResponse for one in setup.wire.answers()]
     assert [sorted(one.topics) for one in answers] == [sorted(NAMES + more)] * 2
     assert held(setup.limiter) == {}
 
 
 async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end() -> None:
-    # Given: it grows at each making, and others take what was free
+    # It grows at each making, and others take what was free
     setup = await Setup().fill()
     snapshot, others = setup.store.snapshot, []
 
@@ -449,11 +392,9 @@ async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end()
 
     setup.store.snapshot = grown
     waiting = await started(refused(setup))
-    # When
     for _ in range(MAX_WAITS):
         setup.limiter.release(others[-1])
         await settle()
-    # Then
     assert (await waiting).message == "Cannot acquire permits for direct memory"
     assert len(others) == 1 + MAX_WAITS
     for one in others:
@@ -462,16 +403,14 @@ async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end()
 
 
 async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing() -> None:
-    # Given: direct memory is granted, heap is not
+    # Direct memory is granted, heap is not
     setup = await Setup().fill()
     everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
     all_heap = await setup.limiter.acquire(HEAP, PLENTY)
     setup.limiter.release(everything)
     await settle()
     assert setup.limiter.acquired_permits(DIRECT) > 0
-    # When
     setup.memory.cancel_owner(setup.wire.cnx)
-    # Then
     assert setup.limiter.acquired_permits(DIRECT) == 0
     setup.limiter.release(all_heap)
     waiting.cancel()
@@ -480,15 +419,12 @@ async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing() -> Non
 
 
 async def test_a_refused_heap_gives_back_the_direct_memory_that_was_waited_for() -> None:
-    # Given
     setup = await Setup().fill()
     everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
     all_heap = await setup.limiter.acquire(HEAP, PLENTY)
     setup.limiter.release(everything)
     await settle()
-    # When
     setup.clock.advance(25)
-    # Then
     with pytest.raises(RequestError, match="heap memory limit exceeded"):
         await waiting
     setup.limiter.release(all_heap)
@@ -496,15 +432,12 @@ async def test_a_refused_heap_gives_back_the_direct_memory_that_was_waited_for()
 
 
 async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_nothing() -> None:
-    # Given
     shipped = Setup(heap=ESTIMATE - 1, as_shipped=True, estimate=SizeEstimate.PROPOSAL)
     last = Setup(heap=10_240, as_shipped=True, estimate=SizeEstimate.LAST)
     names = topic_names("tenant/ns", 300)
     for setup in (await shipped.fill(), last):
         await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
-        # When
         first = await refused(setup)
-        # Then
         assert first.server_error == pb.MetadataError
         assert first.message.startswith("java.lang.IllegalArgumentException: Requested permits=")
         assert held(setup.limiter) == {}
@@ -514,12 +447,9 @@ async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_no
 
 
 async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_own_words() -> None:
-    # Given
     ours, shipped = Setup(direct=2_000), Setup(direct=2_000, as_shipped=True)
-    # When
     own = await refused(await ours.fill())
     theirs = await refused(await shipped.fill())
-    # Then
     assert own.server_error == pb.TooManyRequests
     assert "limit of 2000 bytes: raise maxTopicListInFlightDirectMemSizeMB" in own.message
     assert theirs.server_error == pb.MetadataError
@@ -527,7 +457,6 @@ async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_o
 
 
 async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first_leaves() -> None:
-    # Given
     setup = Setup()
     many = [name.encode() for name in topic_names("tenant/ns", 5_000, 100)]
     await setup.store.apply(NAMESPACE, TopicChanges(many))
@@ -538,9 +467,7 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
         for _ in range(3)
     ]
     await asyncio.sleep(0)
-    # When
     asked[0].cancel()
-    # Then
     found = [await task for task in asked[1:]]
     assert len(found[0]) == 500
     assert found[0] is found[1]
@@ -551,14 +478,11 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
 async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
     as_shipped: bool,
 ) -> None:
-    # Given
     setup = await Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     first, leaves, stays = [await started(setup.serve(number)) for number in range(3)]
-    # When
     leaves.cancel()
     await settle()
-    # Then
     assert setup.limiter.queue_size(HEAP) == 1
     setup.limiter.release(all_of_it)
     await asyncio.gather(first, stays)
@@ -567,11 +491,8 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
 
 
 async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_silent() -> None:
-    # Given
     setup = await Setup(heap=ESTIMATE - 1, as_shipped=True).fill()
-    # When
     first = await refused(setup)
-    # Then
     assert first.server_error == pb.MetadataError
     for number in (2, 3):
         with pytest.raises(UnansweredRequestError):
@@ -585,7 +506,7 @@ async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_sil
 async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     as_shipped: bool, waiting: int
 ) -> None:
-    # Given: one that has its estimate of a measurement that failed; one that measures, one behind
+    # One that has its estimate of a measurement that failed; one that measures, one behind
     setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
     setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
     await setup.fill()
@@ -595,10 +516,8 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     await settle()
     measures, behind = [await started(setup.serve(number)) for number in (2, 3)]
     assert setup.limiter.queue_size(HEAP) == 2
-    # When
     second.cancel()
     await settle()
-    # Then
     assert setup.limiter.queue_size(HEAP) == waiting
     setup.limiter.release(all_of_it)
     await asyncio.gather(measures, behind)
@@ -618,21 +537,15 @@ async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -
 
 
 async def test_the_largest_frame_a_client_takes_is_sent() -> None:
-    # Given
     setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING)
-    # When
     await setup.serve()
-    # Then
     assert list(setup.answer().topics) == LONG_NAMES
 
 
 async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memory() -> None:
-    # Given
     setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING - 1)
     others = await setup.limiter.acquire(DIRECT, PLENTY)
-    # When
     error = await refused(setup)
-    # Then
     assert error.server_error == pb.NotAllowedError
     assert error.message == (
         f"the answer of {LONG_FRAME_BYTES} bytes is larger than the frame limit of "
@@ -644,29 +557,20 @@ async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memor
 
 
 async def test_what_a_pattern_keeps_of_it_is_sent() -> None:
-    # Given
     setup = await with_long_names(1)
-    # When
     await setup.serve(topics_pattern="tenant/ns/.*1x*")
-    # Then
     assert len(setup.answer().topics) == 10
 
 
 async def test_who_has_the_list_already_is_told_that_it_is_right() -> None:
-    # Given
     setup = await with_long_names(1)
-    # When
     await setup.serve(topics_hash=topics_hash(LONG_NAMES))
-    # Then
     assert not setup.answer().changed
 
 
 async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
-    # Given
     setup = await with_long_names(1, as_shipped=True)
-    # When
     await setup.serve()
-    # Then
     assert list(setup.answer().topics) == LONG_NAMES
 
 
@@ -680,13 +584,10 @@ def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
 async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
     fields: dict[str, str], changed: bool
 ) -> None:
-    # Given
     setup = Setup()
     await setup.limiter.acquire(HEAP, PLENTY)
     await setup.limiter.acquire(DIRECT, PLENTY)
-    # When
     answered = ask_at_once(setup, **fields)
-    # Then
     assert answered
     answer = setup.answer()
     assert (list(answer.topics), answer.topics_hash) == ([], "00000000")
@@ -694,12 +595,9 @@ async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
 
 
 async def test_the_answer_at_once_is_the_one_that_others_get() -> None:
-    # Given
     at_once, served = Setup(), Setup()
-    # When
     ask_at_once(at_once)
     await served.serve()
-    # Then
     assert at_once.answer() == served.answer()
 
 
@@ -709,9 +607,7 @@ async def test_a_pattern_is_looked_at_also_where_there_is_nothing(fields: dict[s
 
 
 async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
-    # Given
     filled, shipped = await Setup().fill(), Setup(as_shipped=True)
-    # When, Then
     assert not ask_at_once(filled)
     assert not ask_at_once(shipped)
     assert (filled.wire.answers(), shipped.wire.answers()) == ([], [])
@@ -722,13 +618,10 @@ async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
 async def test_a_listing_at_once_is_the_one_that_others_get(
     fields: dict[str, str], private: bool
 ) -> None:
-    # Given
     at_once = await Setup(private=private).fill()
     served = await Setup(private=private).fill()
-    # When
     answered = ask_at_once(at_once, alone=True, **fields)
     await served.serve(**fields)
-    # Then
     assert answered
     assert at_once.answer() == served.answer()
     assert held(at_once.limiter) == {}
@@ -736,12 +629,9 @@ async def test_a_listing_at_once_is_the_one_that_others_get(
 
 
 async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte() -> None:
-    # Given
     setup = await Setup().fill()
     setup.wire.transport.reads_at_once = False
-    # When
     assert ask_at_once(setup, alone=True)
-    # Then
     size = setup.wire.transport.get_write_buffer_size()
     assert held(setup.limiter) == {"direct bytes": size - 8}
     assert ask_at_once(setup, alone=True)
@@ -753,11 +643,9 @@ async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte() -> No
 
 @pytest.mark.parametrize("budget", [HEAP, DIRECT])
 async def test_a_listing_whose_memory_is_not_free_waits_its_turn(budget: LimitType) -> None:
-    # Given
     setup = await Setup().fill()
     others = await setup.limiter.acquire(budget, PLENTY - ESTIMATE // 2)
     before = setup.limiter.statistics()
-    # When, Then
     assert not ask_at_once(setup, alone=True)
     assert setup.limiter.statistics() == before
     assert setup.wire.answers() == []
@@ -780,12 +668,9 @@ async def test_who_guesses_sizes_reserves_them_in_turn(estimate: SizeEstimate) -
 
 
 async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
-    # Given
     setup = await Setup().fill()
     setup.wire.transport.abort()
-    # When
     assert ask_at_once(setup, alone=True)
-    # Then
     assert held(setup.limiter) == {}
 
 
@@ -834,12 +719,10 @@ async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
 async def test_a_private_answer_at_once_is_bytes_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     setup = await Setup(private=True).fill()
     pieces: list[list[bytes]] = []
     monkeypatch.setattr(setup.wire.transport, "writelines", pieces.append)
-    # When
     assert ask_at_once(setup, alone=True)
-    # Then: no block was handed out
+    # No block was handed out
     assert pieces == []
     assert list(setup.answer().topics) == NAMES

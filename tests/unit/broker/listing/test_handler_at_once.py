@@ -55,46 +55,34 @@ class Client:
 
 
 async def test_a_listing_that_needs_no_wait_is_answered_at_once() -> None:
-    # Given
     client = await Client.of_a_broker_with_topics()
-    # When
     for request_id in (1, 2):
         client.wire.transport.peer_sends(asking(request_id))
-        # Then
         assert client.answered() == [request_id]
 
 
 async def test_of_those_that_come_together_the_first_is_answered_at_once() -> None:
-    # Given
     client = await Client.of_a_broker_with_topics()
-    # When
     client.wire.transport.peer_sends(asking(1, 2, 3))
-    # Then
     assert client.answered() == [1]
     await settle()
     assert client.answered() == [2, 3]
 
 
 async def test_nothing_goes_past_what_is_under_way_for_the_same_client() -> None:
-    # Given
     client = await Client.of_a_broker_with_topics()
     client.wire.transport.peer_sends(asking(1, 2))
-    # When
     client.wire.transport.peer_sends(asking(3))
-    # Then
     assert client.answered() == [1]
     await settle()
     assert client.answered() == [2, 3]
 
 
 async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
-    # Given
     client = await Client.of_a_broker_with_topics(maxConcurrentLookupRequest="1")
     place = client.parts.permits.lookups.try_acquire("another")
     assert place is not None
-    # When
     client.wire.transport.peer_sends(asking(1))
-    # Then
     (refused,) = client.wire.answers()
     assert refused.error.error == pb.TooManyRequests
     place.release()
@@ -103,11 +91,8 @@ async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
 
 
 async def test_as_shipped_every_listing_is_a_task() -> None:
-    # Given
     client = await Client.of_a_broker_with_topics(floodgateProfile="pulsar")
-    # When
     client.wire.transport.peer_sends(asking(1))
-    # Then
     assert client.answered() == []
     await settle()
     assert client.answered() == [1]

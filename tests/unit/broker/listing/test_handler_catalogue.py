@@ -9,7 +9,7 @@ the connection answers.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -37,9 +37,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held
 from tests.support.processes.commands import Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DIRECT = LimitType.DIRECT_MEMORY
 NAMESPACE = NamespaceName.parse("tenant/ns")
@@ -108,12 +105,9 @@ WAYS = pytest.mark.parametrize("shipped", [True, False], ids=["as shipped", "fai
 @WAYS
 async def test_an_answer_is_one_write_and_gives_its_memory_back(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 7."""
-    # Given
     writing = await Writing(shipped=shipped).fill()
     writing.wire.transport.reads_at_once = False
-    # When
     await writing.write()
-    # Then
     (size,) = writing.writes
     assert held(writing.limiter) == {"direct bytes": size - 8}
     writing.wire.transport.peer_reads(size)
@@ -125,13 +119,10 @@ async def test_an_answer_is_one_write_and_gives_its_memory_back(shipped: bool) -
 @WAYS
 async def test_without_direct_memory_in_time_nothing_is_written(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 8."""
-    # Given
     writing = await Writing(100, 0.1, shipped=shipped).fill()
     await writing.limiter.acquire(DIRECT, 100, owner="holder")
     waiting = await started(writing.write())
-    # When
     writing.clock.advance(0.1)
-    # Then
     with pytest.raises(RequestError) as caught:
         await waiting
     assert (caught.value.server_error, caught.value.message) == (
@@ -171,10 +162,8 @@ async def test_an_answer_that_cannot_be_made_fails_and_leaks_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 9."""
-    # Given
     writing = await Writing(shipped=shipped).fill()
     monkeypatch.setattr(owner, name, fails)
-    # When, Then
     with pytest.raises(MemoryError, match="no room"):
         await writing.write()
     assert writing.writes == []
@@ -189,13 +178,10 @@ async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
 
     What fails is here the connection, not the request: nothing may follow half an answer.
     """
-    # Given
     writing = await Writing(shipped=shipped).fill()
     monkeypatch.setattr(writing.wire.transport, "write", write_fails)
-    # When
     await writing.write()
     await settle()
-    # Then
     assert writing.wire.cnx.closed
     assert "Write failed" in caplog.text
     assert held(writing.limiter) == {}
@@ -206,16 +192,13 @@ async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
     shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 10, where the peer has to read first."""
-    # Given
     writing = await Writing(shipped=shipped).fill()
     writing.wire.transport.reads_at_once = False
     await writing.write(1)
     await writing.write(2)
     monkeypatch.setattr(writing.wire.transport, "write", write_fails)
-    # When
     writing.wire.transport.peer_reads(1_000)
     await settle()
-    # Then
     assert writing.wire.cnx.closed
     assert "Write failed" in caplog.text
     assert held(writing.limiter) == {}
@@ -224,14 +207,11 @@ async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
 @WAYS
 async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is here the peer that left."""
-    # Given
     writing = await Writing(100, shipped=shipped).fill()
     holder = await writing.limiter.acquire(DIRECT, 100, owner="holder")
     waiting = await started(writing.write())
-    # When
     writing.memory.cancel_owner(writing.wire.cnx)
     writing.limiter.release(holder)
-    # Then
     with pytest.raises(RequestError, match=NO_DIRECT_MEMORY):
         await waiting
     assert writing.writes == []
@@ -241,11 +221,8 @@ async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> 
 @WAYS
 async def test_ten_answers_at_once_are_ten_writes(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 12."""
-    # Given
     writing = await Writing(shipped=shipped).fill()
-    # When
     await asyncio.gather(*(writing.write(number) for number in range(10)))
-    # Then
     assert len(writing.writes) == 10
     answers = [answer.getTopicsOfNamespaceResponse for answer in writing.wire.answers()]
     assert [(answer.request_id, *answer.topics) for answer in answers] == [
@@ -257,13 +234,10 @@ async def test_ten_answers_at_once_are_ten_writes(shipped: bool) -> None:
 @WAYS
 async def test_a_peer_lost_after_the_answer_was_queued_is_no_error(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 13."""
-    # Given
     writing = await Writing(shipped=shipped).fill()
     writing.wire.transport.reads_at_once = False
     await writing.write()
     assert writing.limiter.acquired_permits(DIRECT) > 0
-    # When
     writing.wire.transport.breaks(ConnectionResetError("Socket write failed"))
-    # Then
     assert held(writing.limiter) == {}
     assert writing.wire.answers() == []

@@ -1,7 +1,5 @@
 """A listing request with properties: what is reserved for it, and how it is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -39,47 +37,38 @@ class PropertySetup(Setup):
 
 
 async def test_a_plug_ins_list_reserves_what_is_remembered_of_it_not_the_whole_namespace() -> None:
-    # Given
     setup = await PropertySetup().fill()
     setup.plug_in.answer = NAMES[:10]
     reserved = []
     for _ in range(2):
         setup.plug_in.go_on.clear()
-        # When
         serving = await started(setup.serve(properties=team("x")))
         reserved.append(setup.limiter.acquired_permits(HEAP))
         setup.plug_in.go_on.set()
         await serving
-    # Then
     assert reserved == [FIRST, sum(len(name) + 32 for name in NAMES[:10])]
     assert ESTIMATE not in reserved
     assert held(setup.limiter) == {}
 
 
 async def test_as_shipped_every_list_of_a_namespace_and_mode_has_one_guess() -> None:
-    # Given
     setup = await PropertySetup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
     setup.plug_in.answer = NAMES[:10]
     await setup.serve()
-    # When
     setup.plug_in.go_on.clear()
     serving = await started(setup.serve(properties=team("x")))
-    # Then
     assert setup.limiter.acquired_permits(HEAP) == ESTIMATE
     setup.plug_in.go_on.set()
     await serving
 
 
 async def test_lists_by_other_properties_share_no_charge() -> None:
-    # Given
     setup = await PropertySetup().fill()
     setup.plug_in.go_on.clear()
-    # When
     serving = [
         await started(setup.serve(number, properties=team(name)))
         for number, name in enumerate(("x", "x", "y"))
     ]
-    # Then
     assert setup.limiter.acquired_permits(HEAP) == 2 * FIRST
     setup.plug_in.go_on.set()
     await settle()
@@ -88,20 +77,15 @@ async def test_lists_by_other_properties_share_no_charge() -> None:
 
 
 async def test_with_the_default_plug_in_a_request_is_as_one_without_properties() -> None:
-    # Given
     setup = await Setup().fill()
-    # Then
     assert setup.handler.properties_of(pb.CommandGetTopicsOfNamespace(properties=team("x"))) == {}
 
 
 async def test_a_failure_is_a_metadata_error_that_names_the_class() -> None:
-    # Given
     setup = await PropertySetup().fill()
     setup.plug_in.answer = ValueError("no index")
-    # When
     with pytest.raises(RequestError) as caught:
         await setup.serve(properties=team("x"))
-    # Then
     assert caught.value.server_error == pb.MetadataError
     assert caught.value.message == (
         "pulsarResourcesExtendedClassName=m:C failed: ValueError: no index"
@@ -110,25 +94,19 @@ async def test_a_failure_is_a_metadata_error_that_names_the_class() -> None:
 
 
 async def test_too_many_properties_are_not_allowed() -> None:
-    # Given
     setup = await PropertySetup().fill()
-    # When
     with pytest.raises(RequestError) as caught:
         await setup.serve(properties=team("x") * 101)
-    # Then
     assert caught.value.server_error == pb.NotAllowedError
     assert "101 properties" in caught.value.message
     assert setup.plug_in.asked == []
 
 
 async def test_a_list_that_is_too_large_for_the_limit_says_so_and_is_not_remembered() -> None:
-    # Given
     setup = await PropertySetup(heap=FIRST + 1).fill()
     setup.plug_in.answer = [f"persistent://{NAMESPACE}/{'x' * 1_000}-{n}" for n in range(15)]
-    # When
     with pytest.raises(RequestError) as caught:
         await setup.serve(properties=team("x"))
-    # Then
     assert caught.value.server_error == pb.TooManyRequests
     setup.plug_in.answer = NAMES[:1]
     await setup.serve(properties=team("x"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,14 +16,12 @@ from broker.property_index import PropertyIndex
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PropertyRows
+from broker.topic_lists.listing import TopicListing
 from limiter.clock import LoopClock
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.unit.broker.plugins.plug_ins import Scripted
-
-if TYPE_CHECKING:
-    from broker.topic_lists.listing import TopicListing
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 OTHER = NamespaceName.parse("tenant/other")
@@ -53,29 +50,23 @@ class Setup:
 
 
 async def test_without_properties_the_plug_in_is_not_asked() -> None:
-    # Given
     setup = await Setup().filled()
-    # When
     listing = await setup.lister.list_topics(NAMESPACE, MODE.PERSISTENT, {})
     missing = await setup.lister.list_topics(OTHER, MODE.ALL)
-    # Then
     assert [name.encode() for name in listing.names()] == [A, B]
     assert len(missing) == 0
     assert setup.plug_in.asked == []
 
 
 async def test_of_non_persistent_topics_only_those_in_use_are_listed_where_only_they_are() -> None:
-    # Given
     setup = await Setup().filled()
     unused, used = b"non-persistent://tenant/ns/a", b"non-persistent://tenant/ns/b"
     await setup.store.apply(NAMESPACE, TopicChanges([unused, used]))
     setup.lister.in_use = lambda _: [used]
-    # When
     listed = {
         mode: [name.encode() for name in (await setup.lister.list_topics(NAMESPACE, mode)).names()]
         for mode in (MODE.PERSISTENT, MODE.NON_PERSISTENT, MODE.ALL)
     }
-    # Then
     assert listed == {
         MODE.PERSISTENT: [A, B],
         MODE.NON_PERSISTENT: [used],
@@ -84,24 +75,18 @@ async def test_of_non_persistent_topics_only_those_in_use_are_listed_where_only_
 
 
 async def test_with_properties_the_plug_in_says_what_there_is() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.answer = [B.decode()]
-    # When
     listing = await setup.lister.list_topics(NAMESPACE, MODE.PERSISTENT, SOME)
-    # Then
     assert [name.encode() for name in listing.names()] == [B]
 
 
 async def test_who_asks_the_same_meanwhile_shares_one_call() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     same = [await setup.asking({"a": "1", "b": "2"}), await setup.asking({"b": "2", "a": "1"})]
-    # When
     setup.plug_in.go_on.set()
     first, second = await asyncio.gather(*same)
-    # Then
     assert first is second
     assert len(setup.plug_in.asked) == 1
 
@@ -118,27 +103,21 @@ async def test_who_asks_the_same_meanwhile_shares_one_call() -> None:
     ids=str,
 )
 async def test_who_asks_something_else_shares_nothing(other: dict) -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
-    # When
     await setup.asking({"a": "1", "b": "2"})
     await setup.asking(**other)
-    # Then
     assert len(setup.plug_in.asked) == 2
     setup.plug_in.go_on.set()
 
 
 async def test_who_asks_after_a_change_joins_no_call_from_before_it() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     before = await setup.asking(SOME)
-    # When
     await setup.store.apply(NAMESPACE, TopicChanges(removed=[A]))
     after = await setup.asking(SOME)
     joined = await setup.asking(SOME)
-    # Then
     assert len(setup.plug_in.asked) == 2
     setup.plug_in.go_on.set()
     await asyncio.gather(before, after, joined)
@@ -147,52 +126,41 @@ async def test_who_asks_after_a_change_joins_no_call_from_before_it() -> None:
 
 
 async def test_a_change_elsewhere_parts_nobody() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     await setup.asking(SOME)
-    # When
     await setup.store.apply(OTHER, TopicChanges([b"persistent://tenant/other/a"]))
     await setup.asking(SOME)
-    # Then
     assert len(setup.plug_in.asked) == 1
     setup.plug_in.go_on.set()
 
 
 async def test_a_requester_that_leaves_takes_nothing_from_the_others() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     first, second = await setup.asking(SOME), await setup.asking(SOME)
-    # When
     first.cancel()
     await settle()
     setup.plug_in.go_on.set()
-    # Then
     assert len(await second) == 0
     assert setup.plug_in.cancelled == 0
 
 
 async def test_a_failure_is_told_to_those_who_waited_and_not_kept() -> None:
-    # Given
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     setup.plug_in.answer = ValueError("broken")
     waiting = [await setup.asking(SOME) for _ in range(3)]
-    # When
     setup.plug_in.go_on.set()
     told = await asyncio.gather(*waiting, return_exceptions=True)
-    # Then
     assert {type(error) for error in told} == {ResourcesError}
     setup.plug_in.answer = []
     assert len(await setup.lister.list_topics(NAMESPACE, 0, SOME)) == 0
 
 
 async def test_what_a_plug_in_will_return_is_not_known_before() -> None:
-    # Given
     setup = await Setup().filled()
     whole = setup.store.estimated_bytes(NAMESPACE, 0)
-    # Then
     assert setup.lister.known_bytes(NAMESPACE, 0) == whole > 0
     assert setup.lister.known_bytes(NAMESPACE, 0, SOME) is None
     assert TopicLister(setup.store).known_bytes(NAMESPACE, 0, SOME) == whole
@@ -211,9 +179,7 @@ def test_of_a_key_given_twice_the_last_value_holds() -> None:
 
 
 def test_the_default_plug_in_has_no_use_for_properties() -> None:
-    # Given
     lister = TopicLister(MemoryStore())
-    # Then
     assert lister.properties_of(request(("k", "1"))) == {}
     assert not lister.filters
 
@@ -228,15 +194,12 @@ def test_properties_are_bounded_whoever_would_look_at_them(lister: TopicLister) 
 
 
 async def test_the_plug_in_that_is_configured_is_used_and_closed() -> None:
-    # Given
     name = "tests.unit.broker.plugins.plug_ins:Scripted"
     config = BrokerConfig(pulsar_resources_extended_class_name=name)
-    # When
     async with open_lister(MemoryStore(), config, LoopClock()) as lister:
         assert lister.filters
         plug_in = lister.calls._resources
         assert plug_in.context.config is config
-    # Then
     assert plug_in.closed
 
 
@@ -246,7 +209,6 @@ async def test_the_default_is_as_if_there_were_none() -> None:
 
 
 async def test_the_index_pushes_the_filter_down_to_the_store() -> None:
-    # Given
     store = MemoryStore()
     rows = PropertyRows.from_mappings({A: {"team": "x", "stage": "p"}, B: {"team": "x"}})
     await store.apply(NAMESPACE, TopicChanges([A, B], properties=rows))
@@ -259,7 +221,6 @@ async def test_the_index_pushes_the_filter_down_to_the_store() -> None:
         snapshots += 1
 
     store.snapshot = no_snapshot
-    # When
     found = [
         [
             name.encode()
@@ -267,6 +228,5 @@ async def test_the_index_pushes_the_filter_down_to_the_store() -> None:
         ]
         for wanted in (SOME, {"team": "x", "stage": "p"}, {"team": "y"}, {"host": "x"})
     ]
-    # Then
     assert found == [[A, B], [A], [], []]
     assert snapshots == 0

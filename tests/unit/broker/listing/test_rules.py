@@ -1,7 +1,5 @@
 """The rules of answering listings that a profile chooses."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.listing.rules import AnswerRules, PulsarRefusals, Refusals
@@ -19,9 +17,7 @@ from server.configuration.common import Profile
 def test_a_profile_chooses_the_bound_of_frames_the_wait_and_the_refusals(
     profile: Profile, max_frame_bytes: int, keeps_heap: bool, refusals: type[Refusals]
 ) -> None:
-    # When
     rules = AnswerRules.of(profile, private_buffers=True, max_message_bytes=1_000)
-    # Then
     assert rules.private_buffers
     assert (rules.max_frame_bytes, rules.keeps_heap) == (max_frame_bytes, keeps_heap)
     assert type(rules.refusals) is refusals

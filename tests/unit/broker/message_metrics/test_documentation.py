@@ -1,7 +1,5 @@
 """Every family has a sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.message_metrics.documentation import documentation

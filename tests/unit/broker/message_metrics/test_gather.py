@@ -1,9 +1,6 @@
 """Metrics of messages have recorded names, types and labels, and the values of live topics."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +13,9 @@ from broker.subscriptions.consumer import ConsumerOptions
 from proto.names import TopicName
 from server.metrics.exposition import openmetrics_lines, prometheus_lines
 from tests.support.clocks.settle import settle
-from tests.support.messages.producing import add, publish
-from tests.support.processes.samples import prometheus_type, read_samples
+from tests.support.messages.producing import ProducingConnection, add, publish
+from tests.support.processes.samples import SampleLine, prometheus_type, read_samples
 from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
-
-if TYPE_CHECKING:
-    from tests.support.messages.producing import ProducingConnection
-    from tests.support.processes.samples import SampleLine
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = ("m1", "other", "non-persistent://public/default/np1")
@@ -106,22 +99,16 @@ def values(samples: list[SampleLine], **labels: str) -> dict[str, float]:
 
 
 async def test_of_namespaces_there_is_what_was_recorded() -> None:
-    # Given
     measured = Measured(MetricKeys(topics=False, consumers=True, producers=True))
     await measured.fill()
-    # When
     found = shapes(measured.samples())
-    # Then
     assert found == recorded("metrics-of-namespaces.txt")
 
 
 async def test_of_topics_there_is_what_was_recorded() -> None:
-    # Given
     measured = Measured()
     await measured.fill()
-    # When
     found = shapes(measured.samples())
-    # Then
     assert {one for one in found if "topic" in one[2].split(", ")} == recorded(
         "metrics-of-topics.txt"
     )
@@ -130,26 +117,20 @@ async def test_of_topics_there_is_what_was_recorded() -> None:
 
 @pytest.mark.parametrize("keys", [MetricKeys(), MetricKeys(topics=False), ALL], ids=str)
 async def test_clients_and_topics_are_shown_by_their_keys_only(keys: MetricKeys) -> None:
-    # Given
     measured = Measured(keys)
     await measured.fill()
-    # When
     labels = {label for one in measured.samples() for label in one.labels}
-    # Then
     assert ("topic" in labels, "subscription" in labels) == (keys.topics, keys.topics)
     assert ("consumer_id" in labels) == keys.consumers
     assert ("producer_id" in labels) == keys.producers
 
 
 async def test_values_are_those_of_the_live_topics() -> None:
-    # Given
     measured = Measured()
     await measured.fill()
     topic = await measured.topics.get(TopicName.parse("m1"))
     of_topic = {"namespace": "public/default", "topic": "persistent://public/default/m1"}
-    # When
     samples = measured.samples()
-    # Then
     shown = values(samples, **of_topic)
     size = topic.statistics.size_bytes
     assert shown["pulsar_in_messages_total"] == 3
@@ -173,32 +154,28 @@ async def test_values_are_those_of_the_live_topics() -> None:
 
 
 async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
-    # Given
     measured = Measured()
     await measured.fill()
     topic = await measured.topics.get(TopicName.parse("m1"))
     assert isinstance(topic, PersistentTopic)
     of_topic = {"namespace": "public/default", "topic": topic.full_name}
-    # When
     topic.ledger.fetched_entries += 30
     before = values(measured.samples(), **of_topic)
     topic.update_rates(60.0)
     shown, of_broker = values(measured.samples(), **of_topic), values(measured.samples())
     topic.update_rates(60.0)
     later = values(measured.samples(), **of_topic)
-    # Then: as on a real broker, where what a cache has is in neither
+    # As on a real broker, where what a cache has is in neither
     for name in ("storage_read_rate", "storage_read_cache_misses_rate"):
         assert before[f"pulsar_{name}"] == later[f"pulsar_{name}"] == 0
         assert shown[f"pulsar_{name}"] == of_broker[f"pulsar_broker_{name}"] == 0.5
 
 
 async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
-    # Given: m1 with its subscription fits, and nothing else.
+    # M1 with its subscription fits, and nothing else.
     measured = Measured(MetricKeys(most_subjects=3))
     await measured.fill()
-    # When
     samples = measured.samples()
-    # Then
     assert {one.labels["topic"] for one in samples if "topic" in one.labels} == {
         "persistent://public/default/m1"
     }
@@ -209,39 +186,31 @@ async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
 
 
 async def test_what_unloaded_topics_published_stays_in_the_brokers_latency() -> None:
-    # Given
     measured = Measured()
     await measured.fill()
-    # When
     await measured.topics.unload(TopicName.parse("m1"))
     await measured.topics.delete(TopicName.parse("other"), force=True)
-    # Then
     of_broker = values(measured.samples())
     assert of_broker["pulsar_broker_topics_count"] == 1
     assert of_broker["pulsar_broker_publish_latency_count"] == 6
 
 
 async def test_a_store_at_its_bound_says_so() -> None:
-    # Given
     measured = Measured()
     await measured.fill()
     measured.store.room.bounds = StoreBounds(process=1)
-    # When
     topic = await measured.topics.get(TopicName.parse("m1"))
     publish(topic, measured.cnx.producers[0], 9)
-    # Then
     of_broker = values(measured.samples())
     assert of_broker["floodgate_message_store_limit_bytes"] == 1
     assert of_broker["floodgate_message_store_refused_total"] >= 1
 
 
 async def test_each_subscription_is_a_step() -> None:
-    # Given
     measured = Measured()
     topic = await measured.topic()
     before = len(list(measured.metrics.gather()))
-    # When
     for number in range(20):
         topic.subscriptions.create(f"s{number}")
-    # Then: once to count it, once to show it
+    # Once to count it, once to show it
     assert len(list(measured.metrics.gather())) == before + 40

@@ -1,9 +1,6 @@
 """Backlog quotas, as recorded: by size and by age, three things to do above them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +13,11 @@ from broker.messages.backlog_quota import (
 )
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, entry_bytes
-
-if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic
 
 HOLD, EXCEPTION, EVICT = QuotaAction.HOLD, QuotaAction.EXCEPTION, QuotaAction.EVICT
 ENTRY_BYTES = 522
@@ -58,7 +53,6 @@ def size_quota(limit: int, action: QuotaAction) -> EffectivePolicies:
     ],
 )
 async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) -> None:
-    # Given
     topic, cnx, _ = await with_backlog(size_quota(2000, action))
     with pytest.raises(RequestError) as raised:
         check_quota(topic)
@@ -68,9 +62,7 @@ async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) ->
         "Cannot create producer on topic with backlog quota exceeded"
     )
     assert len(topic.producers) == 1
-    # When
     await enforce_quota(topic)
-    # Then
     (closed,) = cnx.take()
     assert closed.type == pb.BaseCommand.CLOSE_PRODUCER
     topic.subscriptions.clear_backlogs(internal=True)
@@ -78,12 +70,9 @@ async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) ->
 
 
 async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
-    # Given
     topic, cnx, _ = await with_backlog(size_quota(2000, EVICT))
     check_quota(topic)
-    # When
     await enforce_quota(topic)
-    # Then
     (subscription,) = topic.subscriptions
     assert subscription.cursor.backlog == 4
     assert cnx.take() == []
@@ -107,16 +96,13 @@ async def test_a_topic_without_subscriptions_has_no_backlog() -> None:
 
 
 async def test_a_message_in_the_open_ledger_has_no_age() -> None:
-    # Given
     policies = replace(DEFAULTS, age_quota=BacklogQuota(60, HOLD))
     topic, _, hand = await with_backlog(policies)
     hand.clock.advance(100)
     assert exceeded_quotas(topic) == []
-    # When
     hand.store.now_ms = hand.clock.wall_ms
     topic.ledger.roll()
     hand.clock.advance(61)
-    # Then
     assert exceeded_quotas(topic) == [policies.age_quota]
 
 

@@ -1,9 +1,6 @@
 """Deduplication, as recorded: by the highest sequence id of a producer's name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +10,7 @@ from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position, from_wire
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import ENTRY_COST_BYTES, StoreBounds
+from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import (
@@ -22,9 +20,6 @@ from tests.support.messages.producing import (
     entry_bytes,
     publish,
 )
-
-if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic
 
 ON = replace(DEFAULTS, deduplication=True)
 DUPLICATE = Position(-1, -1)
@@ -44,12 +39,9 @@ async def producing(hand: TopicOnHand) -> tuple[PersistentTopic, ProducingConnec
 
 
 async def test_what_is_not_above_the_highest_is_a_duplicate_and_gaps_are_fine() -> None:
-    # Given
     topic, cnx = await producing(TopicOnHand(ON))
-    # When
     for sequence_id in (0, 1, 7, 4):
         publish(topic, cnx.producers[1], sequence_id)
-    # Then
     found = answered(cnx)
     assert [one == DUPLICATE for one in found] == [False, False, False, True]
     assert topic.statistics.messages == 3
@@ -57,13 +49,10 @@ async def test_what_is_not_above_the_highest_is_a_duplicate_and_gaps_are_fine() 
 
 
 async def test_a_batch_is_a_duplicate_as_a_whole() -> None:
-    # Given
     topic, cnx = await producing(TopicOnHand(ON))
     publish(topic, cnx.producers[1], 8, highest=10)
-    # When
     publish(topic, cnx.producers[1], 9, highest=11)
     publish(topic, cnx.producers[1], 11)
-    # Then
     assert [one == DUPLICATE for one in answered(cnx)] == [False, True, False]
     assert topic.deduplication.last_sequence_id("p1") == 11
     await settle()
@@ -79,44 +68,36 @@ async def test_without_the_policy_nothing_is_a_duplicate() -> None:
 
 
 async def test_a_copy_of_what_is_being_stored_is_an_error() -> None:
-    # Given
     hand = TopicOnHand(ON)
     topic, cnx = await hand.topic(slow=True), hand.connection()
     add(topic, cnx.producer())
     publish(topic, cnx.producers[1], 0)
     cnx.take()
-    # When
     publish(topic, cnx.producers[1], 0)
-    # Then
     (answer,) = cnx.take()
     assert answer.send_error.error == pb.PersistenceError
 
 
 async def test_what_was_lost_with_its_ledger_is_new_when_it_comes_again() -> None:
-    # Given
     hand = TopicOnHand(ON)
     topic, cnx = await hand.topic(slow=True), hand.connection()
     add(topic, cnx.producer())
     publish(topic, cnx.producers[1], 0)
-    # When
     topic.ledger.fail()  # type: ignore[attr-defined]
-    # Then
     assert topic.deduplication.judge("p1", 0) is Verdict.NEW
 
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_sequence_ids_survive_an_unload_and_a_crash(saved: bool) -> None:
-    # Given
     hand = TopicOnHand(ON)
     topic, cnx = await producing(hand)
     for sequence_id in (3, 8):
         publish(topic, cnx.producers[1], sequence_id)
-    # When: without a snapshot they are read from the entries.
+    # Without a snapshot they are read from the entries.
     if saved:
         topic.deduplication.save()
     hand.store.close_ledger(topic.full_name)
     again = await hand.topic()
-    # Then
     assert again.deduplication.last_sequence_id("p1") == 8
     assert again.deduplication.judge("p1", 8) is Verdict.DUPLICATE
     assert again.deduplication.judge("p1", 9) is Verdict.NEW
@@ -124,29 +105,23 @@ async def test_sequence_ids_survive_an_unload_and_a_crash(saved: bool) -> None:
 
 
 async def test_a_snapshot_is_taken_after_so_many_entries_and_with_each_ledger() -> None:
-    # Given
     hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "3"})
     topic, cnx = await producing(hand)
     for sequence_id in range(4):
         publish(topic, cnx.producers[1], sequence_id)
     assert topic.ledger.cursors[CURSOR].properties == {"p1": "2"}
-    # When
     topic.ledger.roll()
     publish(topic, cnx.producers[1], 4)
-    # Then
     assert topic.ledger.cursors[CURSOR].properties == {"p1": "3"}
     await settle()
 
 
 async def test_switched_off_it_forgets() -> None:
-    # Given
     hand = TopicOnHand(ON)
     topic, cnx = await producing(hand)
     publish(topic, cnx.producers[1], 5)
-    # When
     hand.policies = DEFAULTS
     topic.policies_changed()
-    # Then
     assert CURSOR not in topic.ledger.cursors
     assert topic.deduplication.last_sequence_id("p1") == -1
     hand.policies = ON
@@ -156,14 +131,11 @@ async def test_switched_off_it_forgets() -> None:
 
 
 async def test_no_more_producers_are_known_than_the_bound_allows() -> None:
-    # Given
     hand = TopicOnHand(ON, keys={"brokerDeduplicationMaxNumberOfProducers": "2"})
     dedup = (await hand.topic()).deduplication
-    # When
     for number, name in enumerate(("a", "b", "a", "c")):
         dedup.begun(name, number)
         dedup.stored(name, number, Position(1, number))
-    # Then
     assert [dedup.last_sequence_id(name) for name in "abc"] == [2, -1, 3]
 
 

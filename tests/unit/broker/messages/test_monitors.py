@@ -1,9 +1,6 @@
 """What is done to loaded topics again and again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
@@ -14,6 +11,7 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
 from broker.messages.position import EARLIEST
+from broker.messages.topic import PersistentTopic
 from broker.policies.effective import (
     DEFAULTS,
     BacklogQuota,
@@ -28,9 +26,6 @@ from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.unit.broker.messages.loading.test_loaded_topics import NAME, NAMESPACE, Loaded
-
-if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic
 
 
 class Watched(Loaded):
@@ -70,14 +65,11 @@ async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
 
 
 async def test_rates_are_those_of_the_last_minute() -> None:
-    # Given
     watched = Watched()
     watched.monitors.start()
     await settle()
     topic = await publishing(watched, 120)
-    # When
     await watched.after(60)
-    # Then
     assert topic.statistics.message_rate == 2.0
     assert topic.statistics.average_size == topic.statistics.size_bytes / 120
     (producer,) = topic.producers
@@ -88,15 +80,13 @@ async def test_rates_are_those_of_the_last_minute() -> None:
 
 
 async def test_what_is_older_than_its_ttl_is_acknowledged() -> None:
-    # Given: messages of 1970.
+    # Messages of 1970.
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     topic = await watched.topic()
     subscription = topic.subscriptions.create("s")
     await publishing(watched)
     assert subscription.cursor.backlog == 3
-    # When
     await watched.monitors.expire()
-    # Then
     assert subscription.cursor.backlog == 0
 
 
@@ -144,7 +134,7 @@ def shared(name: str) -> ConsumerOptions:
 
 
 async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None:
-    # Given: of two that once had a consumer, one still has it, and one lost it half a minute ago.
+    # Of two that once had a consumer, one still has it, and one lost it half a minute ago.
     watched = Watched(expiring())
     topic = await watched.topic()
     subscriptions = {one: topic.subscriptions.create(one) for one in ("idle", "held", "left")}
@@ -155,10 +145,8 @@ async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None
     assert len(topic.subscriptions) == 4
     watched.clock.advance(31)
     subscriptions["left"].remove_consumer(gone)
-    # When
     watched.clock.advance(30)
     await watched.monitors.expire_subscriptions()
-    # Then
     assert {one.name for one in topic.subscriptions} == {"held", "left", SUBSCRIPTION}
     assert "idle" not in topic.ledger.cursors
     watched.clock.advance(31)
@@ -167,12 +155,10 @@ async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None
 
 
 async def test_a_subscription_that_is_reset_or_whose_topic_is_loaded_counts_anew() -> None:
-    # Given
     watched = Watched(expiring())
     topic = await watched.topic()
     topic.subscriptions.create("s")
     watched.clock.advance(50)
-    # When
     topic.subscriptions.get("s").seek(EARLIEST)
     watched.clock.advance(50)
     await watched.monitors.expire_subscriptions()
@@ -180,7 +166,6 @@ async def test_a_subscription_that_is_reset_or_whose_topic_is_loaded_counts_anew
     topic = await watched.topic()
     watched.clock.advance(50)
     await watched.monitors.expire_subscriptions()
-    # Then
     assert "s" in topic.subscriptions
     watched.clock.advance(11)
     await watched.monitors.expire_subscriptions()
@@ -201,36 +186,30 @@ def unused(mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS) -> EffectivePolicies:
 
 
 async def test_a_topic_that_nobody_uses_is_deleted_after_a_while() -> None:
-    # Given
     watched = Watched(unused())
     await watched.topic()
     await watched.monitors.delete_unused()
     assert watched.topics.loaded(NAME) is not None
-    # When
     watched.clock.advance(61)
     await watched.monitors.delete_unused()
-    # Then
     assert watched.topics.loaded(NAME) is None
     assert not watched.store.holds(str(NAME))
 
 
 @pytest.mark.parametrize("policies", [DEFAULTS, unused()])
 async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePolicies) -> None:
-    # Given
     watched = Watched(policies)
     topic = await watched.topic()
     if policies.inactive_topics.delete:
         cnx = watched.connection()
         add(topic, cnx.producer())
-    # When
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
-    # Then
     assert watched.topics.loaded(NAME) is topic
 
 
 async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() -> None:
-    # Given: one that is not used, one that was used once, and one whose policies say nothing.
+    # One that is not used, one that was used once, and one whose policies say nothing.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     idle, once, kept = (TopicName.parse(one) for one in ("idle", "once", "kept"))
@@ -241,10 +220,8 @@ async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() ->
     watched.policies = unused()
     watched.clock.advance(59)
     topic = await watched.topics.get(once)
-    # When
     watched.clock.advance(2)
     await watched.monitors.delete_unused()
-    # Then
     assert await watched.persistent() == {str(once), str(kept)}
     assert topic.made_by_use
     watched.clock.advance(60)
@@ -253,16 +230,13 @@ async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() ->
 
 
 async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
-    # Given
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     base = TopicName.parse("p")
     await watched.service.create_partitioned(base, 2, {})
     await watched.topics.get(TopicName.parse("p-partition-0"))
-    # When
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
-    # Then
     assert await watched.persistent() == {f"{base}-partition-1"}
     assert await watched.service.partitions(base, create=False) == 2
 
@@ -271,7 +245,7 @@ async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
 async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says_so(
     *, enabled: bool
 ) -> None:
-    # Given: one whose partitions nobody used, and one of which a partition is in use.
+    # One whose partitions nobody used, and one of which a partition is in use.
     key = "brokerDeleteInactivePartitionedTopicMetadataEnabled"
     watched = Watched(unused(), **{key: str(enabled).lower()})
     await watched.names.create_namespace(NAMESPACE)
@@ -279,10 +253,8 @@ async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says
         await watched.service.create_partitioned(TopicName.parse(name), 2, {})
     topic = await watched.topics.get(TopicName.parse("used-partition-1"))
     add(topic, watched.connection().producer())
-    # When
     watched.clock.advance(61)
     await watched.monitors.delete_unused()
-    # Then
     snapshot = await watched.names.snapshot(NAMESPACE)
     assert snapshot is not None
     assert (str(TopicName.parse("idle")) in snapshot.partitioned) is not enabled
@@ -291,15 +263,13 @@ async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says
 
 
 async def test_a_topic_that_was_imported_stays() -> None:
-    # Given: a name that the store has, and nobody made here.
+    # A name that the store has, and nobody made here.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     await watched.names.apply(NAMESPACE, TopicChanges([str(NAME).encode()]))
     topic = await watched.topic()
-    # When
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
-    # Then
     assert watched.topics.loaded(NAME) is topic
 
 
@@ -318,7 +288,6 @@ async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(
 
 
 async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     watched = Watched()
     topic = await watched.topic()
     calls = []
@@ -330,24 +299,19 @@ async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture
     topic.update_rates = update_rates  # type: ignore[method-assign]
     watched.monitors.start()
     await settle()
-    # When
     await watched.after(125)
-    # Then
     assert calls == [60, 60]
     assert "looks again" in caplog.text
     await watched.monitors.close()
 
 
 async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
-    # Given
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     await watched.service.create(NAME, {})
     watched.clock.advance(61)
-    # When
     with patch.object(watched.topics, "serves", return_value=False):
         await watched.monitors.delete_unused()
-    # Then
     assert await watched.persistent() == {str(NAME)}
 
 

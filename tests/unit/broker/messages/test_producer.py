@@ -1,18 +1,14 @@
 """Producers: numbers of the wire that are Java longs."""
 
-from __future__ import annotations
-
 import proto.PulsarApi_pb2 as pb
 from broker.messages.producer import Producer
 
 
 def test_an_epoch_of_all_bits_is_minus_one() -> None:
-    # Given
     request = pb.CommandProducer(topic="t", producer_id=1, request_id=1, topic_epoch=2**64 - 1)
-    # When
     made = Producer(RecordingConnection(), request, "p")  # type: ignore[arg-type]
     made.opened(2**64)
-    # Then: nor does one that has grown too large for the wire end producers
+    # Nor does one that has grown too large for the wire end producers
     assert made.asked_epoch == -1
 
 

@@ -1,22 +1,17 @@
 """The producers of a topic: names, access modes and their turns, as recorded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import fenced
 from broker.messages.producer import ProducerState
+from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
 from server.connection.request_errors import RequestError
 from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
-
-if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic
 
 Type = pb.BaseCommand
 PULSAR = {"floodgateProfile": "pulsar"}
@@ -35,13 +30,10 @@ def refusal(topic: PersistentTopic, cnx: ProducingConnection, **fields: object) 
 
 
 async def test_a_name_is_used_once() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
     add(topic, cnx.producer(1, producer_name="same"))
-    # When
     text = refusal(topic, hand.connection(), producer_name="same")
-    # Then
     assert text == (
         "ProducerBusy: NamingException: Producer with name 'same' is already connected to topic "
         "'persistent://public/default/t'"
@@ -51,12 +43,9 @@ async def test_a_name_is_used_once() -> None:
 async def test_a_shared_producer_is_ready_and_names_no_epoch_before_the_first_exclusive_one() -> (
     None
 ):
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
-    # When
     add(topic, cnx.producer(1))
-    # Then
     (answer,) = cnx.take()
     assert answer.producer_success == pb.CommandProducerSuccess(
         request_id=101,
@@ -68,16 +57,13 @@ async def test_a_shared_producer_is_ready_and_names_no_epoch_before_the_first_ex
 
 
 async def test_a_shared_producer_after_an_exclusive_one_is_told_its_epoch() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
     exclusive = cnx.producer(1, producer_access_mode=pb.Exclusive)
     add(topic, exclusive)
     exclusive.close(1)
     cnx.take()
-    # When
     add(topic, cnx.producer(2))
-    # Then
     (answer,) = cnx.take()
     assert answer.producer_success.HasField("topic_epoch")
     assert answer.producer_success.topic_epoch == 0
@@ -91,12 +77,9 @@ async def test_a_shared_producer_after_an_exclusive_one_is_told_its_epoch() -> N
     ],
 )
 async def test_nobody_shares_with_an_exclusive_producer(mode: int, text: str) -> None:
-    # Given
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
-    # When
     found = refusal(topic, hand.connection(), producer_access_mode=mode)
-    # Then
     assert found == f"{text} producer: p1"
 
 
@@ -108,17 +91,14 @@ async def test_an_exclusive_producer_needs_a_topic_without_shared_ones() -> None
 
 
 async def test_fencing_drops_without_a_word_those_who_produce() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
     shared = [cnx.producer(number) for number in (1, 2)]
     for one in shared:
         add(topic, one)
     cnx.take()
-    # When
     other = hand.connection()
     add(topic, other.producer(3, producer_access_mode=pb.ExclusiveWithFencing))
-    # Then
     assert cnx.take() == []
     assert cnx.producers == {}
     assert 1 not in cnx.closed_by_broker
@@ -127,7 +107,6 @@ async def test_fencing_drops_without_a_word_those_who_produce() -> None:
 
 
 async def test_fencing_answers_those_who_wait() -> None:
-    # Given
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1))
     cnx = hand.connection()
@@ -135,9 +114,7 @@ async def test_fencing_answers_those_who_wait() -> None:
     (told,) = cnx.take()
     assert not told.producer_success.producer_ready
     assert not told.producer_success.HasField("topic_epoch")
-    # When
     add(topic, hand.connection().producer(3, producer_access_mode=pb.ExclusiveWithFencing))
-    # Then
     (answer,) = cnx.take()
     assert (answer.error.request_id, answer.error.error) == (102, pb.ProducerFenced)
     assert answer.error.message == f"{EXCEPTION}ProducerFencedException: Fenced out"
@@ -145,7 +122,6 @@ async def test_fencing_answers_those_who_wait() -> None:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
-    # Given
     topic, hand = await on_hand({"floodgateProfile": profile})
     first = hand.connection()
     add(topic, first.producer(1, producer_access_mode=pb.Exclusive))
@@ -154,9 +130,7 @@ async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
         cnx.take()
     assert topic.producers.waiting == 2
-    # When
     first.producers[1].connection_lost()
-    # Then
     (answer,) = waiting[0].take()
     assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
     assert answer.producer_success.producer_ready
@@ -168,16 +142,13 @@ async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
 
 
 async def test_two_shared_ones_must_both_leave_before_it_is_anybodys_turn() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx, waits = hand.connection(), hand.connection()
     for number in (1, 2):
         add(topic, cnx.producer(number))
     add(topic, waits.producer(3, producer_access_mode=pb.WaitForExclusive))
     waits.take()
-    # When
     cnx.producers[1].close(1)
-    # Then
     assert waits.take() == []
     assert refusal(topic, cnx).endswith("Topic has an existing exclusive producer: null")
     cnx.producers[2].close(2)
@@ -186,7 +157,6 @@ async def test_two_shared_ones_must_both_leave_before_it_is_anybodys_turn() -> N
 
 
 async def test_one_that_waited_and_is_gone_keeps_its_place_as_recorded() -> None:
-    # Given
     topic, hand = await on_hand(PULSAR)
     cnx = hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
@@ -194,23 +164,18 @@ async def test_one_that_waited_and_is_gone_keeps_its_place_as_recorded() -> None
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
     cnx.producers[2].close(5)
     cnx.take()
-    # When
     cnx.producers[1].close(6)
-    # Then
     closed, turn = cnx.take()
     assert closed.type == Type.SUCCESS
     assert (turn.producer_success.request_id, turn.producer_success.topic_epoch) == (103, 2)
 
 
 async def test_one_that_waited_and_is_gone_leaves_its_place() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
     add(topic, cnx.producer(1))
     add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
-    # When
     cnx.producers[2].connection_lost()
-    # Then
     add(topic, cnx.producer(3))
     assert len(topic.producers) == 2
 
@@ -224,15 +189,12 @@ async def test_one_that_waited_and_is_gone_leaves_its_place() -> None:
     ],
 )
 async def test_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
-    # Given
     topic, hand = await on_hand()
     cnx = hand.connection()
     for number in (1, 2):
         add(topic, cnx.producer(number, producer_access_mode=pb.Exclusive))
         cnx.producers[number].close(number)
-    # When
     found = refusal(topic, cnx, producer_access_mode=mode, topic_epoch=asked)
-    # Then
     assert found.endswith(ends)
 
 
@@ -243,14 +205,11 @@ async def test_a_later_epoch_becomes_the_topics() -> None:
 
 
 async def test_the_epoch_survives_an_unload() -> None:
-    # Given
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
     hand.store.close_ledger(topic.full_name)
-    # When
     again = await hand.topic()
     add(again, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
-    # Then
     assert again.producers.epoch == 1
 
 
@@ -265,15 +224,12 @@ async def test_there_are_no_more_producers_than_the_policy_says() -> None:
 
 
 async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() -> None:
-    # Given
     topic, hand = await on_hand()
     cnx, waits = hand.connection(), hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     add(topic, waits.producer(2, producer_access_mode=pb.WaitForExclusive))
     cnx.take(), waits.take()
-    # When
     topic.producers.disconnect(fenced())
-    # Then
     (closed,), (refused,) = cnx.take(), waits.take()
     assert closed.close_producer == pb.CommandCloseProducer(producer_id=1, request_id=NO_REQUEST)
     assert (refused.error.request_id, refused.error.error) == (102, pb.ServiceNotReady)
@@ -285,7 +241,6 @@ async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() 
 
 
 async def test_a_producer_closes_behind_its_last_receipt() -> None:
-    # Given
     hand = TopicOnHand()
     topic = await hand.topic(slow=True)
     cnx = hand.connection()
@@ -293,9 +248,7 @@ async def test_a_producer_closes_behind_its_last_receipt() -> None:
     add(topic, made)
     publish(topic, made)
     cnx.take()
-    # When
     made.close(9)
-    # Then
     assert cnx.take() == []
     assert made.state is ProducerState.CLOSING
     topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]

@@ -1,7 +1,5 @@
 """Topics: what is published is stored, acknowledged, and told to subscriptions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -35,15 +33,12 @@ def receipts(cnx: ProducingConnection) -> list[tuple[int, Position]]:
 
 
 async def test_messages_of_a_turn_have_receipts_in_order() -> None:
-    # Given
     hand = TopicOnHand()
     topic, cnx = await hand.topic(), hand.connection()
     made = cnx.producer()
     add(topic, made)
-    # When
     for number in range(3):
         publish(topic, made, number)
-    # Then
     ledger_id = topic.ledger.last_confirmed.ledger_id
     assert receipts(cnx) == [(number, Position(ledger_id, number)) for number in range(3)]
     assert (topic.statistics.messages, made.statistics.messages) == (3, 3)
@@ -52,24 +47,20 @@ async def test_messages_of_a_turn_have_receipts_in_order() -> None:
 
 
 async def test_subscriptions_are_told_once_a_turn_however_many_entries_came() -> None:
-    # Given
     hand = TopicOnHand()
     topic, cnx = await hand.topic(), hand.connection()
     told: list[int] = []
     topic.subscriptions.entries_added = lambda: told.append(1)  # type: ignore[method-assign]
     made = cnx.producer()
     add(topic, made)
-    # When
     for number in range(3):
         publish(topic, made, number)
     assert told == []
     await settle()
-    # Then
     assert told == [1]
 
 
 async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
-    # Given
     hand = TopicOnHand()
     topic, cnx = await hand.topic(slow=True), hand.connection()
     made = cnx.producer()
@@ -81,10 +72,8 @@ async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
     ledger = topic.ledger
     assert isinstance(ledger, SlowLedger)
     last = ledger.last_confirmed
-    # When
     hand.clock.advance(0.003)
     ledger.confirm(Position(last.ledger_id, 1))
-    # Then
     assert [sequence_id for sequence_id, _ in receipts(cnx)] == [0, 1]
     assert (made.pending, cnx.publishes.pending) == (1, 1)
     assert topic.latency.counts[2] == 2
@@ -94,22 +83,18 @@ async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
 
 
 async def test_a_failed_ledger_gives_up_what_is_not_stored_and_the_topic_is_unloaded() -> None:
-    # Given
     hand = TopicOnHand()
     topic, cnx = await hand.topic(slow=True), hand.connection()
     made = cnx.producer()
     add(topic, made)
     publish(topic, made)
-    # When
     topic.ledger.fail()  # type: ignore[attr-defined]
-    # Then
     assert hand.broken == [topic]
     assert (made.pending, cnx.publishes.pending) == (0, 0)
     assert receipts(cnx) == []
 
 
 async def test_a_full_store_closes_the_producers_and_refuses_them_for_a_while() -> None:
-    # Given
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
     topic, cnx = await hand.topic(), hand.connection()
@@ -117,10 +102,8 @@ async def test_a_full_store_closes_the_producers_and_refuses_them_for_a_while() 
     made = cnx.producer()
     add(topic, made)
     cnx.take()
-    # When
     for number in range(3):
         publish(topic, made, number)
-    # Then
     kinds = [one.type for one in cnx.take()]
     assert kinds == [Type.SEND_RECEIPT, Type.SEND_RECEIPT, Type.CLOSE_PRODUCER]
     with pytest.raises(RequestError) as raised:
@@ -132,22 +115,18 @@ async def test_a_full_store_closes_the_producers_and_refuses_them_for_a_while() 
 
 
 async def test_a_full_store_drops_first_what_nobody_needs() -> None:
-    # Given
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
     topic, cnx = await hand.topic(), hand.connection()
     made = cnx.producer()
     add(topic, made)
-    # When
     for number in range(5):
         publish(topic, made, number)
-    # Then
     assert [sequence_id for sequence_id, _ in receipts(cnx)] == [0, 1, 2, 3, 4]
     await settle()
 
 
 async def test_a_full_store_drops_by_policy_the_oldest_that_a_subscription_needs() -> None:
-    # Given
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     quota = BacklogQuota(-1, QuotaAction.EVICT)
     hand = TopicOnHand(
@@ -158,10 +137,8 @@ async def test_a_full_store_drops_by_policy_the_oldest_that_a_subscription_needs
     topic.subscriptions.create("s")
     made = cnx.producer()
     add(topic, made)
-    # When
     for number in range(3):
         publish(topic, made, number)
-    # Then
     assert [sequence_id for sequence_id, _ in receipts(cnx)] == [0, 1, 2]
     (subscription,) = topic.subscriptions
     assert subscription.cursor.backlog == 1
@@ -169,31 +146,25 @@ async def test_a_full_store_drops_by_policy_the_oldest_that_a_subscription_needs
 
 
 async def test_a_terminated_topic_tells_its_producers_and_stays_so() -> None:
-    # Given
     hand = TopicOnHand()
     topic, cnx = await hand.topic(), hand.connection()
     add(topic, cnx.producer())
     cnx.take()
-    # When
     topic.terminate()
     topic.terminate()
-    # Then
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
     hand.store.close_ledger(topic.full_name)
     assert (await hand.topic()).terminated
 
 
 async def test_a_publish_rate_pauses_the_connection() -> None:
-    # Given
     hand = TopicOnHand(policies=replace(DEFAULTS, publish_rate=Rate(messages=2)))
     topic, cnx = await hand.topic(), hand.connection(limits(hand.clock))
     made = cnx.producer()
     add(topic, made)
     publish(topic, made)
     assert cnx.gate.open
-    # When
     publish(topic, made, 1)
-    # Then
     assert not cnx.gate.open
     assert topic.rate.limited_times == 1
     hand.policies = DEFAULTS
@@ -215,12 +186,10 @@ async def test_a_connection_is_read_again_though_who_used_up_the_rate_is_closed(
     add(topic, other)
     publish(topic, guilty)
     assert not cnx.gate.open
-    # When
     if at_whose_wish == "the client's":
         guilty.close(7)
     else:
         guilty.disconnect()
-    # Then
     assert list(cnx.producers) == [2]
     hand.clock.advance(0.99)
     assert not cnx.gate.open

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from proto.names import NamespaceName
 from server.configuration.addresses import ServerUrls
 from tests.support.clocks.manual_clock import ManualClock
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 PLAIN, TLS = "pulsar://b:1", "pulsar+ssl://b:2"
 
 
@@ -30,11 +27,9 @@ PLAIN, TLS = "pulsar://b:1", "pulsar+ssl://b:2"
 def test_each_address_is_told_in_its_own_field(
     urls: ServerUrls, kind: type[pb.CommandCloseProducer | pb.CommandCloseConsumer]
 ) -> None:
-    # Given
     closed = kind()
-    # When
     tell_new_owner(closed, urls)
-    # Then: what is not there is not told, and looked up
+    # What is not there is not told, and looked up
     assert closed.HasField("assignedBrokerServiceUrl") is bool(urls.service)
     assert closed.HasField("assignedBrokerServiceUrlTls") is bool(urls.service_tls)
     assert closed.assignedBrokerServiceUrl == urls.service
@@ -44,7 +39,7 @@ def test_each_address_is_told_in_its_own_field(
 async def test_others_have_two_seconds_however_long_the_database_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: a broker that takes nothing over, and a database that answers after a while
+    # A broker that takes nothing over, and a database that answers after a while
     clock, bundles = ManualClock(), [_bundle(low) for low in range(20)]
     begun, asked = clock.now(), 0
 
@@ -59,9 +54,7 @@ async def test_others_have_two_seconds_however_long_the_database_takes(
 
     monkeypatch.setattr(tables, "offer", offer)
     monkeypatch.setattr(tables, "owner_of", owner_of)
-    # When
     owners = await hand_over(_no_database, bundles, clock, ["heir"])
-    # Then
     assert (owners, asked) == ({}, 7)
 
 

@@ -1,7 +1,5 @@
 """The bundles that a broker owns, as topics are looked up in them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,34 +12,26 @@ TOPIC = TopicName.parse("persistent://tenant/ns/topic")
 
 
 def test_a_topic_is_owned_with_its_bundle() -> None:
-    # Given
     owned = OwnedBundles()
     bundle = bundle_of_topic(TOPIC, 4)
     assert not owned.holds(TOPIC)
-    # When
     owned.add(bundle, 4)
-    # Then
     assert owned.holds(TOPIC)
     assert bundle in owned
     assert list(owned) == [bundle]
     assert not owned.holds(TopicName.parse("persistent://tenant/other/topic"))
-    # When
     assert owned.discard(bundle)
-    # Then
     assert not owned.holds(TOPIC)
     assert not owned.discard(bundle)
     assert len(owned) == 0
 
 
 def test_all_are_taken_at_once() -> None:
-    # Given
     owned = OwnedBundles()
     bundles = [Bundle(SPACE, BundleRange(0, 2**31)), Bundle(SPACE, BundleRange(2**31, 2**32))]
     for bundle in bundles:
         owned.add(bundle, 2)
-    # When
     taken = owned.take_all()
-    # Then
     assert taken == bundles
     assert not owned.holds(TOPIC)
 
@@ -52,12 +42,9 @@ def test_a_bundle_is_written_with_its_namespace() -> None:
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 65_536), st.integers(1, 65_536))
 def test_a_topic_lies_in_its_bundle_alone(local: str, count: int, other: int) -> None:
-    # Given
     topic = TopicName("persistent", SPACE, local.encode("utf-8", "replace").decode())
     bundle, owned = bundle_of_topic(topic, count), OwnedBundles()
-    # When
     owned.add(bundle, count)
-    # Then
     assert bundle.holds(topic)
     assert owned.holds(topic)
     assert owned.discard(bundle_of_topic(topic, other)) == (bundle_of_topic(topic, other) == bundle)

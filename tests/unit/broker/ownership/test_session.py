@@ -81,14 +81,11 @@ class Session:
 
 
 async def test_a_lease_is_renewed_in_time(database: Database) -> None:
-    # Given
     one = Session(database)
     first = await one.session.ready()
-    # When
     for _ in range(30):
         one.clock.advance(LEASE / 3)
         await settle()
-    # Then
     assert (one.session.id, one.over) == (first, 0)
     assert len(database.renewed) == 30
     await one.session.close()
@@ -96,13 +93,12 @@ async def test_a_lease_is_renewed_in_time(database: Database) -> None:
 
 
 async def test_a_renewal_counts_from_before_it_was_sent(database: Database) -> None:
-    # Given
     one = Session(database)
     await one.session.ready()
     database.answers.clear()
     one.clock.advance(LEASE / 3)
     await settle()
-    # When: its answer comes late
+    # Its answer comes late
     one.clock.advance(5)
     database.answers.set()
     await settle()
@@ -110,66 +106,55 @@ async def test_a_renewal_counts_from_before_it_was_sent(database: Database) -> N
     assert one.session.notice()
     database.answers.clear()
     one.clock.advance(0.2)
-    # Then
     assert (one.session.notice(), one.over) == (False, 1)
     await one.session.close()
 
 
 async def test_without_renewals_it_is_over_before_others_may_think_so(database: Database) -> None:
-    # Given
     one = Session(database)
     await one.session.ready()
-    # When
     database.answers.clear()
     database.reachable = False
     one.clock.advance(SAFE_PART * LEASE)
-    # Then
     assert (one.session.id, one.over) == ("", 1)
     await one.session.close()
     assert database.left == []
 
 
 async def test_an_answer_that_comes_when_it_is_over_does_not_revive_it(database: Database) -> None:
-    # Given
     one = Session(database)
     first = await one.session.ready()
     database.answers.clear()
     one.clock.advance(LEASE / 3)
     await settle()
-    # When: the broker is stopped for a minute while the answer is under way
+    # The broker is stopped for a minute while the answer is under way
     one.clock._now += 60
     assert not one.session.notice()
     database.answers.set()
     await settle()
-    # Then: a new one is made, and says whom it follows
+    # A new one is made, and says whom it follows
     assert database.registered[-1] == (one.session.id, first)
     assert one.session.id not in ("", first)
     await one.session.close()
 
 
 async def test_a_broker_that_was_buried_begins_anew(database: Database) -> None:
-    # Given
     one = Session(database)
     first = await one.session.ready()
-    # When
     database.renews = False
     one.clock.advance(LEASE / 3)
     await settle()
-    # Then
     assert one.over == 1
     assert database.registered[-1] == (one.session.id, first)
     await one.session.close()
 
 
 async def test_a_lookup_does_not_wait_long_for_a_session(database: Database) -> None:
-    # Given
     database.reachable = False
     one = Session(database)
     asked = asyncio.create_task(one.session.ready())
     await settle()
-    # When
     one.clock.advance(5.1)
-    # Then
     with pytest.raises(StoreError, match="lease"):
         await asked
     await one.session.close()

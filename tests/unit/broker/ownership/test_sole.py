@@ -1,7 +1,5 @@
 """The ownership of a broker alone with its store."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.ownership.open_ownership import is_shared, sole_ownership
@@ -18,42 +16,34 @@ URLS = ServerUrls("pulsar://10.0.0.1:6650", "http://10.0.0.1:8080")
 
 
 async def test_all_topics_are_owned_and_stay_so() -> None:
-    # Given
     ownership, lost = sole_ownership(MemoryStore(), lambda: URLS, pulsar_compatible=False), []
 
     async def callback(bundle: Bundle) -> None:
         lost.append(bundle)
 
     ownership.on_lost(callback)
-    # Then
     assert ownership.owns(TOPIC)
     owner = await ownership.acquire(TOPIC)
     assert (owner.urls, owner.here) == (URLS, True)
     assert await ownership.brokers() == ["10.0.0.1:8080"]
-    # When
     bundle = bundle_of_topic(TOPIC, 4)
     await ownership.release(bundle)
-    # Then
     assert lost == [bundle]
     assert ownership.owns(TOPIC)
 
 
 async def test_as_shipped_a_bundle_is_owned_from_its_lookup_until_it_is_unloaded() -> None:
-    # Given
     store = MemoryStore()
     await store.create_namespace(SPACE, NamespacePolicies(bundles=2))
     ownership = sole_ownership(store, lambda: URLS, pulsar_compatible=True)
     bundle = bundle_of_topic(TOPIC, 2)
     names = [TopicName.parse(f"persistent://tenant/ns/{index}") for index in range(50)]
     assert not ownership.owns(TOPIC)
-    # When
     await ownership.acquire(TOPIC)
-    # Then: and with it the others of its bundle
+    # And with it the others of its bundle
     assert ownership.owns(TOPIC)
     assert {name for name in names if ownership.owns(name)} == set(filter(bundle.holds, names))
-    # When
     await ownership.release(bundle)
-    # Then
     assert not ownership.owns(TOPIC)
 
 

@@ -1,7 +1,5 @@
 """What is remembered of listings is bounded by bytes, and keeps nothing else alive."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import tracemalloc
@@ -22,135 +20,109 @@ class Scope:
 
 
 def test_what_was_put_is_found_by_scope_and_key() -> None:
-    # Given
     cache, one, other = ListingCache(100_000), Scope(), Scope()
     cache.put(one, "a", "first", 10)
-    # When, Then
     assert cache.get(one, "a") == "first"
     assert cache.get(one, "b") is None
     assert cache.get(other, "a") is None
 
 
 def test_the_newest_value_of_a_key_is_the_one_that_counts() -> None:
-    # Given
     cache, scope = ListingCache(100_000), Scope()
     cache.put(scope, 1, "first", 10)
-    # When
     cache.put(scope, 1, "second", 20)
-    # Then
     assert cache.get(scope, 1) == "second"
     assert (cache.statistics().entries, cache.statistics().bytes) == (1, 20 + ENTRY_BYTES)
 
 
 def test_what_was_unused_for_longest_gives_way() -> None:
-    # Given: room for three
+    # Room for three
     cache, scope = ListingCache(3 * (A_KILOBYTE + ENTRY_BYTES)), Scope()
     for key in (1, 2, 3):
         cache.put(scope, key, f"value {key}", A_KILOBYTE)
     cache.get(scope, 1)
-    # When
     cache.put(scope, 4, "value 4", A_KILOBYTE)
-    # Then
     kept = [key for key in (1, 2, 3, 4) if cache.get(scope, key) is not None]
     assert kept == [1, 3, 4]
     assert cache.statistics().evictions == 1
 
 
 def test_a_value_above_the_bound_is_not_kept_and_pushes_nothing_out() -> None:
-    # Given
     cache, scope = ListingCache(10_000), Scope()
     cache.put(scope, 1, "value", 10)
-    # When
     cache.put(scope, 2, "large", 10_000)
-    # Then
     assert cache.get(scope, 2) is None
     assert cache.get(scope, 1) == "value"
 
 
 def test_a_bound_of_0_keeps_nothing() -> None:
-    # Given
     cache, scope = ListingCache(0), Scope()
-    # When
     cache.put(scope, 1, "value", 0)
-    # Then
     assert cache.get(scope, 1) is None
 
 
 def test_what_is_asked_for_is_counted() -> None:
-    # Given
     cache, scope = ListingCache(10_000), Scope()
     cache.put(scope, 1, "value", 10)
-    # When
     cache.get(scope, 1)
     cache.get(scope, 1)
     cache.get(scope, 2)
-    # Then
     statistics = cache.statistics()
     assert (statistics.hits, statistics.misses, statistics.evictions) == (2, 1, 0)
 
 
 @pytest.mark.parametrize("in_a_thread", [False, True])
 def test_a_scope_that_is_gone_takes_its_values_along(in_a_thread: bool) -> None:
-    # Given
     cache, scopes, other = ListingCache(100_000), [Scope()], Scope()
     cache.put(scopes[0], 1, "value", 10)
     cache.put(scopes[0], 2, "value", 10)
     cache.put(other, 1, "stays", 10)
-    # When
     if in_a_thread:
         thread = threading.Thread(target=scopes.clear)
         thread.start()
         thread.join()
     scopes.clear()
     gc.collect()
-    # Then
     statistics = cache.statistics()
     assert (statistics.entries, statistics.bytes) == (1, 10 + ENTRY_BYTES)
     assert cache.get(other, 1) == "stays"
 
 
 def test_a_scope_is_not_kept_by_what_is_remembered_of_it() -> None:
-    # Given
     cache, scope = ListingCache(100_000), Scope()
     gone = weakref.ref(scope)
     cache.put(scope, 1, "value", 10)
-    # When
     del scope
     gc.collect()
-    # Then
     assert gone() is None
 
 
 def test_a_value_that_gave_way_does_not_come_back_with_its_scope() -> None:
-    # Given: room for one; the first scope's only value gives way
+    # Room for one; the first scope's only value gives way
     cache, first, second = ListingCache(A_KILOBYTE + ENTRY_BYTES), Scope(), Scope()
     cache.put(first, 1, "first", A_KILOBYTE)
     cache.put(second, 1, "second", A_KILOBYTE)
-    # When
     del first
     gc.collect()
-    # Then
     assert cache.statistics().entries == 1
     assert cache.get(second, 1) == "second"
 
 
 @pytest.mark.parametrize(("kept_of_100", "count"), [(0, 2_000), (1, 1_000), (50, 40)])
 def test_results_take_no_more_memory_than_is_counted(kept_of_100: int, count: int) -> None:
-    # Given
     names = [f"persistent://a/b/t-{number:05d}".ljust(100, "x").encode() for number in range(2_000)]
     listing = TopicListing(TopicSequence.from_sorted(names))
     rows = [row for row in range(len(names)) if row % 100 < kept_of_100]
     cache = ListingCache(1_000_000_000)
     _remember(cache, listing, rows, 10)
     gc.collect()
-    # When
     tracemalloc.start()
     before, counted = tracemalloc.get_traced_memory()[0], cache.statistics().bytes
     _remember(cache, listing, rows, count)
     gc.collect()
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # Then: and not much less
+    # And not much less
     counted = cache.statistics().bytes - counted
     assert taken <= counted <= 1.6 * taken
 

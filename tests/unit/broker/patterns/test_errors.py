@@ -1,7 +1,5 @@
 """What a real broker's engines say of the mistakes people make; asked of Java 17 and RE2/J."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.patterns.errors import InvalidPatternError
@@ -40,9 +38,7 @@ def refused(pattern: str, implementation: RegexImplementation) -> InvalidPattern
 def test_a_mistake_is_named_as_java_names_it(
     pattern: str, description: str, implementation: RegexImplementation
 ) -> None:
-    # When
     error = refused(pattern, implementation)
-    # Then
     assert error.description == description
     assert str(error) == f"Invalid topics pattern: {description}"
     assert error.java_text == f"java.util.regex.PatternSyntaxException: {description}"
@@ -64,9 +60,7 @@ def test_a_mistake_is_named_as_java_names_it(
 def test_without_the_fallback_a_mistake_is_named_as_re2j_names_it(
     pattern: str, mistake: str
 ) -> None:
-    # When
     error = refused(pattern, RE2J)
-    # Then
     assert str(error) == f"Invalid topics pattern: error parsing regexp: {mistake}"
     assert error.java_text.startswith("com.google.re2j.PatternSyntaxException: error parsing")
 
@@ -84,8 +78,6 @@ def test_what_java_refuses_is_refused_though_the_engine_could_take_it() -> None:
 
 
 def test_another_domain_is_an_illegal_argument() -> None:
-    # When
     error = refused("foo://t/ns/.*", FALLBACK)
-    # Then
     assert str(error) == error.description == "Does not support topic domain: foo"
     assert error.java_text == f"java.lang.IllegalArgumentException: {error}"

@@ -77,20 +77,14 @@ def test_a_pattern_is_as_long_as_java_finds_it(pattern: str, applies: bool) -> N
 
 @pytest.mark.parametrize("share", [True, False])
 async def test_a_pattern_that_keeps_everything_copies_nothing(share: bool) -> None:
-    # Given
     listing = listing_of(NAMES)
-    # When
     kept = await pattern_filter(share=share).filter(listing, "a/b/t-.*")
-    # Then
     assert kept is listing
 
 
 async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
-    # Given
     listing = listing_of(NAMES)
-    # When
     kept = await pattern_filter().filter(listing, "a/b/t-0[0-4].*|a/b/t-03.*x")
-    # Then
     (before,), (after,) = listing.sequences, kept.sequences
     assert list(after.names()) == NAMES[:5_000]
     assert set(list(after.wire_parts)[:-1]) <= set(before.wire_parts)
@@ -98,11 +92,8 @@ async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
 
 
 async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> None:
-    # Given
     even = [name for name in NAMES if int(name[19:24]) % 2 == 0]
-    # When
     kept = await pattern_filter().filter(listing_of(NAMES), EVEN)
-    # Then
     (sequence,), expected = kept.sequences, TopicSequence.from_sorted(even)
     assert list(sequence.names()) == even
     assert sequence.totals == expected.totals
@@ -111,9 +102,7 @@ async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> N
 async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
     matched: list[int],
 ) -> None:
-    # When
     kept = await pattern_filter().filter(listing_of(NAMES), "a/b/t-0412[0-9]x*")
-    # Then
     assert [name.encode() for name in kept.names()] == NAMES[4_120:4_130]
     assert sum(matched) < 1_000
 
@@ -121,13 +110,12 @@ async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
 async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: hundreds of turns
+    # Hundreds of turns
     monkeypatch.setattr(module, "FIRST_STEP_NAMES", 8)
     monkeypatch.setattr(module, "_SHORT_STEP_SECONDS", 0)
     listing, patterns = listing_of(NAMES), pattern_filter()
     first, second = (asyncio.create_task(patterns.filter(listing, EVEN)) for _ in range(2))
     await until(lambda: matched)
-    # When
     first.cancel()
     await asyncio.sleep(0)
     under_way, before = len(patterns._evaluations), len(matched)
@@ -135,22 +123,18 @@ async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last
     await asyncio.gather(first, second, return_exceptions=True)
     for _ in range(5):
         await asyncio.sleep(0)
-    # Then
     assert (under_way, len(patterns._evaluations)) == (1, 0)
     assert len(matched) <= before + 1
     assert len(asyncio.all_tasks()) == 1
 
 
 async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: list[int]) -> None:
-    # Given
     listing, patterns = listing_of(NAMES), pattern_filter()
     tasks = [asyncio.create_task(patterns.filter(listing, f"{EVEN}|{n}")) for n in range(10)]
     most = before = 0
-    # When
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
         most, before = max(most, len(matched) - before), len(matched)
-    # Then
     assert len(matched) >= 10
     assert most == 1
 
@@ -158,12 +142,10 @@ async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: lis
 async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: each look at the clock is 10 ms after the one before
+    # Each look at the clock is 10 ms after the one before
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) / 100)
-    # When
     await pattern_filter().filter(listing_of(NAMES[:3_000]), EVEN)
-    # Then
     assert matched[:4] == [2_048, 512, 128, 32]
     assert sum(matched) == 3_000
 
@@ -192,9 +174,8 @@ def test_the_size_of_a_step_has_bounds_whatever_the_clock_does(seconds: float, b
 
 
 async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
-    # When
     await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
-    # Then: 99 times five, and three instructions or more for a character of any kind. (The first
+    # 99 times five, and three instructions or more for a character of any kind. (The first
     # is no name: it tells what a call costs.)
     assert matched[0] == 1
     assert 0 < matched[1] < 65_536 / (3 * 99 * 5)
@@ -226,26 +207,21 @@ async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(
 async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
     await patterns.filter(listing, EVEN)
     made: list[int] = []
     monkeypatch.setattr("broker.patterns.path_columns.BlockRun", made.append)
-    # When
     kept = await patterns.filter(listing, "a/b/t-.*7x*")
-    # Then: no block was put together with its neighbours again
+    # No block was put together with its neighbours again
     assert len(kept) == 800
     assert made == []
 
 
 async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[int]) -> None:
-    # Given
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, EVEN)
     evaluated = len(matched)
-    # When
     again = await patterns.filter(listing, EVEN)
-    # Then
     assert again is first
     assert len(matched) == evaluated
     assert await patterns.filter(listing_of(NAMES), EVEN) is not first
@@ -261,28 +237,22 @@ async def test_a_pattern_with_a_domain_and_without_is_evaluated_once(matched: li
 
 
 async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:
-    # Given
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000)
     await patterns.filter(listing, "a/b/t-.*")
     evaluated = len(matched)
-    # When, Then
     assert await patterns.filter(listing, "a/b/t-.*") is listing
     assert len(matched) == evaluated
 
 
 async def test_as_shipped_every_request_is_evaluated(matched: list[int]) -> None:
-    # Given
     listing, patterns = listing_of(NAMES), pattern_filter(share=False, cache_bytes=10_000_000)
-    # When
     first = await patterns.filter(listing, EVEN)
     evaluated = sum(matched)
-    # Then
     assert await patterns.filter(listing, EVEN) is not first
     assert sum(matched) == 2 * evaluated
 
 
 async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
-    # Given
     patterns = pattern_filter(cache_bytes=10_000_000)
     cache = patterns._cache
     listing = listing_of(NAMES)
@@ -290,11 +260,9 @@ async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
     await patterns.filter(listing, "a/b/t-.*")
     assert cache.statistics().entries == 2
     gone = weakref.ref(listing)
-    # When
     del listing
     await asyncio.sleep(0)
     gc.collect()
-    # Then
     assert gone() is None
     assert (cache.statistics().entries, cache.statistics().bytes) == (0, 0)
 
@@ -302,15 +270,12 @@ async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
 async def test_the_columns_of_partitioned_names_are_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     names = sorted(f"persistent://a/b/t-{n}-partition-{n % 7}".encode() for n in range(4_000))
     listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, "a/b/t-.?")
     made: list[int] = []
     monkeypatch.setattr("broker.topic_lists.block_run.without_partitions", made.append)
-    # When
     again = await patterns.filter(listing, "a/b/t-[0-9]")
-    # Then
     assert len(first) == 10
     assert list(again.names()) == list(first.names())
     assert made == []
@@ -319,7 +284,6 @@ async def test_the_columns_of_partitioned_names_are_made_once(
 async def test_no_two_new_patterns_are_compiled_in_one_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     listing, patterns = listing_of(NAMES[:10]), pattern_filter()
     compiled: list[str] = []
     compiling = LinearTime.__init__
@@ -329,7 +293,6 @@ async def test_no_two_new_patterns_are_compiled_in_one_turn(
         compiling(self, text)
 
     monkeypatch.setattr(LinearTime, "__init__", counted)
-    # When
     asked = [
         asyncio.create_task(patterns.filter(listing, f"a/b/t-.*(new|{number})"))
         for number in range(4)
@@ -338,18 +301,14 @@ async def test_no_two_new_patterns_are_compiled_in_one_turn(
     while not all(task.done() for task in asked):
         await asyncio.sleep(0)
         before, most = len(compiled), max(most, len(compiled) - before)
-    # Then
     assert (len(compiled), most) == (4, 1)
 
 
 async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
-    # Given
     listing, patterns = listing_of(NAMES[:10]), pattern_filter(cache_bytes=10_000_000)
     await patterns.filter(listing, "a/b/t-[0-8]")
     async with patterns._steps._turn:
-        # When
         again = await started(patterns.filter(listing, "a/b/t-[0-8]"))
-        # Then
         assert again.done()
 
 

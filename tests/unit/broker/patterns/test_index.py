@@ -1,7 +1,5 @@
 """One name against many patterns: the same keys as asking each pattern alone."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,11 +33,10 @@ def index_of(*patterns: str) -> PatternIndex[int]:
     ],
 )
 def test_a_name_matches_as_it_does_in_a_listing(name: bytes, keys: list[int]) -> None:
-    # Given: a pattern for all, a scheme, a quotation left open, and look-ahead, which is kept apart
+    # A pattern for all, a scheme, a quotation left open, and look-ahead, which is kept apart
     index = index_of(
         ".*", "persistent://t/n/orders-.*", "t/n/orders-.", "t/n/(?!orders).*", r"\Qt/n/orders-7"
     )
-    # When, Then
     assert sorted(index.matching(name)) == keys
 
 
@@ -49,12 +46,9 @@ def test_keys_with_the_same_pattern_are_all_told() -> None:
 
 @pytest.mark.parametrize("pattern", [".*", "t/n/.*"])
 def test_a_key_that_was_discarded_is_told_no_more(pattern: str) -> None:
-    # Given
     index = index_of(pattern, pattern)
     assert len(index.matching(NAME)) == 2
-    # When
     index.discard(0)
-    # Then
     assert index.matching(NAME) == [1]
     index.discard(1)
     index.discard(1)
@@ -62,32 +56,23 @@ def test_a_key_that_was_discarded_is_told_no_more(pattern: str) -> None:
 
 
 def test_a_backtracking_key_that_was_discarded_is_told_no_more() -> None:
-    # Given
     index = index_of("t/n/(?!x).*", "t/n/(?!x).*")
-    # When
     index.discard(0)
-    # Then
     assert index.backtracking == [1]
 
 
 def test_a_key_has_one_pattern() -> None:
-    # Given
     index = index_of("t/n/.*")
-    # When
     index.add(0, "a/b", FALLBACK)
-    # Then
     assert index.matching(NAME) == []
     assert index.matching(b"persistent://a/b") == [0]
     assert len(index) == 1
 
 
 def test_a_pattern_that_cannot_be_compiled_changes_nothing() -> None:
-    # Given
     index = index_of("t/n/.*")
-    # When
     with pytest.raises(InvalidPatternError):
         index.add(0, "(((", FALLBACK)
-    # Then
     assert index.matching(NAME) == [0]
 
 
@@ -103,14 +88,11 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_adding_a_pattern_compiles_one_set_and_discarding_none(compiled: list[int]) -> None:
-    # Given
     index = index_of(*(f"t/n/orders-{number}" for number in range(1_000)))
-    # When
     index.matching(NAME)
     first, compiled[:] = list(compiled), []
     index.add(2_000, "t/n/.*", FALLBACK)
     index.discard(500)
-    # Then
     assert sorted(index.matching(NAME)) == [7, 2_000]
     assert sum(first) == 1_000
     assert compiled == [1_000 % pattern_index.SET_PATTERNS + 1]
@@ -145,24 +127,19 @@ def test_sets_are_compiled_one_in_a_step(compiled: list[int]) -> None:
 
 
 def test_places_of_discarded_patterns_are_used_again() -> None:
-    # Given
     index = PatternIndex[int]()
-    # When
     for number in range(1_000):
         index.add(number, f"t/n/{number}", FALLBACK)
         index.discard(number - 10)
-    # Then
     assert len(index._sets) == 1
 
 
 def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given: room for the patterns, and for next to nothing that matching remembers
+    # Room for the patterns, and for next to nothing that matching remembers
     monkeypatch.setattr(pattern_index, "SET_BYTES", 15_000)
     index = index_of(*(f"t/n/.*{letter}.{{12}}.*" for letter in "abcdefghijkl"))
     name = b"persistent://t/n/" + b"0acegik1234567890" * 6
-    # When
     keys = index.matching(name)
-    # Then
     assert sorted(keys) == [0, 2, 4, 6, 8, 10]
     engine = index._sets[0]._engine
     assert engine is not None
@@ -172,16 +149,12 @@ def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.M
 def test_a_set_that_is_too_large_to_compile_is_asked_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(pattern_index, "SET_BYTES", 2_000)
-    # When, Then
     assert index_of("t/n/.*", "(a{100}){9}|t/n/o.*", "x").matching(NAME) == [0, 1]
 
 
 def test_what_takes_the_backtracking_engine_is_not_evaluated_here() -> None:
-    # Given
     index = index_of("(?!zz)t/n/(?:(?:x|x)*)*q", "t/n/(?=x).*", "t/n/.*")
-    # When, Then
     assert index.matching(b"persistent://t/n/" + b"x" * 60) == [2]
     assert index.backtracking == [0, 1]
 
@@ -194,10 +167,8 @@ NAMES = st.lists(st.sampled_from(["a", "b", ".", "-partition-1", "é"]), max_siz
 @settings(max_examples=100, deadline=None)
 @given(PATTERNS, NAMES)
 def test_asking_all_is_asking_each(patterns: list[str], name: str) -> None:
-    # Given
     index = index_of(*patterns)
     full = f"persistent://{name}".encode()
-    # When, Then
     alone = [
         key
         for key, pattern in enumerate(patterns)

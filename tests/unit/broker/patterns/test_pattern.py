@@ -1,7 +1,5 @@
 """Patterns as a real broker applies them, and patterns that nobody should have to wait for."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from itertools import combinations, compress
 
@@ -105,21 +103,17 @@ def test_the_whole_path_without_its_partition_must_match(
 
 @ENGINES
 def test_names_that_are_not_ascii_match_by_character(implementation: RegexImplementation) -> None:
-    # Given
     names = ["persistent://t/ns/tópico", "non-persistent://t/ns/t\U0001f600pico"]
-    # When, Then
     assert kept("t/ns/t.pico", names, implementation) == names
 
 
 @ENGINES
 def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplementation) -> None:
-    # Given
     largest, larger, padded = (
         "persistent://t/ns/x-partition-2147483647",
         "persistent://t/ns/x-partition-2147483648",
         "persistent://t/ns/x-partition-01",
     )
-    # When, Then
     names = [largest, larger, padded]
     assert kept("t/ns/x", names, implementation) == [largest]
     assert kept("t/ns/x-partition-.*", names, implementation) == [larger, padded]
@@ -131,9 +125,7 @@ def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplemen
     | st.from_regex(r"[0-9]{1,11}", fullmatch=True)
 )
 def test_both_engines_agree_on_what_a_partition_is(index: str) -> None:
-    # Given
     names = [f"persistent://t/ns/x-partition-{index}"]
-    # When, Then
     linear = kept("t/ns/x", names, RegexImplementation.RE2J)
     assert linear == kept("t/ns/x", names, RegexImplementation.JDK)
 
@@ -159,23 +151,19 @@ def test_a_pattern_cannot_leave_the_whole_match() -> None:
 
 
 def test_a_pattern_that_would_never_end_is_stopped() -> None:
-    # Given
     pattern = compile_pattern(r"t/ns/(?!x)(?:(?:a|a)*)*b", FALLBACK)
-    # When, Then
     with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
         pattern.mask([b"persistent://t/ns/" + b"a" * 40])
 
 
 def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
-    # Given: one with a line break, which a pattern's ``.`` is not
+    # One with a line break, which a pattern's ``.`` is not
     paths = ["t/n/1x", "t/n/1\nx", "t/n/2x", "t/m/x"]
     pattern, column = LinearTime("t/n/.*x"), pa.array(paths)
     for begin, end in combinations(range(len(paths) + 1), 2):
-        # When
         found = pattern.matching(column.slice(begin, end - begin))
-        # Then
         assert found.tolist() == [True, False, True, False][begin:end]
-    # Then: what is not in the part costs it nothing either
+    # What is not in the part costs it nothing either
     search = taken_apart("t/n/.*x")
     assert search is not None
     assert search.matching(column.slice(2)) is not None
@@ -201,10 +189,8 @@ def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
 def test_what_matches_lies_within_the_range_that_the_beginning_gives(
     pattern: str, path: str
 ) -> None:
-    # Given
     compiled = LinearTime(pattern)
     key = java_order(path.encode())
-    # When, Then
     assert compiled.mask([b"persistent://" + path.encode()]).all()
     assert compiled.low <= key <= compiled.high
 
@@ -251,9 +237,7 @@ def test_a_beginning_and_what_is_looked_for_behind_it(
 
 
 def test_a_beginning_leaves_out_what_has_another() -> None:
-    # Given
     compiled = LinearTime("t/n/orders-7.*")
-    # When, Then
     assert compiled.low > b"t/n/orders-6zzz"
     assert compiled.high < b"t/n/orders-8"
 
@@ -263,15 +247,12 @@ def test_the_same_pattern_is_compiled_once() -> None:
 
 
 def test_the_pattern_unused_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setattr(patterns, "_compiled", OrderedDict())
     monkeypatch.setattr(patterns, "MAX_COMPILED", 2)
     oldest = compile_pattern("a/b/oldest", FALLBACK)
     compile_pattern("a/b/unused", FALLBACK)
-    # When
     compile_pattern("a/b/oldest", FALLBACK)
     compile_pattern("a/b/newest", FALLBACK)
-    # Then
     assert compiled_before("a/b/oldest", FALLBACK) is oldest
     assert compiled_before("a/b/unused", FALLBACK) is None
     assert len(patterns._compiled) == 2

@@ -1,7 +1,5 @@
 """The process behind a pattern: its answers, and its time limit."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Calls of a listing plug-in: whatever it does costs one request a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -40,36 +38,28 @@ class Setup:
 
 
 async def test_a_plug_in_is_asked_for_namespace_mode_and_properties() -> None:
-    # Given
     setup = Setup()
     setup.plug_in.answer = [TOPIC]
-    # When
     listing = await setup.listed()
-    # Then
     assert setup.plug_in.asked == [("tenant/ns", PERSISTENT, SOME)]
     assert list(listing.names()) == [TOPIC]
     assert setup.calls.failures_total == 0
 
 
 async def test_a_listing_is_handed_on_as_it_is() -> None:
-    # Given
     setup = Setup()
     setup.plug_in.answer = TopicListing(TopicSequence.from_names([TOPIC.encode()]))
-    # Then
     assert await setup.listed() is setup.plug_in.answer
 
 
 async def test_what_a_plug_in_does_to_its_properties_is_its_own_affair() -> None:
-    # Given
     class Greedy(Scripted):
         async def list_topics_of_namespace(self, namespace, mode, properties):
             properties.clear()
             return []
 
     given = dict(SOME)
-    # When
     await Setup(Greedy()).calls.list_topics(NAMESPACE, PERSISTENT, given)
-    # Then
     assert given == SOME
 
 
@@ -86,10 +76,8 @@ async def test_what_a_plug_in_does_to_its_properties_is_its_own_affair() -> None
     ids=repr,
 )
 async def test_a_plug_in_that_fails_is_named(answer: object, told: str) -> None:
-    # Given
     setup = Setup()
     setup.plug_in.answer = answer
-    # Then
     sentence = await setup.refusal()
     assert sentence.startswith(f"pulsarResourcesExtendedClassName={NAME} {told}")
     assert (setup.calls.failures_total, setup.calls.under_way) == (1, 0)
@@ -103,28 +91,23 @@ async def test_a_plug_in_that_answers_at_once_is_told_how_to_write_it() -> None:
 
 
 async def test_a_list_that_breaks_when_it_is_looked_at_is_a_failure() -> None:
-    # Given
     class Trap(list):
         def __len__(self) -> int:
             raise KeyError("trap")
 
     setup = Setup()
     setup.plug_in.answer = Trap()
-    # Then
     assert "answered what cannot be read: KeyError: 'trap'" in await setup.refusal()
 
 
 async def test_a_plug_in_that_hangs_is_given_up_in_time() -> None:
-    # Given
     setup = Setup()
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
-    # When
     setup.clock.advance(29.9)
     await settle()
     still = asking.done()
     setup.clock.advance(0.1)
-    # Then
     with pytest.raises(ResourcesError, match=r"within 30 s \(floodgateResourcesTimeoutMs\)"):
         await asking
     assert not still
@@ -133,14 +116,11 @@ async def test_a_plug_in_that_hangs_is_given_up_in_time() -> None:
 
 
 async def test_a_plug_in_that_does_not_let_itself_be_cancelled_keeps_nobody() -> None:
-    # Given
     setup = Setup(Stubborn())
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
-    # When
     setup.clock.advance(30.0)
     await settle()
-    # Then
     assert "did not answer" in str(asking.exception())
     assert (setup.calls.under_way, setup.calls.overdue) == (0, 1)
     setup.plug_in.go_on.set()
@@ -149,29 +129,23 @@ async def test_a_plug_in_that_does_not_let_itself_be_cancelled_keeps_nobody() ->
 
 
 async def test_a_caller_that_leaves_ends_the_call() -> None:
-    # Given
     setup = Setup()
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
-    # When
     asking.cancel()
     await settle()
-    # Then
     assert asking.cancelled()
     assert (setup.plug_in.cancelled, setup.calls.overdue, setup.calls.under_way) == (1, 0, 0)
     assert setup.calls.failures_total == 0
 
 
 async def test_calls_that_never_end_are_bounded() -> None:
-    # Given
     setup = Setup(Stubborn())
     setup.plug_in.go_on.clear()
     stuck = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS)]
     setup.clock.advance(30.0)
     await asyncio.gather(*stuck, return_exceptions=True)
-    # When
     told = await setup.refusal()
-    # Then
     assert f"is stuck: {MAX_OVERDUE_CALLS} calls still run after their time" in told
     assert len(setup.plug_in.asked) == MAX_OVERDUE_CALLS
     # And once they end, it is asked again
@@ -181,17 +155,15 @@ async def test_calls_that_never_end_are_bounded() -> None:
 
 
 async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
-    # Given
     setup = Setup()
     setup.plug_in.go_on.clear()
     leaving = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS + 1)]
     for one in leaving:
         one.cancel()
-    # When: they have left, and what they asked for has not ended yet
+    # They have left, and what they asked for has not ended yet
     await asyncio.sleep(0)
     setup.plug_in.go_on.set()
     overdue = setup.calls.overdue
-    # Then
     assert len(await setup.listed()) == 0
     assert overdue == MAX_OVERDUE_CALLS + 1
 
@@ -199,13 +171,10 @@ async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
 async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     setup = Setup()
-    # When
     for error in (ValueError("a"), ValueError("b"), KeyError("c")):
         setup.plug_in.answer = error
         await setup.refusal()
-    # Then
     said = [record.message.split(" ", 1)[1] for record in caplog.records]
     assert said == ["failed: ValueError: a", "failed: KeyError: 'c'"]
     assert all(record.exc_info for record in caplog.records)

@@ -1,7 +1,5 @@
 """How a listing plug-in is loaded, gets ready and is closed."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -35,9 +33,7 @@ def opened(name: str, clock: ManualClock | None = None):
 
 @pytest.mark.parametrize("name", ["Scripted", "Asynchronous"])
 async def test_a_plug_in_is_ready_in_its_block_and_closed_after_it(name: str) -> None:
-    # When
     async with opened(f"{HERE}:{name}") as resources:
-        # Then
         assert isinstance(resources, plug_ins.Scripted)
         assert resources.context is not None
         assert isinstance(resources.context.store, MemoryStore)
@@ -51,15 +47,12 @@ async def test_javas_default_name_is_the_default() -> None:
 
 
 async def test_the_default_lists_what_is_there_whatever_the_properties() -> None:
-    # Given
     store = MemoryStore()
     await store.apply(NAMESPACE, TopicChanges([b"persistent://tenant/ns/a"]))
     resources = DefaultPulsarResourcesExtended()
     resources.initialize(BrokerContext(store, BrokerConfig()))
-    # When
     listing = await resources.list_topics_of_namespace(NAMESPACE, PERSISTENT, {"k": "v"})
     other = NamespaceName.parse("tenant/none")
-    # Then
     assert list(listing.names()) == ["persistent://tenant/ns/a"]
     assert len(await resources.list_topics_of_namespace(other, PERSISTENT, {"k": "v"})) == 0
 
@@ -96,7 +89,6 @@ async def test_a_plug_in_that_cannot_be_used_ends_the_start_with_one_sentence(
 
 
 async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> None:
-    # Given
     clock = ManualClock()
 
     async def start() -> None:
@@ -104,9 +96,7 @@ async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> Non
             pass
 
     starting = await started(start())
-    # When
     clock.advance(30.0)
-    # Then
     with pytest.raises(StartError, match="initialize took more than 30 s"):
         await starting
 
@@ -117,7 +107,6 @@ async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> Non
 async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(
     name: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     clock, left = ManualClock(), asyncio.Event()
 
     async def serve() -> None:
@@ -125,12 +114,10 @@ async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(
             await left.wait()
 
     serving = await started(serve())
-    # When
     left.set()
     await settle()
     clock.advance(5.0)
     await serving
-    # Then
     (sentence,) = caplog.messages
     assert sentence.startswith(f"pulsarResourcesExtendedClassName={HERE}:{name}: close failed: ")
     assert told in sentence

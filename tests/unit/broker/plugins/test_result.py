@@ -1,7 +1,5 @@
 """What a foreign plug-in may return, and what is made of it."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 
@@ -35,9 +33,7 @@ async def refusal(answer: object, mode: int = PERSISTENT) -> str:
 
 
 async def test_names_in_any_order_become_a_listing_in_javas_order() -> None:
-    # When
     listing = await listing_of_names(SOME, NAMESPACE, PERSISTENT, Steps())
-    # Then
     ends = [name.rsplit("/", 1)[1] for name in listing.names()]
     assert ends == ["a", "b", "é", "\U0001f600", "\uff5e"]
     assert listing.hash == topics_hash(SOME)
@@ -53,18 +49,14 @@ async def test_an_empty_list_is_an_empty_listing() -> None:
 
 
 async def test_both_domains_come_in_one_order() -> None:
-    # Given
     other = "non-persistent://te.nant/n-s/z"
-    # Then
     assert await names([SOME[0], other], ALL) == [other, SOME[0]]
     assert await names([other], NON_PERSISTENT) == [other]
 
 
 async def test_system_topics_are_left_out() -> None:
-    # Given
     hidden = "persistent://te.nant/n-s/__change_events"
     mine = "persistent://te.nant/n-s/__mine"
-    # Then
     assert await names([hidden, mine, f"{hidden}-partition-0"]) == [mine]
 
 
@@ -105,11 +97,9 @@ async def test_a_name_of_elsewhere_is_told_with_namespace_and_mode(wrong: str) -
 
 
 async def test_a_name_longer_than_any_topics_is_told_with_its_length() -> None:
-    # Given
     start = "persistent://te.nant/n-s/"
     local = "é" * ((MAX_NAME_BYTES - len(start)) // 2)
     fits = f"{start}x{local}-partition-2147483647"
-    # Then
     assert await names([SOME[0], fits]) == [SOME[0], fits]
     told = await refusal([SOME[0], f"{fits}0"])
     assert told.startswith(ascii(fits[:200]))
@@ -121,13 +111,10 @@ async def test_a_long_wrong_name_is_not_told_whole() -> None:
 
 
 def test_a_local_name_of_one_character_is_valid_where_the_rules_of_names_say_so() -> None:
-    # Given
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     made = [f"persistent://te.nant/n-s/{character}" for character in characters]
-    # When
     rule = broker.plugins.result._valid_name(NAMESPACE, PERSISTENT)
     valid = pc.match_substring_regex(pa.array(made), rule).to_pylist()
-    # Then
     assert valid == [_parses(name) for name in made]
 
 
@@ -140,7 +127,6 @@ def _parses(name: str) -> bool:
 
 
 async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
-    # Given
     many = [*topic_names("te.nant/n-s", 20_000), SOME[2], SOME[3]]
     random.Random(1).shuffle(many)
     turns = 0
@@ -152,9 +138,7 @@ async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
             turns += 1
 
     counting = asyncio.create_task(count_turns())
-    # When
     listing = await listing_of_names(many, NAMESPACE, PERSISTENT, Steps(0))
-    # Then
     counting.cancel()
     assert turns >= 20_000 // broker.plugins.result.NAMES_PER_STEP
     assert len(listing) == len(many)
@@ -162,11 +146,8 @@ async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
 
 
 async def test_a_list_that_shrinks_meanwhile_does_no_harm() -> None:
-    # Given
     many = topic_names("te.nant/n-s", 20_000)
     taking = asyncio.create_task(listing_of_names(many, NAMESPACE, PERSISTENT, Steps(0)))
     await asyncio.sleep(0)
-    # When
     del many[100:]
-    # Then
     assert len(await taking) >= 100

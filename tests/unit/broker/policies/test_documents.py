@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from broker.policies.documents import in_force
@@ -71,26 +69,20 @@ def test_each_policy_becomes_its_field(
 
 
 def test_quotas_by_size_and_by_age_are_apart() -> None:
-    # Given
     size = {"limit": 9, "limitSize": 9, "limitTime": 0, "policy": "producer_exception"}
     age = {"limit": 0, "limitSize": 0, "limitTime": 60, "policy": "consumer_backlog_eviction"}
-    # When
     both = in_force(
         DEFAULTS, {"backlog_quota_map": {"destination_storage": size, "message_age": age}}
     )
     one = in_force(both, {"backlog_quota_map": {"message_age": {**age, "limitTime": 5}}})
-    # Then
     assert both.size_quota == one.size_quota == BacklogQuota(9, QuotaAction.EXCEPTION)
     assert both.age_quota == BacklogQuota(60, QuotaAction.EVICT)
     assert one.age_quota == BacklogQuota(5, QuotaAction.EVICT)
 
 
 def test_validation_that_a_namespace_enforces_is_not_lifted_for_a_topic() -> None:
-    # Given
     key = "schema_validation_enforced"
-    # When
     found = in_force(in_force(DEFAULTS, {key: True}), {key: False})
-    # Then
     assert found.schema_validation_enforced
 
 
@@ -99,11 +91,9 @@ def test_what_is_only_shown_has_no_effect() -> None:
 
 
 def test_inactive_topics_without_a_mode_stay() -> None:
-    # Given
     document = {
         "inactive_topic_policies": {"maxInactiveDurationSeconds": 5, "deleteWhileInactive": True}
     }
-    # When
     found = in_force(DEFAULTS, document).inactive_topics
-    # Then: as in a real broker, which has no case for it
+    # As in a real broker, which has no case for it
     assert found == InactiveTopics(delete=False, after_seconds=5)

@@ -1,16 +1,12 @@
 """Topics follow a change of policies, some of them in a turn."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import pytest
 
 from broker.policies.followers import AT_ONCE, PolicyFollowers
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Topic:
@@ -23,15 +19,12 @@ class Topic:
 
 
 async def test_some_follow_at_once_and_the_others_in_the_next_turns() -> None:
-    # Given
     followers, topics = PolicyFollowers(), [Topic() for _ in range(3 * AT_ONCE + 1)]
     seen = []
-    # When
     followers.follow(topics)
     for _ in range(5):
         seen.append(sum(topic.changes for topic in topics))
         await asyncio.sleep(0)
-    # Then
     assert seen[0] == AT_ONCE
     assert max(after - before for before, after in pairwise(seen)) <= AT_ONCE
     await settle()
@@ -39,25 +32,19 @@ async def test_some_follow_at_once_and_the_others_in_the_next_turns() -> None:
 
 
 async def test_however_often_policies_change_a_topic_waits_once() -> None:
-    # Given
     followers, topics = PolicyFollowers(), [Topic() for _ in range(2 * AT_ONCE)]
-    # When
     for _ in range(10):
         followers.follow(topics)
-    # Then
     assert len(followers) == AT_ONCE
     await settle()
     assert [topic.changes for topic in topics[AT_ONCE:]] == [1] * AT_ONCE
 
 
 async def test_one_that_is_closed_meanwhile_follows_nothing() -> None:
-    # Given
     followers, topics = PolicyFollowers(), [Topic() for _ in range(AT_ONCE + 2)]
     followers.follow(topics)
-    # When
     topics[-1].closing = True
     await settle()
-    # Then
     assert [topic.changes for topic in topics[-2:]] == [1, 0]
 
 
@@ -68,15 +55,13 @@ class FailedTopic(Topic):
 
 
 async def test_one_that_fails_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    # Given: one fails at once, one in a later turn
+    # One fails at once, one in a later turn
     followers = PolicyFollowers()
     topics = [Topic() for _ in range(3 * AT_ONCE)]
     topics[0], topics[AT_ONCE] = FailedTopic(), FailedTopic()
-    # When
     followers.follow(topics)
     await settle()
     followers.follow(topics)
     await settle()
-    # Then
     assert [topic.changes for topic in topics] == [2] * len(topics)
     assert caplog.text.count("does not follow its policies") == 4

@@ -1,7 +1,5 @@
 """Limits of messages and bytes in a time, as recorded of a real broker."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -17,39 +15,30 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 def test_a_dispatcher_sends_five_at_once_and_then_five_each_second() -> None:
-    # Given
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=5), clock)
-    # When
     sent = []
     while len(sent) < 12:
         messages, _ = limiter.available()
         limiter.take(messages, 100 * messages)
         sent.extend([clock.now()] * messages)
         clock.advance(limiter.seconds_until_more())
-    # Then
     assert sent[:12] == [0.0] * 5 + [1.0] * 5 + [2.0] * 2
 
 
 def test_twenty_publishes_at_five_a_second_are_through_after_three_seconds() -> None:
-    # Given
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=5), clock, least_wait_seconds=0)
-    # When
     for _ in range(20):
         clock.advance(limiter.seconds_until_more())
         limiter.take(1, 10)
-    # Then
     assert clock.now() == pytest.approx(3.0)
 
 
 def test_what_went_out_beyond_the_limit_is_made_up_for() -> None:
-    # Given
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(size_bytes=1_000), clock)
-    # When
     limiter.take(1, 3_500)
-    # Then
     assert limiter.available() == (sys.maxsize, 0)
     assert limiter.seconds_until_more() == pytest.approx(2.501)
     clock.advance(3)
@@ -58,11 +47,9 @@ def test_what_went_out_beyond_the_limit_is_made_up_for() -> None:
 
 
 def test_a_longer_period_fills_up_slower_and_never_above_the_limit() -> None:
-    # Given
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=6, period_seconds=60), clock)
     limiter.take(6, 0)
-    # When, Then
     assert limiter.seconds_until_more() == pytest.approx(10.0)
     clock.advance(600)
     assert limiter.available() == (6, sys.maxsize)
@@ -85,11 +72,8 @@ def test_no_look_lets_pass_more_than_the_limit_whatever_the_clock_does(
 
 
 def test_no_limit_is_no_limit() -> None:
-    # Given
     limiter = RateLimiter(NO_RATE, ManualClock())
-    # When
     limiter.take(1_000_000, 1_000_000)
-    # Then
     assert not limiter.limited
     assert limiter.available() == (sys.maxsize, sys.maxsize)
     assert limiter.seconds_until_more() == 0
@@ -101,10 +85,8 @@ CONSUMER = ConsumerIdentifier("127.0.0.1", "c", 1)
 
 
 def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five() -> None:
-    # Given
     clock = ManualClock(0.0)
     limiter = SubscribeRateLimiter(Rate(2, period_seconds=10), clock)
-    # When
     taken = []
     for _ in range(22):
         if limiter.take(CONSUMER):
@@ -112,7 +94,6 @@ def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five
             if len(taken) == 1:
                 continue
         clock.advance(1)
-    # Then
     assert taken == [0, 0, 5, 10, 15, 20]
 
 
@@ -125,19 +106,15 @@ def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five
     ],
 )
 def test_another_host_name_or_id_is_another_consumer(other: ConsumerIdentifier) -> None:
-    # Given
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     assert limiter.take(CONSUMER)
-    # When, Then
     assert not limiter.take(CONSUMER)
     assert limiter.take(other)
 
 
 def test_another_limit_begins_anew_and_the_same_does_not() -> None:
-    # Given
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     limiter.take(CONSUMER)
-    # When, Then
     limiter.change(Rate(1, period_seconds=1000))
     assert not limiter.take(CONSUMER)
     limiter.change(Rate(2, period_seconds=1000))
@@ -147,12 +124,10 @@ def test_another_limit_begins_anew_and_the_same_does_not() -> None:
 
 
 def test_the_consumers_that_are_remembered_are_bounded() -> None:
-    # Given
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
-    # When
     for consumer_id in range(MOST_CONSUMERS + 1):
         limiter.take(CONSUMER._replace(consumer_id=consumer_id))
-    # Then: the one that came longest ago begins anew.
+    # The one that came longest ago begins anew.
     assert len(limiter) == MOST_CONSUMERS
     assert not limiter.take(CONSUMER._replace(consumer_id=1))
     assert limiter.take(CONSUMER._replace(consumer_id=0))

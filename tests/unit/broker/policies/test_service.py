@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +13,6 @@ from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 TTL, DEDUPLICATION = "message_ttl_in_seconds", "deduplicationEnabled"
 NAMESPACE = NamespaceName.parse("public/default")
@@ -57,12 +52,10 @@ async def policies(store: SharedStore) -> AsyncIterator[PolicyService]:
 async def test_a_topics_policy_comes_before_its_namespaces_and_that_before_the_brokers(
     policies: PolicyService,
 ) -> None:
-    # When
     assert policies.of(TOPIC) == DEFAULTS
     await policies.set(NAMESPACE, TTL, 60)
     await policies.set(NAMESPACE, DEDUPLICATION, True)
     await policies.set(TOPIC, TTL, 5)
-    # Then
     assert policies.of(TOPIC) == replace(DEFAULTS, ttl_seconds=5, deduplication=True)
     assert policies.of(PARTITION) == policies.of(TOPIC)
     assert policies.of(OTHER) == replace(DEFAULTS, ttl_seconds=60, deduplication=True)
@@ -72,24 +65,18 @@ async def test_a_topics_policy_comes_before_its_namespaces_and_that_before_the_b
 async def test_a_changed_namespace_changes_topics_that_were_asked_for_before(
     policies: PolicyService,
 ) -> None:
-    # Given
     await policies.set(TOPIC, TTL, 5)
     assert not policies.of(TOPIC).deduplication
-    # When
     await policies.set(NAMESPACE, DEDUPLICATION, True)
-    # Then
     assert policies.of(TOPIC).deduplication
 
 
 async def test_removed_policies_are_no_longer_in_force(policies: PolicyService) -> None:
-    # Given
     await policies.set(NAMESPACE, TTL, 60)
     await policies.set(TOPIC, TTL, 5)
-    # When
     await policies.set(TOPIC, TTL, None)
     after_first = policies.of(TOPIC)
     await policies.set(NAMESPACE, TTL, None)
-    # Then
     assert after_first.ttl_seconds == 60
     assert policies.of(TOPIC) == DEFAULTS
     assert len(policies) == 0
@@ -98,45 +85,36 @@ async def test_removed_policies_are_no_longer_in_force(policies: PolicyService) 
 async def test_each_change_is_told_once_and_what_changes_nothing_is_not(
     policies: PolicyService,
 ) -> None:
-    # Given
     told: list[object] = []
     policies.on_change(told.append)
-    # When
     await policies.set(NAMESPACE, TTL, 60)
     await policies.set(NAMESPACE, TTL, 60)
     await policies.set(TOPIC, TTL, 60)
     await policies.set(OTHER, TTL, None)
     policies.configuration_changed()
-    # Then
     assert told == [NAMESPACE, TOPIC, None]
 
 
 async def test_what_another_broker_sets_is_in_force_here(
     policies: PolicyService, store: SharedStore
 ) -> None:
-    # Given
     heard = asyncio.Event()
     policies.on_change(lambda _: heard.set())
-    # When
     await store.set_policy(str(TOPIC), TTL, 5)
     store.tell(str(TOPIC))
     await heard.wait()
-    # Then
     assert policies.of(TOPIC).ttl_seconds == 5
 
 
 async def test_what_was_missed_is_read_as_a_whole(
     policies: PolicyService, store: SharedStore
 ) -> None:
-    # Given
     await policies.set(TOPIC, TTL, 5)
     told = asyncio.Queue[object]()
     policies.on_change(told.put_nowait)
-    # When
     await store.set_policy(str(TOPIC), TTL, None)
     await store.set_policy(str(NAMESPACE), TTL, 7)
     store.tell("")
-    # Then
     assert {await told.get(), await told.get()} == {TOPIC, NAMESPACE}
     assert policies.of(TOPIC).ttl_seconds == 7
 
@@ -144,13 +122,10 @@ async def test_what_was_missed_is_read_as_a_whole(
 async def test_a_deleted_topic_leaves_no_policies_behind(
     policies: PolicyService, store: SharedStore
 ) -> None:
-    # Given
     await policies.set(TOPIC, TTL, 5)
     await policies.set(OTHER, TTL, 6)
-    # When
     await policies.forget(TOPIC)
     await policies.forget(TOPIC)
-    # Then
     assert policies.of(TOPIC) == DEFAULTS
     assert await store.policy_documents() == {str(OTHER): {TTL: 6}}
 
@@ -158,13 +133,10 @@ async def test_a_deleted_topic_leaves_no_policies_behind(
 async def test_a_deleted_namespace_leaves_no_policies_behind(
     policies: PolicyService, store: SharedStore
 ) -> None:
-    # Given
     beside = TopicName.parse("persistent://public/default2/t")
     for one in (NAMESPACE, TOPIC, OTHER, beside):
         await policies.set(one, TTL, 5)
-    # When
     await policies.forget_namespaces([NAMESPACE])
-    # Then
     assert await store.policy_documents() == {str(beside): {TTL: 5}}
     assert policies.of(TOPIC) == DEFAULTS
 
@@ -172,27 +144,21 @@ async def test_a_deleted_namespace_leaves_no_policies_behind(
 async def test_the_number_of_names_with_policies_is_bounded(
     policies: PolicyService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(module, "MAX_DOCUMENTS", 1)
     await policies.set(TOPIC, TTL, 5)
-    # When
     with pytest.raises(RefusedError, match="policies of their own already"):
         await policies.set(OTHER, TTL, 5)
     await policies.set(OTHER, TTL, None)
     await policies.set(TOPIC, DEDUPLICATION, True)
-    # Then
     assert policies.document(TOPIC) == {TTL: 5, DEDUPLICATION: True}
     assert policies.document(OTHER) == {}
 
 
 async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) -> None:
-    # Given
     value = {"retentionTimeInMinutes": 10, "retentionSizeInMB": -1}
     await store.set_policy(str(NAMESPACE), "retention_policies", value)
     service = PolicyService(store, lambda: DEFAULTS, ManualClock())
-    # When
     await service.start()
-    # Then
     assert service.of(TOPIC).retention == Retention(10, -1)
     await service.close()
 
@@ -200,7 +166,6 @@ async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) 
 async def test_what_others_changed_while_the_store_failed_is_read_a_second_later(
     store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     clock = ManualClock()
     service = PolicyService(store, lambda: DEFAULTS, clock)
     await service.start()
@@ -217,10 +182,8 @@ async def test_what_others_changed_while_the_store_failed_is_read_a_second_later
     await settle()
     monkeypatch.setattr(store, "policy_documents", read)
     assert service.document(TOPIC) == {}
-    # When
     clock.advance(module.READ_AGAIN_SECONDS)
     await settle()
-    # Then
     assert [service.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]
     await service.close()
 
@@ -228,13 +191,10 @@ async def test_what_others_changed_while_the_store_failed_is_read_a_second_later
 async def test_of_more_names_than_are_kept_all_are_read(
     policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(module, "MOST_TOLD", 3)
     for topic in (TOPIC, OTHER):
         await store.set_policy(str(topic), TTL, 5)
-    # When
     for number in range(4):
         store.tell(f"persistent://public/default/another-{number}")
     await settle()
-    # Then
     assert [policies.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]

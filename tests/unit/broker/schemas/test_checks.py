@@ -1,7 +1,5 @@
 """What becomes a version: types, their definitions, and the strategies."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.schemas.checks import check_readable
@@ -44,19 +42,16 @@ async def text_of(schema: Schema, existing: list[StoredSchema], strategy: str) -
     ],
 )
 async def test_each_strategy(strategy: str, wider: bool, with_must: bool, other: bool) -> None:
-    # When
     found = [
         await text_of(Schema("AVRO", one), [stored(0, A)], strategy)
         for one in (WIDER, WITH_MUST, OTHER)
     ]
-    # Then
     assert [not text for text in found] == [wider, with_must, other]
     assert all(f"with strategy {strategy}: " in text for text in found if text)
 
 
 @pytest.mark.parametrize("strategy", ["BACKWARD", "FORWARD", "FULL"])
 async def test_only_transitive_strategies_look_behind_the_newest(strategy: str) -> None:
-    # Given
     existing = [
         stored(0, record(optional("a"))),
         stored(1, record(optional("a"), optional("b"))),
@@ -64,15 +59,12 @@ async def test_only_transitive_strategies_look_behind_the_newest(strategy: str) 
     ]
     changed = {"name": "b", "type": ["null", "string"], "default": None}
     new = Schema("AVRO", record(optional("a"), changed))
-    # Then
     assert not await text_of(new, existing, strategy)
     assert await text_of(new, existing, f"{strategy}_TRANSITIVE")
 
 
 async def test_a_type_stays_unless_everything_is_compatible() -> None:
-    # Given
     existing, text = [stored(0, A)], Schema("STRING", b"")
-    # Then
     assert await text_of(text, existing, "FULL") == (
         "Incompatible schema: exists schema type AVRO, new schema type STRING"
     )
@@ -80,9 +72,7 @@ async def test_a_type_stays_unless_everything_is_compatible() -> None:
 
 
 async def test_primitives_are_compatible_unless_nothing_is() -> None:
-    # Given
     existing, new = [stored(0, b"", "NONE")], Schema("NONE", b"x")
-    # Then
     assert not await text_of(new, existing, "FULL")
     assert await text_of(new, existing, "ALWAYS_INCOMPATIBLE") == (
         "Schema compatibility strategy is ALWAYS_INCOMPATIBLE"
@@ -90,15 +80,12 @@ async def test_primitives_are_compatible_unless_nothing_is() -> None:
 
 
 async def test_the_same_definition_is_found_however_it_is_written() -> None:
-    # Given
     existing = [stored(4, A), stored(5, WIDER)]
     documented = record(field("a", doc="d"), doc="x", aliases=["Old"])
-    # When
     found = [
         await checks().version_of(Schema("AVRO", one), existing, None)
         for one in (documented, WIDER, record(field("a", order="descending")))
     ]
-    # Then
     assert found == [4, 5, None]
 
 
@@ -135,10 +122,8 @@ def pair(key: str, value: str, *data: bytes) -> Schema:
 
 
 async def test_keys_and_values_are_checked_each_for_itself() -> None:
-    # Given
     first = pair("AVRO", "AVRO", A, A)
     existing = [StoredSchema(0, "KEY_VALUE", first.data, first.properties)]
-    # Then
     assert not await text_of(pair("AVRO", "AVRO", WIDER, A), existing, "FULL")
     assert "strategy FULL" in await text_of(pair("AVRO", "AVRO", A, OTHER), existing, "FULL")
     assert await text_of(pair("AVRO", "STRING", A, b""), existing, "FULL") == (
@@ -148,7 +133,6 @@ async def test_keys_and_values_are_checked_each_for_itself() -> None:
 
 
 async def test_halves_have_to_be_readable() -> None:
-    # Then
     assert PRIMITIVE in await text_of(pair("INT32", "INT32", b"x", b""), [], "FULL")
     text = await text_of(pair("AVRO", "AVRO", A, b"nonsense"), [], "FULL")
     assert text == "Invalid schema definition data for AVRO schema"

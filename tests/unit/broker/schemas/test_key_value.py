@@ -1,7 +1,5 @@
 """Two definitions in one."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.schemas.key_value import TruncatedKeyValueError, as_text, halves, joined, of_text
@@ -13,9 +11,7 @@ def schema(data: bytes) -> Schema:
 
 
 def test_halves_come_back() -> None:
-    # When
     key, value = halves(schema(joined(b"", b'"int"')))
-    # Then
     assert (key.kind, key.data, value.kind, value.data) == ("STRING", b"", "AVRO", b'"int"')
 
 
@@ -32,11 +28,8 @@ def test_data_that_ends_too_early(data: bytes) -> None:
 
 
 def test_rest_shows_and_takes_json() -> None:
-    # Given
     text = '{"key":"","value":{"type":"int"}}'
-    # When
     data = of_text(text)
-    # Then
     assert data == joined(b"", b'{"type":"int"}')
     assert as_text(schema(data)) == text
 

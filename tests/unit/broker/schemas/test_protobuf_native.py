@@ -1,7 +1,5 @@
 """Definitions that carry descriptors."""
 
-from __future__ import annotations
-
 import base64
 import json
 
@@ -50,15 +48,12 @@ def test_definitions_that_cannot(data: bytes) -> None:
 
 
 async def test_the_root_message_has_to_stay() -> None:
-    # Given
     existing = [stored(0, definition(), "PROTOBUF_NATIVE")]
-    # When
     same = await checks().version_of(
         Schema("PROTOBUF_NATIVE", definition(extra=1)), existing, "FULL"
     )
     with pytest.raises(SchemaRefusedError) as caught:
         await checks().check(Schema("PROTOBUF_NATIVE", definition("N")), existing, "FULL")
-    # Then
     assert same is None
     assert caught.value.refusal.text == (
         "Protobuf root message change is not allowed under the 'FULL' strategy. Original message "

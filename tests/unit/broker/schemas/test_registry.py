@@ -47,47 +47,35 @@ async def refusal(work: object) -> RequestError:
 
 
 async def test_the_first_schema_is_version_0_and_the_same_again_keeps_it() -> None:
-    # Given
     schemas = registry()
     offers = (SMALL, WIDER, SMALL, SMALL.replace(b" ", b""))
-    # When
     found = [await schemas.for_producer(TOPIC, sent("Json", one), DEFAULTS) for one in offers]
-    # Then
     assert found == [V0, V1, V0, V0]
 
 
 async def test_a_partition_shares_the_schema_of_its_topic() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     partition = TopicName.parse(f"{TOPIC}-partition-3")
-    # When
     found = await schemas.for_producer(partition, sent("Json", WIDER), DEFAULTS)
-    # Then
     assert found == V1
     assert [one.version for one in await schemas.in_force(TOPIC)] == [0, 1]
     assert schema_name(partition) == "tenant/a/t"
 
 
 async def test_a_producer_of_another_type_is_refused_with_the_recorded_text() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
-    # When
     error = await refusal(schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS))
-    # Then
     assert error.server_error == pb.IncompatibleSchema
     assert error.message == f"{INCOMPATIBLE}: {OTHER} caused by {INCOMPATIBLE}: {OTHER}"
 
 
 async def test_an_incompatible_record_is_refused_with_both_definitions() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
-    # When
     changed = sent("Json", record(field("c")))
     error = await refusal(schemas.for_producer(TOPIC, changed, DEFAULTS))
-    # Then
     assert error.message.startswith(
         f"{INCOMPATIBLE}: Error during schema compatibility check with strategy FULL: "
         'org.apache.avro.SchemaValidationException: Unable to read schema: \n{\n  "type" : "record"'
@@ -96,35 +84,27 @@ async def test_an_incompatible_record_is_refused_with_both_definitions() -> None
 
 
 async def test_without_a_schema_a_producer_gets_no_version() -> None:
-    # Given
     schemas = registry()
-    # When
     before = await schemas.for_producer(TOPIC, None, ENFORCED)
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     after = await schemas.for_producer(TOPIC, None, DEFAULTS)
     error = await refusal(schemas.for_producer(TOPIC, None, ENFORCED))
-    # Then
     assert (before, after) == (b"", b"")
     assert error.message.startswith("Producers cannot connect or send message without a schema")
     assert "a schemawhen SchemaValidationEnforced" in error.message
 
 
 async def test_no_schema_is_added_where_updates_are_not_allowed() -> None:
-    # Given
     schemas = registry()
-    # When
     error = await refusal(schemas.for_producer(TOPIC, sent("String"), NO_UPDATES))
     by_rest = await schemas.offer(TOPIC, Schema("STRING", b""), NO_UPDATES, may_add=True)
     again = await schemas.for_producer(TOPIC, sent("String"), NO_UPDATES)
-    # Then
     assert "Schema not found and schema auto updating is disabled." in error.message
     assert (by_rest, again) == (0, V0)
 
 
 async def test_a_truncated_key_value_schema_is_never_answered_as_recorded() -> None:
-    # Given
     schemas = registry(PULSAR_SCHEMAS)
-    # Then
     with pytest.raises(UnansweredRequestError):
         await schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS)
     consumer = schemas.for_consumer(TOPIC, sent("KeyValue"), DEFAULTS, active=False)
@@ -134,16 +114,13 @@ async def test_a_truncated_key_value_schema_is_never_answered_as_recorded() -> N
 
 
 async def test_a_truncated_key_value_schema_is_refused_by_name() -> None:
-    # Given
     schemas = registry()
     asked = (
         schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS),
         schemas.for_consumer(TOPIC, sent("KeyValue"), DEFAULTS, active=False),
         schemas.for_request(TOPIC, sent("KeyValue"), DEFAULTS),
     )
-    # When
     errors = [await refusal(one) for one in asked]
-    # Then
     assert {error.server_error for error in errors} == {pb.IncompatibleSchema}
     assert all("KEY_VALUE" in error.message for error in errors)
 
@@ -152,36 +129,27 @@ async def test_a_truncated_key_value_schema_is_refused_by_name() -> None:
 
 
 async def test_a_first_consumer_gives_its_topic_a_schema() -> None:
-    # Given
     schemas = registry()
-    # When
     await schemas.for_consumer(TOPIC, sent("Json", SMALL), DEFAULTS, active=False)
-    # Then
     found = await schemas.get(TOPIC)
     assert found == StoredSchema(0, "JSON", SMALL, {}, 1_700_000_000_000)
 
 
 async def test_a_topic_in_use_without_a_schema_takes_none_from_a_consumer() -> None:
-    # Given
     schemas = registry()
-    # When
     consumer = schemas.for_consumer(TOPIC, sent("Json", SMALL), DEFAULTS, active=True)
     error = await refusal(consumer)
-    # Then
     assert error.message == (
         "Failed to add schema to an active topic with empty(BYTES) schema: new schema type JSON"
     )
 
 
 async def test_a_consumers_schema_is_checked_and_not_stored() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
-    # When
     await schemas.for_consumer(TOPIC, sent("Json", WIDER), DEFAULTS, active=True)
     narrow = sent("Json", record(field("c")))
     error = await refusal(schemas.for_consumer(TOPIC, narrow, DEFAULTS, active=True))
-    # Then
     assert error.message.startswith(
         "Error during schema compatibility check with strategy BACKWARD: "
     )
@@ -189,25 +157,20 @@ async def test_a_consumers_schema_is_checked_and_not_stored() -> None:
 
 
 async def test_a_consumer_of_any_schema_is_welcome() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
-    # Then
     for schema in (None, sent("AutoConsume")):
         await schemas.for_consumer(TOPIC, schema, DEFAULTS, active=True)
 
 
 @pytest.mark.parametrize("rules", [PULSAR_SCHEMAS, None])
 async def test_an_unreadable_schema_of_a_first_consumer(rules: module.SchemaRules | None) -> None:
-    # Given
     schemas = registry(rules) if rules else registry()
     consumer = schemas.for_consumer(TOPIC, sent("Avro", b"nonsense"), DEFAULTS, active=False)
-    # When
     if rules:
         await consumer
     else:
         assert (await refusal(consumer)).message == "Invalid schema definition data for AVRO schema"
-    # Then
     assert await schemas.get(TOPIC) is None
 
 
@@ -215,13 +178,10 @@ async def test_an_unreadable_schema_of_a_first_consumer(rules: module.SchemaRule
 
 
 async def test_a_deletion_takes_a_version_and_hides_those_before_it() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     await schemas.for_producer(TOPIC, sent("Json", WIDER), DEFAULTS)
-    # When
     deleted = await schemas.remove(TOPIC)
-    # Then
     assert deleted == 2
     assert await schemas.get(TOPIC) is None
     assert await schemas.get(TOPIC, 0) is None
@@ -230,56 +190,44 @@ async def test_a_deletion_takes_a_version_and_hides_those_before_it() -> None:
 
 
 async def test_forgotten_schemas_begin_again_at_0() -> None:
-    # Given
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
-    # When
     await schemas.forget(TopicName.parse(f"{TOPIC}-partition-0"))
     kept = await schemas.get(TOPIC)
     await schemas.forget(TOPIC)
-    # Then
     assert kept is not None
     assert await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS) == V0
 
 
 async def test_a_real_broker_answers_a_deletion_as_a_schema_without_type() -> None:
-    # Given
     real, ours = registry(PULSAR_SCHEMAS), registry()
     for schemas in (real, ours):
         await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
         await schemas.remove(TOPIC)
-    # When
     shown = await real.asked_for(TOPIC, None)
-    # Then
     assert shown is not None
     assert (shown.kind, shown.version) == ("NONE", 1)
     assert await ours.asked_for(TOPIC, None) is None
 
 
 async def test_of_two_brokers_that_add_a_version_the_slower_adds_the_next() -> None:
-    # Given
     store = MemoryTopicSchemas()
     first, second = (SchemaRegistry(store, checks(), lambda: 0) for _ in range(2))
-    # When
     found = await asyncio.gather(
         first.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS),
         second.for_producer(TOPIC, sent("Json", WIDER), DEFAULTS),
     )
-    # Then
     assert sorted(found) == [V0, V1]
 
 
 async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     most = 2 * module.VERSION_BYTES + len(SMALL) + len(WIDER)
     monkeypatch.setattr(module, "MAX_TOPIC_BYTES", most)
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
-    # When
     await schemas.for_producer(TOPIC, sent("Json", WIDER), DEFAULTS)
     widest = record(*map(optional, "abc"))
     error = await refusal(schemas.for_producer(TOPIC, sent("Json", widest), DEFAULTS))
-    # Then
     assert "the schemas of one topic may take" in error.message
     assert len(await schemas.in_force(TOPIC)) == 2
     with pytest.raises(SchemaRefusedError):
@@ -287,13 +235,10 @@ async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_store_that_fails_is_an_error_of_the_request() -> None:
-    # Given
     class Broken(MemoryTopicSchemas):
         async def of(self, topic: str) -> list[StoredSchema]:
             raise StoreError("the disk is full")
 
     schemas = SchemaRegistry(Broken(), checks(), lambda: 0)
-    # When
     error = await refusal(schemas.for_producer(TOPIC, sent("String"), DEFAULTS))
-    # Then
     assert str(error) == "MetadataError: the disk is full"

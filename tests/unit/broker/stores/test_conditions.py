@@ -1,7 +1,5 @@
 """What an addition has to know of the topics that are there."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.stores.changes import TopicChanges
@@ -20,10 +18,8 @@ from tests.support.stores.topic_stores import base, topic
 def test_only_topics_with_new_partitions_are_asked_for_their_properties(
     there: list[bytes], asked: set[str]
 ) -> None:
-    # Given
     added = [topic("t-partition-2"), topic("u-partition-0"), topic("v-partition-0"), topic("w")]
     changes = TopicChanges(
         added, partitioned={base("t"): 3, base("u"): 1, base("v"): 1}, adds_only=True
     )
-    # Then
     assert growing(changes, {base("t"): 2, base("u"): 4}, set(there)) == asked

@@ -39,9 +39,7 @@ async def test_a_namespace_that_does_not_exist_has_no_snapshot(open_store: OpenS
 
 async def test_a_created_namespace_is_empty_and_created_once(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         first, second = await store.create_namespace(A), await store.create_namespace(A)
-        # Then
         assert (first, second) == (True, False)
         snapshot = await store.snapshot(A)
         assert snapshot is not None
@@ -52,20 +50,16 @@ async def test_a_created_namespace_is_empty_and_created_once(open_store: OpenSto
 
 async def test_namespaces_come_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.apply(B, changes(topic("x", B)))
         await store.create_namespace(A)
-        # Then
         assert await store.namespaces() == [A, B]
 
 
 async def test_each_change_counts_the_version_up_by_one(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.create_namespace(A)
-        # When
         versions = [await store.apply(A, changes(topic(f"t{n}"))) for n in range(3)]
         other = await store.apply(B, changes(topic("x", B)))
-        # Then
         assert versions == [1, 2, 3]
         assert other == 1
         assert (await store.snapshot(A)).version == 3
@@ -74,9 +68,7 @@ async def test_each_change_counts_the_version_up_by_one(open_store: OpenStore) -
 async def test_a_change_adds_and_removes_at_once(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("b"), topic("a"), topic("c")))
-        # When
         await store.apply(A, changes(topic("d"), removed=(topic("a"), topic("not-there"))))
-        # Then
         expected = [topic(name).decode() for name in "bcd"]
         assert await names(store) == expected
         assert (await store.snapshot(A)).listing(PERSISTENT).hash == topics_hash(expected)
@@ -85,9 +77,7 @@ async def test_a_change_adds_and_removes_at_once(open_store: OpenStore) -> None:
 async def test_adding_what_is_there_changes_no_name(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
-        # When
         version = await store.apply(A, changes(topic("a"), topic("a")))
-        # Then
         assert await names(store) == [topic("a").decode()]
         assert version == 2
 
@@ -95,15 +85,12 @@ async def test_adding_what_is_there_changes_no_name(open_store: OpenStore) -> No
 @pytest.mark.parametrize("name", ["plain", "__change_events"])
 async def test_a_name_both_added_and_removed_is_gone(open_store: OpenStore, name: str) -> None:
     async with open_store() as store:
-        # When
         await store.apply(A, changes(topic(name), removed=(topic(name),)))
-        # Then
         snapshot = await store.snapshot(A)
         assert not snapshot.contains(TopicName.parse(topic(name).decode()))
 
 
 async def test_readers_see_the_old_version_or_the_new_one(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         many = [topic(f"t{n:04d}") for n in range(2_000)]
         done = asyncio.Event()
@@ -114,7 +101,6 @@ async def test_readers_see_the_old_version_or_the_new_one(open_store: OpenStore)
                 seen.add(len(await names(store)))
                 await asyncio.sleep(0)
 
-        # When
         async with asyncio.TaskGroup() as group:
             group.create_task(poll())
             await asyncio.sleep(0)
@@ -122,7 +108,6 @@ async def test_readers_see_the_old_version_or_the_new_one(open_store: OpenStore)
             await store.apply(A, changes(removed=tuple(many[:1_000])))
             await asyncio.sleep(0)
             done.set()
-        # Then
         assert seen <= {0, 2_000, 1_000}
 
 
@@ -131,9 +116,7 @@ async def test_an_old_snapshot_stays_valid_after_a_change(open_store: OpenStore)
         await store.apply(A, changes(*(topic(f"t{n:04d}") for n in range(3_000))))
         old = await store.snapshot(A)
         before = list(old.listing(ALL).names())
-        # When
         await store.apply(A, changes(topic("new"), removed=(topic("t0001"),)))
-        # Then
         assert list(old.listing(ALL).names()) == before
         assert old.version == 1
         assert await names(store) != before
@@ -141,10 +124,8 @@ async def test_an_old_snapshot_stays_valid_after_a_change(open_store: OpenStore)
 
 async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(store.apply(A, changes(topic(f"t{n}")))) for n in range(8)]
-        # Then
         assert sorted(task.result() for task in tasks) == list(range(1, 9))
         assert await names(store) == [topic(f"t{n}").decode() for n in range(8)]
 
@@ -152,17 +133,14 @@ async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
 async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(
     open_store: OpenStore,
 ) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("first")))
         feed = store.changes()
-        # When
         leaving = asyncio.get_running_loop().create_task(store.apply(A, changes(topic("left"))))
         await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.wait([leaving])
         version = await store.apply(A, changes(topic("second")))
-        # Then
         feed.close()
         told = [(change.version, list(change.added)) async for change in feed]
         listed = await names(store)
@@ -177,12 +155,10 @@ async def test_the_feed_tells_every_change_in_order(open_store: OpenStore) -> No
     async with open_store() as store:
         await store.apply(A, changes(topic("before")))
         feed = store.changes()
-        # When
         await store.apply(A, changes(topic("x")))
         await store.apply(B, changes(topic("y", B)))
         await store.apply(A, changes(removed=(topic("x"),)))
         feed.close()
-        # Then
         told = [
             (change.namespace, change.version, list(change.added), list(change.removed))
             async for change in feed
@@ -195,21 +171,17 @@ async def test_the_feed_tells_every_change_in_order(open_store: OpenStore) -> No
 
 
 async def test_closing_the_store_ends_its_feeds(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         feed = store.changes()
         reader = asyncio.get_running_loop().create_task(anext(feed, None))
         await asyncio.sleep(0)
-    # Then
     assert await reader is None
 
 
 async def test_system_topics_exist_but_are_not_listed(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         hidden = [topic("__change_events"), topic("__change_events-partition-0")]
         await store.apply(A, changes(topic("user"), *hidden))
-        # Then
         snapshot = await store.snapshot(A)
         for mode in MODES:
             assert not set(hidden) & {name.encode() for name in snapshot.listing(mode).names()}
@@ -220,10 +192,8 @@ async def test_system_topics_exist_but_are_not_listed(open_store: OpenStore) -> 
 
 async def test_each_mode_lists_its_own_domain(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         other = topic("n", domain="non-persistent")
         await store.apply(A, changes(topic("p"), other))
-        # Then
         assert await names(store, mode=PERSISTENT) == [topic("p").decode()]
         assert await names(store, mode=NON_PERSISTENT) == [other.decode()]
         assert await names(store, mode=ALL) == [other.decode(), topic("p").decode()]
@@ -232,9 +202,7 @@ async def test_each_mode_lists_its_own_domain(open_store: OpenStore) -> None:
 async def test_partition_counts_are_kept_and_forgotten(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(one=1, three=3))
-        # When
         await store.apply(A, changes(three=5, one=0))
-        # Then
         snapshot = await store.snapshot(A)
         assert dict(snapshot.partitioned) == {topic("three").decode(): 5}
         assert snapshot.contains(TopicName.parse(topic("three").decode()))
@@ -243,7 +211,6 @@ async def test_partition_counts_are_kept_and_forgotten(open_store: OpenStore) ->
 
 async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.apply(
             A,
             with_properties(
@@ -258,7 +225,6 @@ async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore
                 }
             ),
         )
-        # Then
         assert await selected(store, team="x") == [topic("a"), topic("b"), topic("d")]
         assert await selected(store, team="x", stage="prod") == [topic("b")]
         assert await selected(store, team="y", stage="test") == []
@@ -271,18 +237,14 @@ async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore
 async def test_a_topic_that_is_removed_is_selected_no_more(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}, topic("b"): {"k": "v"}}))
-        # When
         await store.apply(A, changes(removed=(topic("a"),)))
-        # Then
         assert await selected(store, k="v") == [topic("b")]
 
 
 async def test_properties_given_again_replace_all_that_a_topic_had(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v", "old": "1"}}))
-        # When
         await store.apply(A, with_properties({topic("a"): {"k": "w"}}))
-        # Then
         assert await selected(store, k="w") == [topic("a")]
         assert await selected(store, k="v") == []
         assert await selected(store, old="1") == []
@@ -301,9 +263,7 @@ async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> No
         await store.apply(A, changes(topic("p"), topic("n", domain="non-persistent")))
         snapshot = await store.snapshot(A)
         for mode in MODES:
-            # When
             known = store.estimated_bytes(A, mode)
-            # Then
             assert known == snapshot.listing(mode).estimated_bytes
 
 
@@ -313,9 +273,7 @@ async def test_what_is_listed_at_once_is_the_newest_listing(open_store: OpenStor
             await store.apply(A, changes(topic(name)))
             snapshot = await store.snapshot(A)
             for mode in MODES:
-                # When
                 listing = store.listing_at_once(A, mode)
-                # Then
                 assert listing is snapshot.listing(mode)
 
 
@@ -331,31 +289,25 @@ async def test_a_store_may_be_closed_twice(open_store: OpenStore) -> None:
 
 
 async def test_the_feed_tells_only_what_came_and_went(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("a"), topic("b"), topic("__change_events")))
         feed = store.changes()
-        # When
         gone = (topic("b"), topic("none"), topic("both"), topic("b"))
         new = [topic(name) for name in ("d", "a", "c", "d", "both", "__change_events")]
         await store.apply(A, changes(*new, removed=gone))
         await store.apply(A, changes(topic("a"), removed=(topic("none"),)))
         feed.close()
-        # Then
         told = [(list(one.added), list(one.removed), one.complete) async for one in feed]
         assert told == [([topic("d"), topic("c")], [topic("b")], True), ([], [], True)]
 
 
 async def test_a_change_of_many_names_is_told_without_them(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         feed = store.changes()
         most = [topic(f"t{number:04d}") for number in range(MAX_TOLD_NAMES)]
-        # When
         await store.apply(A, changes(*most))
         await store.apply(A, changes(topic("new"), removed=tuple(most)))
         feed.close()
-        # Then
         told = [(one.version, len(one.added), len(one.removed), one.complete) async for one in feed]
         assert told == [(1, MAX_TOLD_NAMES, 0, True), (2, 0, 0, False)]
 
@@ -364,22 +316,18 @@ async def test_a_namespace_that_is_created_while_its_first_topic_is_made_is_ther
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
-        # When
         done = await asyncio.gather(
             *(store.apply(A, changes(topic(name))) for name in "ab"),
             *(store.create_namespace(A) for _ in range(3)),
         )
-        # Then
         assert sorted(done[:2]) == [1, 2]
         assert sum(done[2:]) <= 1
         assert await store.namespaces() == [A]
 
 
 async def test_changes_in_both_sizes_stay_in_order(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         many = [topic(f"t{number:04d}") for number in range(MANY_NAMES + 1)]
-        # When
         first = await started(store.apply(A, changes(*many)))
         done = await asyncio.gather(
             first,
@@ -388,7 +336,6 @@ async def test_changes_in_both_sizes_stay_in_order(open_store: OpenStore) -> Non
             store.delete_namespace(A),
             return_exceptions=True,
         )
-        # Then
         assert done[:2] == [1, 2]
         assert done[2] is False
         assert isinstance(done[3], NamespaceNotEmptyError)

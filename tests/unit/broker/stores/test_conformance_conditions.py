@@ -33,12 +33,10 @@ if TYPE_CHECKING:
 
 async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         creation = replace(changes(topic("a")), absent=[base("a")])
         done = await asyncio.gather(
             *(store.apply(A, creation) for _ in range(8)), return_exceptions=True
         )
-        # Then
         assert [one for one in done if isinstance(one, int)] == [1]
         refused = [one for one in done if not isinstance(one, int)]
         told = f"{base('a')} already exists"
@@ -50,14 +48,11 @@ async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore
 async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(
     open_store: OpenStore, kind: str
 ) -> None:
-    # Given
     async with open_store() as store:
         taken = "__change_events" if kind == "system" else "taken"
         await store.apply(A, changes(taken=2) if kind == "partitioned" else changes(topic(taken)))
-        # When
         with pytest.raises(TopicExistsError, match=f"{base(taken)} already exists"):
             await store.apply(A, replace(changes(topic("x")), absent=[base("y"), base(taken)]))
-        # Then
         snapshot = await store.snapshot(A)
         assert snapshot.version == 1
         assert not snapshot.holds(topic("x"))
@@ -66,26 +61,21 @@ async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(
 async def test_a_name_that_must_be_present_and_is_not_changes_nothing(
     open_store: OpenStore,
 ) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("a"), p=1))
-        # When
         present = replace(changes(topic("b")), present=[base("a"), base("p")])
         assert await store.apply(A, present) == 2
         with pytest.raises(TopicMissingError, match=f"{base('none')} does not exist"):
             await store.apply(A, replace(changes(topic("c")), present=[base("a"), base("none")]))
-        # Then
         assert await names(store) == [base("a"), base("b")]
 
 
 async def test_a_missing_namespace_is_made_only_if_it_may_be(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         with pytest.raises(NamespaceMissingError):
             await store.apply(A, replace(changes(topic("a")), creates_namespace=False))
         with pytest.raises(TopicMissingError):
             await store.apply(A, replace(changes(topic("a")), present=[base("a")]))
-        # Then
         assert await store.namespaces() == []
         assert await store.tenants() == {}
         await store.create_namespace(A)
@@ -93,44 +83,35 @@ async def test_a_missing_namespace_is_made_only_if_it_may_be(open_store: OpenSto
 
 
 async def test_a_refused_change_is_not_in_the_feed(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         feed = store.changes()
-        # When
         with pytest.raises(TopicExistsError):
             await store.apply(A, replace(changes(topic("b")), absent=[base("a")]))
         await store.apply(A, changes(topic("c")))
         feed.close()
-        # Then
         assert [(change.version, list(change.added)) async for change in feed] == [
             (2, [topic("c")])
         ]
 
 
 async def test_a_refused_change_leaves_properties_as_they_were(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
-        # When
         with pytest.raises(TopicExistsError):
             await store.apply(
                 A, replace(with_properties({topic("a"): {"k": "w"}}), absent=[base("a")])
             )
-        # Then
         assert await selected(store, k="v") == [topic("a")]
 
 
 async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         deletion = TopicChanges(removed=[topic("a")], present=[base("a")])
-        # When
         done = await asyncio.gather(
             *(store.apply(A, deletion) for _ in range(4)), return_exceptions=True
         )
-        # Then
         assert [one for one in done if isinstance(one, int)] == [2]
         assert {type(one) for one in done} == {int, TopicMissingError}
 
@@ -139,15 +120,12 @@ async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
 async def test_a_topic_that_is_as_it_was_seen_is_changed(
     open_store: OpenStore, partitions: int
 ) -> None:
-    # Given
     async with open_store() as store:
         made = with_properties({topic("t"): {"a": "1"}})
         made = replace(made, partitioned={base("t"): partitions} if partitions else {})
         await store.apply(A, made)
         seen = TopicState(base("t"), partitions, {"a": "1"})
-        # When
         await store.apply(A, replace(changes(topic("new")), unchanged=seen))
-        # Then
         assert base("new") in await names(store)
 
 
@@ -157,15 +135,12 @@ async def test_a_topic_that_is_as_it_was_seen_is_changed(
 async def test_a_topic_that_was_changed_since_it_was_seen_is_left_alone_and_shown(
     open_store: OpenStore, partitions: int, properties: dict[str, str]
 ) -> None:
-    # Given
     async with open_store() as store:
         described = PropertyRows.from_mappings({topic("t"): {"a": "1"}})
         await store.apply(A, TopicChanges(partitioned={base("t"): 2}, properties=described))
         seen = TopicState(base("t"), partitions, properties)
-        # When
         with pytest.raises(TopicChangedError) as caught:
             await store.apply(A, replace(changes(topic("new")), unchanged=seen))
-        # Then
         assert caught.value.found == TopicState(base("t"), 2, {"a": "1"})
         assert (await store.snapshot(A)).version == 1
         assert await names(store) == []

@@ -46,27 +46,21 @@ async def assert_hashes(store: MetadataStore, expected: set[bytes]) -> None:
 
 
 async def test_the_hash_is_right_after_every_random_change(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         expected: set[bytes] = set()
         for changes in random_changes(random.Random(SEED)):
-            # When
             await store.apply(A, changes)
             expected = expected.union(changes.added).difference(changes.removed)
-            # Then
             await assert_hashes(store, expected)
 
 
 async def test_the_feed_leads_from_each_version_to_the_next(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         feed, known = store.changes(), set[bytes]()
         listed = set[bytes]()
         for changes in random_changes(random.Random(SEED)):
-            # When
             version = await store.apply(A, changes)
             change = await anext(feed)
-            # Then
             assert change.version == version
             listed = listed.union(changes.added).difference(changes.removed)
             if not change.complete:
@@ -81,9 +75,7 @@ async def test_the_feed_leads_from_each_version_to_the_next(open_store: OpenStor
 
 async def test_names_stand_in_javas_order(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         ordered = [topic(name) for name in ("a", "\u4e2d", "\U0001f600", "\ue000", "\uff5e")]
         await store.apply(A, TopicChanges(ordered[::-1]))
-        # Then
         listing = (await store.snapshot(A)).listing(MODES[0])
         assert [name.encode() for name in listing.names()] == ordered

@@ -30,16 +30,13 @@ def file_of(path: Path, rows: Mapping[str, Mapping[str, str]]) -> Path:
 
 
 async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_path: Path) -> None:
-    # Given
     there = [topic(f"{name}-partition-{n}") for name in ("t", "u") for n in range(10)]
     counts = {base("t"): 10, base("u"): 10}
     listed = ["t-partition-0", "t-partition-2", "u-partition-11", "v-partition-1"]
     file = file_of(tmp_path / "t.parquet", {name: {} for name in listed})
     async with open_store() as store:
         await store.apply(A, TopicChanges(there, partitioned=counts))
-        # When
         await import_topics(store, file)
-        # Then
         grown = {base("t"): 10, base("u"): 12, base("v"): 2}
         assert dict((await store.snapshot(A)).partitioned) == grown
 
@@ -48,16 +45,13 @@ async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_
 async def test_what_is_there_keeps_the_properties_it_has(
     open_store: OpenStore, tmp_path: Path, more: int
 ) -> None:
-    # Given
     others = {f"o{n}": {"from": "file"} for n in range(more)}
     there = {topic("set"): {"from": "run time"}, topic("removed"): {}, topic("o1"): {}}
     rows = {"set": {}, "removed": {"from": "file"}, "new": {"from": "file"}} | others
     async with open_store() as store:
         await store.apply(A, with_properties(there))
         before = await names(store)
-        # When
         await import_topics(store, file_of(tmp_path / "t.parquet", rows))
-        # Then
         assert await store.properties(A, base("set")) == {"from": "run time"}
         assert await store.properties(A, base("removed")) == {}
         assert await store.properties(A, base("new")) == {"from": "file"}
@@ -68,14 +62,11 @@ async def test_what_is_there_keeps_the_properties_it_has(
 async def test_few_topics_are_imported_into_a_namespace_of_many(
     open_store: OpenStore, tmp_path: Path
 ) -> None:
-    # Given
     rows = {name: {"from": "file"} for name in ("t00007", "new", "p")}
     many = [topic(f"t{n:05d}") for n in range(3 * NAMES_PER_LOOKUP + 1)]
     async with open_store() as store:
         await store.apply(A, TopicChanges(many, partitioned={base("p"): 1}))
-        # When
         await import_topics(store, file_of(tmp_path / "t.parquet", rows))
-        # Then
         assert await selected(store, **{"from": "file"}) == [topic("new")]
         assert len(await names(store)) == len(many) + 1
 
@@ -83,15 +74,12 @@ async def test_few_topics_are_imported_into_a_namespace_of_many(
 async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
     open_store: OpenStore, tmp_path: Path
 ) -> None:
-    # Given
     described = with_properties({topic("p-partition-0"): {}, topic("p"): {"from": "run time"}})
     made = TopicChanges([topic("p-partition-0")], (), {base("p"): 1}, described.properties)
     rows = {name: {"from": "file"} for name in ("p", "p-partition-0", "p-partition-1")}
     async with open_store() as store:
         await store.apply(A, made)
-        # When
         await import_topics(store, file_of(tmp_path / "t.parquet", rows))
-        # Then
         assert await store.properties(A, base("p")) == {"from": "run time"}
         assert await selected(store, **{"from": "file"}) == [topic("p-partition-1")]
 
@@ -100,7 +88,6 @@ async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
 async def test_a_new_partition_carries_the_properties_of_its_topic(
     open_store: OpenStore, tmp_path: Path, described: bool
 ) -> None:
-    # Given
     there = {topic("p-partition-0"): {"env": "prod"}, topic("p"): {"env": "prod", "a": "b"}}
     made = TopicChanges(
         [topic("p-partition-0")], (), {base("p"): 3}, with_properties(there).properties
@@ -109,9 +96,7 @@ async def test_a_new_partition_carries_the_properties_of_its_topic(
     rows |= {name: {} for name in ("p-partition-2", "p-partition-3", "q-partition-0")}
     async with open_store() as store:
         await store.apply(A, made)
-        # When
         await import_topics(store, file_of(tmp_path / "t.parquet", rows))
-        # Then
         assert await selected(store, env="prod", a="b") == [
             topic("p-partition-2"),
             topic("p-partition-3"),
@@ -125,7 +110,6 @@ async def test_a_new_partition_carries_the_properties_of_its_topic(
 async def test_an_import_makes_no_topic_a_partitioned_one(
     open_store: OpenStore, tmp_path: Path, more: int, at_once: bool
 ) -> None:
-    # Given
     rows = {name: {} for name in ("x-partition-0", "y-partition-1")}
     there = [topic("x"), *(topic(f"t{n}") for n in range(more))]
     async with open_store() as store:
@@ -133,9 +117,7 @@ async def test_an_import_makes_no_topic_a_partitioned_one(
             rows["x"] = {}
         else:
             await store.apply(A, TopicChanges(there))
-        # When
         await import_topics(store, file_of(tmp_path / "t.parquet", rows))
-        # Then
         assert dict((await store.snapshot(A)).partitioned) == {base("y"): 2}
         assert {base("x"), *map(base, rows)} <= set(await names(store))
 
@@ -143,10 +125,8 @@ async def test_an_import_makes_no_topic_a_partitioned_one(
 async def test_an_import_is_remembered_by_its_content(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert not await store.has_imported("abc")
-        # When
         await store.remember_import("abc")
         await store.remember_import("abc")
-        # Then
         assert await store.has_imported("abc")
         assert not await store.has_imported("ab")
         survives = type(store).__name__ != "MemoryStore"

@@ -21,13 +21,11 @@ ODD_TEXTS = ["'; DROP TABLE topics; --", '"x" $1 ?1 %s {0}', "a\0b", "\U0001f600
 
 async def test_tenants_are_created_changed_and_deleted_once(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         created = [await store.create_tenant("t", INFO), await store.create_tenant("t", INFO)]
         other = await store.create_tenant("a", TenantInfo())
         changed = [await store.change_tenant(name, TenantInfo(("x",))) for name in ("a", "none")]
         listed = await store.tenants()
         deleted = [await store.delete_tenant("a"), await store.delete_tenant("a")]
-        # Then
         assert created == [True, False]
         assert other
         assert changed == [True, False]
@@ -39,34 +37,27 @@ async def test_tenants_are_created_changed_and_deleted_once(open_store: OpenStor
 async def test_a_tenant_that_exists_keeps_what_is_known_of_it(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.create_tenant("tenant", INFO)
-        # When
         await store.create_tenant("tenant", TenantInfo())
         await store.create_namespace(A)
-        # Then
         assert await store.tenants() == {"tenant": INFO}
 
 
 async def test_a_tenant_comes_with_its_first_namespace_and_stays(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.create_namespace(A)
         await store.apply(NamespaceName.parse("second/b"), changes())
-        # Then
         assert await store.tenants() == {"second": TenantInfo(), "tenant": TenantInfo()}
         await store.delete_namespace(A)
         assert "tenant" in await store.tenants()
 
 
 async def test_a_tenant_with_a_namespace_is_not_deleted(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.create_namespace(A)
         await store.create_tenant("ten", INFO)
         await store.create_tenant("tenan_", INFO)
-        # When
         with pytest.raises(NamespaceNotEmptyError):
             await store.delete_tenant("tenant")
-        # Then
         assert await store.delete_tenant("ten")
         assert await store.delete_tenant("tenan_")
         await store.delete_namespace(A)
@@ -76,24 +67,19 @@ async def test_a_tenant_with_a_namespace_is_not_deleted(open_store: OpenStore) -
 
 async def test_a_namespace_keeps_the_policies_it_was_made_with(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.create_namespace(A, NamespacePolicies(bundles=16))
         await store.create_namespace(A, NamespacePolicies(bundles=8))
         await store.apply(B, changes(topic("x", B)))
-        # Then
         assert await store.policies(A) == NamespacePolicies(16)
         assert await store.policies(B) == NamespacePolicies(4)
         assert await store.policies(NamespaceName.parse("tenant/none")) is None
 
 
 async def test_a_deleted_namespace_is_gone_with_all_that_was_in_it(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.create_namespace(A, NamespacePolicies(bundles=16))
         await store.apply(A, with_properties({topic("__change_events"): {"k": "v"}}))
-        # When
         deleted = [await store.delete_namespace(A), await store.delete_namespace(A)]
-        # Then
         assert deleted == [True, False]
         assert await store.snapshot(A) is None
         assert await store.namespaces() == []
@@ -109,28 +95,22 @@ async def test_a_deleted_namespace_is_gone_with_all_that_was_in_it(open_store: O
 async def test_a_namespace_with_topics_is_not_deleted(
     open_store: OpenStore, content: TopicChanges
 ) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, content)
-        # When
         with pytest.raises(NamespaceNotEmptyError):
             await store.delete_namespace(A)
-        # Then
         assert (await store.snapshot(A)).version == 1
         assert await store.apply(A, changes(topic("b"))) == 2
 
 
 async def test_versions_go_on_when_a_namespace_is_made_again(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         feed = store.changes()
         for name in ("a", "b"):
             await store.apply(A, changes(topic(name)))
         await store.apply(A, changes(topic("__change_events"), removed=(topic("a"), topic("b"))))
-        # When
         await store.delete_namespace(A)
         again = await store.apply(A, changes(topic("new")))
-        # Then
         feed.close()
         told = [(one.version, list(one.added), list(one.removed)) async for one in feed]
         assert told[3] == (4, [], [topic("__change_events")])
@@ -142,10 +122,8 @@ async def test_versions_go_on_when_a_namespace_is_made_again(open_store: OpenSto
 async def test_the_version_is_known_without_the_names(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert await store.version(A) == 0
-        # When
         await store.apply(A, changes(topic("a")))
         await store.apply(A, changes(topic("b")))
-        # Then
         assert await store.version(A) == 2
 
 
@@ -157,14 +135,12 @@ async def test_each_start_of_a_broker_has_a_number_of_its_own(open_store: OpenSt
 async def test_configuration_is_kept_replaced_and_removed(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert await store.configuration() == {}
-        # When
         await store.set_configuration("b", "1")
         await store.set_configuration("a", "1")
         await store.set_configuration("b", "2")
         kept = dict(await store.configuration())
         await store.set_configuration("a", None)
         await store.set_configuration("none", None)
-        # Then
         assert list(kept.items()) == [("a", "1"), ("b", "2")]
         assert await store.configuration() == {"b": "2"}
 
@@ -172,10 +148,8 @@ async def test_configuration_is_kept_replaced_and_removed(open_store: OpenStore)
 @pytest.mark.parametrize("text", ODD_TEXTS)
 async def test_any_text_may_be_a_key_or_a_value(open_store: OpenStore, text: str) -> None:
     async with open_store() as store:
-        # When
         await store.set_configuration(text, text)
         await store.create_tenant(text, TenantInfo((text,), (text,)))
-        # Then
         assert await store.configuration() == {text: text}
         assert await store.tenants() == {text: TenantInfo((text,), (text,))}
         assert await store.delete_tenant(text)

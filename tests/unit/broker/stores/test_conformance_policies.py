@@ -25,12 +25,10 @@ async def keep_two(store: MetadataStore, name: str) -> None:
 
 async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.set_policy(NAMESPACE, "ttl", 5)
         await store.set_policy(TOPIC, "rate", RATE)
         await store.set_policy(TOPIC, "dedup", False)
         await store.set_policy(NAMESPACE, "ttl", 7)
-        # Then
         expected = {NAMESPACE: {"ttl": 7}, TOPIC: {"rate": RATE, "dedup": False}}
         assert await store.policy_documents() == expected
         assert await store.policy_documents(TOPIC) == {TOPIC: expected[TOPIC]}
@@ -41,26 +39,20 @@ async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
-        # Given
         await keep_two(store, TOPIC)
-        # When
         await store.set_policy(TOPIC, "ttl", None)
         await store.set_policy(TOPIC, "never set", None)
         left = await store.policy_documents()
         await store.set_policy(TOPIC, "dedup", None)
-        # Then
         assert left == {TOPIC: {"dedup": True}}
         assert await store.policy_documents() == {}
 
 
 async def test_all_policies_of_some_names_are_forgotten(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # Given
         for name in (NAMESPACE, TOPIC, "other/b"):
             await keep_two(store, name)
-        # When
         await store.delete_policies([NAMESPACE, TOPIC, "tenant/none"])
-        # Then
         assert await store.policy_documents() == {"other/b": {"ttl": 5, "dedup": True}}
 
 
@@ -69,12 +61,9 @@ async def test_a_namespace_has_the_policies_that_it_is_created_with_and_none_it_
 ) -> None:
     space, bundles = NamespaceName.parse(NAMESPACE), NamespacePolicies(2)
     async with open_store() as store:
-        # Given
         await store.set_policy(NAMESPACE, "dedup", True)
-        # When
         created = await store.create_namespace(space, bundles, {"ttl": 5, "rate": RATE})
         again = await store.create_namespace(space, bundles, {"ttl": 6})
-        # Then
         assert (created, again) == (True, False)
         assert await store.policy_documents() == {NAMESPACE: {"ttl": 5, "rate": RATE}}
 
@@ -82,10 +71,8 @@ async def test_a_namespace_has_the_policies_that_it_is_created_with_and_none_it_
 @pytest.mark.parametrize("open_store", ["sqlite", "postgresql"], indirect=True)
 async def test_a_namespace_comes_with_all_its_policies_or_not_at_all(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         with pytest.raises((TypeError, StoreError)):
             await store.create_namespace(
                 NamespaceName.parse(NAMESPACE), NamespacePolicies(2), {"ttl": 5, "odd": object()}
             )
-        # Then
         assert (await store.namespaces(), await store.policy_documents()) == ([], {})

@@ -35,12 +35,10 @@ MANY = 1_500
 
 async def test_each_mode_selects_its_own_domain(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         other = topic("n", domain="non-persistent")
         hidden = topic("__change_events")
         rows = {name: {"k": "v"} for name in (topic("p"), other, hidden)}
         await store.apply(A, with_properties(rows))
-        # Then
         assert await selected(store, k="v") == [topic("p")]
         assert await selected(store, NON_PERSISTENT, k="v") == [other]
         assert await selected(store, ALL, k="v") == [other, topic("p")]
@@ -48,31 +46,25 @@ async def test_each_mode_selects_its_own_domain(open_store: OpenStore) -> None:
 
 async def test_what_is_selected_comes_in_javas_order(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         ordered = [topic(name) for name in ("a", "\u00e9", "\U0001f600", "\uff5e")]
         await store.apply(A, with_properties({name: {"k": "v"} for name in reversed(ordered)}))
-        # Then
         assert await selected(store, k="v") == ordered
 
 
 async def test_the_largest_properties_are_kept_of_a_partition_too(open_store: OpenStore) -> None:
-    # Given: as large as those of its partitioned topic may be, and hardly to be compressed
+    # As large as those of its partitioned topic may be, and hardly to be compressed
     room = MAX_PROPERTY_BYTES - len(base("p")) - len("k")
     largest = {"k": "".join(Random(1).choices(printable, k=room))}
     check_properties(base("p"), largest)
     partition = partition_names(TopicName.parse(base("p")), range(MAX_PARTITIONS))[-1]
     async with open_store() as store:
-        # When
         await store.apply(A, with_properties({partition: largest}))
-        # Then
         assert await store.properties(A, partition.decode()) == largest
 
 
 async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:
     async with open_store() as store:
-        # When
         await store.apply(A, with_properties({topic("a"): {"k": "v", "b": ""}, topic("b"): {}}))
-        # Then
         assert await store.properties(A, base("a")) == {"b": "", "k": "v"}
         assert await store.properties(A, base("b")) == {}
         assert await store.properties(A, base("none")) == {}
@@ -82,11 +74,9 @@ async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
-        # When
         made = changes(topic("p-partition-0"), p=1)
         rows = {topic("p"): {"k": "v"}, topic("p-partition-0"): {"part": "0"}}
         await store.apply(A, replace(made, properties=PropertyRows.from_mappings(rows)))
-        # Then
         assert await store.properties(A, base("p")) == {"k": "v"}
         assert await selected(store, k="v") == []
         assert await selected(store, part="0") == [topic("p-partition-0")]
@@ -96,41 +86,33 @@ async def test_a_topic_with_the_name_of_a_partitioned_topic_is_selected(
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
-        # When
         await store.apply(A, replace(with_properties({topic("p"): {"k": "v"}}), partitioned={}))
         await store.apply(A, changes(p=1))
-        # Then
         assert await selected(store, k="v") == [topic("p")]
 
 
 async def test_what_is_removed_or_forgotten_loses_its_properties(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         rows = {topic(name): {"k": "v"} for name in ("a", "b", "p")}
         made = changes(topic("a"), topic("b"), p=1)
         await store.apply(A, replace(made, properties=PropertyRows.from_mappings(rows)))
-        # When
         await store.apply(A, changes(removed=(topic("a"),), p=0))
         await store.apply(A, changes(topic("a"), p=1))
-        # Then
         assert await store.properties(A, base("a")) == {}
         assert await store.properties(A, base("p")) == {}
         assert await selected(store, k="v") == [topic("b")]
 
 
 async def test_properties_of_what_is_not_there_are_not_kept(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, changes(topic("there")))
         rows = PropertyRows.from_mappings(
             {topic(name): {"k": name} for name in ("there", "gone", "none")}
         )
-        # When
         await store.apply(
             A, TopicChanges([topic("gone")], removed=[topic("gone")], properties=rows)
         )
         await store.apply(A, changes(topic("none"), topic("gone")))
-        # Then
         assert await store.properties(A, base("there")) == {"k": "there"}
         assert await store.properties(A, base("none")) == {}
         assert await store.properties(A, base("gone")) == {}
@@ -138,14 +120,11 @@ async def test_properties_of_what_is_not_there_are_not_kept(open_store: OpenStor
 
 
 async def test_properties_change_without_a_change_of_names(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
         feed = store.changes()
-        # When
         rows = PropertyRows.from_mappings({topic("a"): {"l": "w"}})
         version = await store.apply(A, TopicChanges(properties=rows, present=[base("a")]))
-        # Then
         feed.close()
         told = [(one.version, one.added, one.removed, one.complete) async for one in feed]
         assert [(v, [*added], [*removed], whole) for v, added, removed, whole in told] == [
@@ -158,10 +137,8 @@ async def test_properties_change_without_a_change_of_names(open_store: OpenStore
 @pytest.mark.parametrize("text", ODD_TEXTS)
 async def test_texts_are_compared_and_never_run(open_store: OpenStore, text: str) -> None:
     async with open_store() as store:
-        # When
         name = topic(f"odd {text}")
         await store.apply(A, with_properties({name: {text: text}, topic("b"): {"k": "v"}}))
-        # Then
         assert await selected(store, **{text: text}) == [name]
         assert await selected(store, **{text: "v"}) == []
         assert await selected(store, k=text) == []
@@ -180,12 +157,10 @@ async def test_many_topics_come_with_their_properties_and_lose_them(
 ) -> None:
     async with open_store() as store:
         many = [topic(f"t{n:04d}") for n in range(MANY)]
-        # When
         rows = {name: {"third": str(n % 3), "all": "x"} for n, name in enumerate(many)}
         await store.apply(A, with_properties(rows))
         await store.apply(A, with_properties({name: {"all": "y"} for name in many[:300]}))
         await store.apply(A, TopicChanges(removed=many[600:]))
-        # Then
         assert await selected(store, third="0", all="x") == many[300:600:3]
         assert await selected(store, all="y") == many[:300]
         assert await selected(store, third="1") == many[301:600:3]
@@ -195,6 +170,5 @@ async def test_properties_survive_any_number_of_conditions(open_store: OpenStore
     async with open_store() as store:
         keys = {f"k{n}": str(n) for n in range(50)}
         await store.apply(A, with_properties({topic("a"): keys, topic("b"): {"k1": "1"}}))
-        # Then
         assert await selected(store, **keys) == [topic("a")]
         assert await selected(store, **{**keys, "k49": "0"}) == []

@@ -16,60 +16,45 @@ GONE = StoredSchema(1, "NONE", b"", {}, 5, deleted=True)
 
 
 async def test_versions_come_back_as_they_were_added_and_in_order(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
-        # When
         added = [await store.schemas.add(TOPIC, one) for one in (FIRST, GONE)]
-        # Then
         assert added == [True, True]
         assert list(await store.schemas.of(TOPIC)) == [FIRST, GONE]
         assert list(await store.schemas.of(OTHER)) == []
 
 
 async def test_a_version_is_taken_once(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.schemas.add(TOPIC, FIRST)
-        # When
         added = await store.schemas.add(TOPIC, StoredSchema(0, "STRING", b""))
-        # Then
         assert not added
         assert list(await store.schemas.of(TOPIC)) == [FIRST]
 
 
 async def test_deleting_forgets_one_topic(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         await store.schemas.add(TOPIC, FIRST)
         await store.schemas.add(OTHER, FIRST)
-        # When
         await store.schemas.delete(TOPIC)
-        # Then
         assert list(await store.schemas.of(TOPIC)) == []
         assert list(await store.schemas.of(OTHER)) == [FIRST]
         assert await store.schemas.add(TOPIC, FIRST)
 
 
 async def test_schemas_go_with_their_namespace(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         for namespace in (A, B):
             await store.create_namespace(namespace)
             await store.schemas.add(f"{namespace}/t", FIRST)
-        # When
         await store.delete_namespace(A)
-        # Then
         assert list(await store.schemas.of(f"{A}/t")) == []
         assert list(await store.schemas.of(f"{B}/t")) == [FIRST]
 
 
 async def test_schemas_survive_where_topics_do(open_store: OpenStore) -> None:
-    # Given
     async with open_store() as store:
         survives = repr(store).startswith(("<Sqlite", "<Postgresql"))
         await store.schemas.add(TOPIC, FIRST)
-    # When
     async with open_store() as store:
         found = list(await store.schemas.of(TOPIC))
-    # Then
     assert found == ([FIRST] if survives else [])

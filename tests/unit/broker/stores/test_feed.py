@@ -1,7 +1,5 @@
 """The ordered feed of changes, and what a reader who is too slow sees."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -17,63 +15,48 @@ def change(version: int) -> Change:
 
 
 async def test_a_slow_reader_loses_the_oldest_and_sees_the_gap() -> None:
-    # Given
     feed = ChangeFeed(ChangeFeeds(), max_queued=3)
     for version in range(1, 6):
         feed.push(change(version))
-    # When
     feed.close()
-    # Then
     assert [one.version async for one in feed] == [3, 4, 5]
 
 
 async def test_the_bound_is_the_documented_one() -> None:
-    # Given
     feeds = ChangeFeeds()
     feed = feeds.open()
-    # When
     for version in range(MAX_QUEUED_CHANGES + 1):
         feeds.publish(change(version))
-    # Then
     assert (await anext(feed)).version == 1
 
 
 async def test_a_waiting_reader_is_woken_by_the_next_change() -> None:
-    # Given
     feeds = ChangeFeeds()
     reader = asyncio.get_running_loop().create_task(anext(feeds.open()))
     await asyncio.sleep(0)
-    # When
     feeds.publish(change(7))
-    # Then
     assert (await reader).version == 7
 
 
 async def test_every_reader_gets_what_comes_after_it_began() -> None:
-    # Given
     feeds = ChangeFeeds()
     early = feeds.open()
     feeds.publish(change(1))
     late = feeds.open()
-    # When
     feeds.publish(change(2))
     feeds.close()
-    # Then
     assert [one.version async for one in early] == [1, 2]
     assert [one.version async for one in late] == [2]
     assert len(feeds) == 0
 
 
 async def test_a_closed_feed_gets_nothing_more_and_ends_its_reader() -> None:
-    # Given
     feeds = ChangeFeeds()
     feed = feeds.open()
     reader = asyncio.get_running_loop().create_task(anext(feed))
     await asyncio.sleep(0)
-    # When
     feed.close()
     feed.close()
     feeds.publish(change(1))
-    # Then
     with pytest.raises(StopAsyncIteration):
         await reader

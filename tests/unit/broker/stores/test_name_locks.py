@@ -1,7 +1,5 @@
 """One at a time for each namespace."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 
@@ -13,7 +11,6 @@ from tests.support.stores.topic_stores import A, B
 
 
 async def test_each_namespace_has_its_own_turn() -> None:
-    # Given
     turns, done = NameLocks(), []
 
     async def work(namespace: object, name: str) -> None:
@@ -27,29 +24,23 @@ async def test_each_namespace_has_its_own_turn() -> None:
             group.create_task(work(A, name))
         group.create_task(work(B, "never"))
         await settle()
-        # When
         go_on.set()
         await settle()
-        # Then
         assert done == ["first", "second"]
         for task in group._tasks:
             task.cancel()
 
 
 async def test_a_lock_is_there_only_while_it_is_used() -> None:
-    # Given
     turns = NameLocks()
-    # When
     async with turns.of(A):
         assert A in turns
         assert B not in turns
         assert len(turns) == 1
-    # Then
     assert len(turns) == 0
 
 
 async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
-    # Given
     turns = NameLocks()
 
     async def fails() -> None:
@@ -59,18 +50,15 @@ async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         await fails()
     async with turns.of(A):
-        # When
         leaving = asyncio.get_running_loop().create_task(fails())
         await settle()
         leaving.cancel()
         await asyncio.wait([leaving])
         assert len(turns) == 1
-    # Then
     assert len(turns) == 0
 
 
 async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
-    # Given
     go_on, done = asyncio.Event(), []
 
     async def work() -> None:
@@ -79,19 +67,16 @@ async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
 
     leaving = asyncio.get_running_loop().create_task(to_its_end(work()))
     await settle()
-    # When
     leaving.cancel()
     await asyncio.wait([leaving])
     go_on.set()
     await settle()
-    # Then
     assert done == [1]
 
 
 async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     go_on = asyncio.Event()
 
     async def refuse() -> None:
@@ -102,9 +87,7 @@ async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     left.cancel()
     await settle()
     del left
-    # When
     go_on.set()
     await settle()
     gc.collect()
-    # Then
     assert [one for one in caplog.records if one.levelname == "ERROR"] == []

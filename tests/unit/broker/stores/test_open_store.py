@@ -1,7 +1,5 @@
 """The store that a URL names."""
 
-from __future__ import annotations
-
 import builtins
 
 import pytest
@@ -16,7 +14,6 @@ from broker.stores.open_store import store_for_url
 def test_postgresql_without_its_driver_is_refused_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, missing: str, expected: type[Exception]
 ) -> None:
-    # Given
     def importing(name: str, *rest: object) -> object:
         if name == "broker.stores.postgresql.store":
             raise ModuleNotFoundError(f"No module named {missing}", name=missing)
@@ -24,9 +21,7 @@ def test_postgresql_without_its_driver_is_refused_with_the_remedy(
 
     imported = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", importing)
-    # When
     with pytest.raises(expected, match=missing) as refused:
         store_for_url("postgresql://me:secret@host/db", 1)
-    # Then
     assert "secret" not in str(refused.value)
     assert ('pip install "floodgate[postgresql]"' in str(refused.value)) is (missing == "asyncpg")

@@ -1,7 +1,5 @@
 """Properties on their way into a store."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -24,15 +22,13 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_the_first_rows_import_nothing() -> None:
-    # Given: in a process of its own, since others may have been first here
+    # In a process of its own, since others may have been first here
     made = "PropertyRows.same_for_all([b'x'], {'a': 'b'}); PropertyRows.from_mappings({b'x': {}})"
     program = (
         "import sys; from broker.stores.property_rows import PropertyRows; known = set(sys.modules)"
         f"; {made}; print(sorted(set(sys.modules) - known))"
     )
-    # When
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
-    # Then
     assert (ran.stdout, ran.stderr) == ("[]\n", "")
 
 
@@ -47,9 +43,7 @@ def texts(made: PropertyRows) -> tuple[list[int], list[bytes]]:
 
 
 def test_a_row_has_its_properties() -> None:
-    # Given
     made = rows([("a", "1"), ("b", "2")], [], None)
-    # Then
     assert [made.of(row) for row in range(3)] == [{"a": "1", "b": "2"}, {}, {}]
     assert texts(made) == ([2, 0, 0], [b"1:a:1", b"1:b:2"])
 
@@ -65,9 +59,7 @@ def test_a_row_has_its_properties() -> None:
 def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(
     given: list[tuple[str, str | None]], kept: dict[str, str]
 ) -> None:
-    # Given
     made = rows([("x", "0")], given, [("a", "9")])
-    # Then
     assert made.of(1) == kept
     counts, pairs = texts(made)
     assert counts == [1, len(kept), 1]
@@ -75,43 +67,31 @@ def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(
 
 
 def test_a_part_of_a_column_is_read_as_that_part() -> None:
-    # Given
     whole = rows([("a", "1")], None, [("b", "2")], [("c", "3"), ("d", "4")], None)
-    # When
     part = PropertyRows([b"x", b"y", b"z"], whole.column.slice(1, 3))
-    # Then
     assert texts(part) == ([0, 1, 2], [b"1:b:2", b"1:c:3", b"1:d:4"])
     assert part.of(1) == {"b": "2"}
 
 
 def test_large_strings_are_strings() -> None:
-    # Given
     kind = pa.map_(pa.large_string(), pa.large_string())
-    # Then
     assert texts(PropertyRows([b"x"], pa.array([[("a", "1")]], kind))) == ([1], [b"1:a:1"])
 
 
 def test_triples_have_each_name_and_each_key_once() -> None:
-    # Given
     column = pa.array([[("a", "1")], [("b", "2"), ("b", "3")], [("c", None)]], PROPERTIES_TYPE)
-    # When
     made = PropertyRows([b"x", b"y", b"x"], column)
-    # Then
     assert list(made.triples()) == [(b"y", "b", "3")]
 
 
 def test_rows_are_filtered_with_their_names() -> None:
-    # When
     made = rows([("a", "1")], [("b", "2")], [("c", "3")]).filter([True, False, True])
-    # Then
     assert made.names == [b"topic-0", b"topic-2"]
     assert list(made.triples()) == [(b"topic-0", "a", "1"), (b"topic-2", "c", "3")]
 
 
 def test_many_topics_may_have_the_same_properties() -> None:
-    # When
     made = PropertyRows.same_for_all([b"x", b"y"], {"a": "1", "b": "2"})
-    # Then
     assert [made.of(0), made.of(1)] == [{"a": "1", "b": "2"}] * 2
 
 

@@ -1,7 +1,5 @@
 """Store URLs: which are well formed, and how they are shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.stores.store_url import usable_store_url, without_password

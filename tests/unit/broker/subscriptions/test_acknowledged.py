@@ -1,7 +1,5 @@
 """The holes behind a mark-delete position; tests/properties has them beside a plain set."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest
@@ -13,13 +11,10 @@ A_FEW_MS = 0.02
 
 
 def test_a_hole_counts_once_and_is_passed_over() -> None:
-    # Given
     acknowledged = AcknowledgedEntries()
-    # When
     first = acknowledged.add(Position(3, 5))
     again = acknowledged.add(Position(3, 5))
     acknowledged.add_range(3, 6, 20)
-    # Then
     assert (first, again, acknowledged.count) == (True, False, 16)
     assert acknowledged.next_gap(3, 4) == 4
     assert acknowledged.next_gap(3, 5) == 21
@@ -28,19 +23,15 @@ def test_a_hole_counts_once_and_is_passed_over() -> None:
 
 
 def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
-    # Given
     acknowledged = AcknowledgedEntries()
-    # When
     acknowledged.add(Position(3, 0))
     acknowledged.add(Position(3, 9))
     acknowledged.add(Position(8, 17))
-    # Then
     assert acknowledged.as_bitmaps() == {3: b"\x01\x02", 8: b"\x00\x00\x02"}
 
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_a_million_holes_hold_nobody_up() -> None:
-    # Given
     acknowledged = AcknowledgedEntries()
     for entry in range(1, 2_000_001, 2):
         acknowledged.add(Position(3, entry))
@@ -53,9 +44,7 @@ def test_a_million_holes_hold_nobody_up() -> None:
         "discard_through": lambda: acknowledged.discard_through(Position(3, 1_500_000)),
     }
     for name, call in calls.items():
-        # When
         start = process_time()
         call()
-        # Then
         assert process_time() - start < A_FEW_MS, name
     assert acknowledged.count == 250_000

@@ -1,7 +1,5 @@
 """Messages that are not due yet; the moments are those recorded of a real broker."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.position import Position
@@ -30,73 +28,59 @@ def at(entry: int) -> Position:
 def test_a_message_due_within_a_tick_goes_out_at_once_unless_strict(
     strict: bool, ahead: int, kept: bool
 ) -> None:
-    # Given
     delayed = DelayedMessages(strict=strict)
-    # When
     answer = delayed.add(at(0), 50_105 + ahead, 50_105)
-    # Then
     assert (answer, len(delayed)) == (kept, int(kept))
 
 
 def test_the_timer_turns_once_a_tick_and_takes_what_is_due_before_the_next_turn() -> None:
-    # Given: the wheel turns 105 ms after they were sent, and then each second.
+    # The wheel turns 105 ms after they were sent, and then each second.
     delayed, sent = DelayedMessages(), 49_895
     for entry, ahead in enumerate((1_400, 1_100, 2_110, 3_300)):
         delayed.add(at(entry), sent + ahead, sent)
-    # When
     waited, taken = [], []
     now = sent
     while (wait := delayed.next_due(now)) is not None:
         now += wait
         waited.append(now - sent)
         taken.append([one.entry_id for one in delayed.take_due(now)])
-    # Then
     assert waited == [1_105, 3_105]
     assert taken == [[0, 1], [2, 3]]
 
 
 def test_strict_ones_are_never_early() -> None:
-    # Given
     delayed = DelayedMessages(strict=True)
     delayed.add(at(0), 50_500, 50_000)
-    # When
     wait = delayed.next_due(50_000)
-    # Then
     assert wait == 1_000
     assert delayed.take_due(50_499) == []
     assert delayed.take_due(50_500) == [at(0)]
 
 
 def test_together_they_go_out_in_the_order_of_storage() -> None:
-    # Given
     delayed = DelayedMessages()
     for entry, due in ((2, 5_001), (0, 5_003), (1, 5_002)):
         delayed.add(at(entry), due, 0)
-    # When, Then
     assert delayed.take_due(6_000) == [at(0), at(1), at(2)]
     assert delayed.next_due(6_000) is None
 
 
 def test_more_than_one_turn_can_take_leaves_the_timer_due_at_once() -> None:
-    # Given
     delayed = DelayedMessages()
     for entry in range(5):
         delayed.add(at(entry), 5_500, 0)
-    # When
     taken = delayed.take_due(5_000, most=3)
-    # Then
     assert len(taken) == 3
     assert delayed.next_due(5_000) == 0
     assert len(delayed.take_due(5_000, most=3)) == 2
 
 
 def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
-    # Given: all but the last one are forgotten
+    # All but the last one are forgotten
     delayed, count = DelayedMessages(), 3 * MOST_AT_ONCE
     for entry in range(count):
         delayed.add(at(entry), 5_500, 0)
     delayed.discard_through(at(count - 2))
-    # When
     waits = [delayed.next_due(0)]
     left = [len(delayed._queue)]
     taken = []
@@ -104,49 +88,39 @@ def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
         taken = delayed.take_due(5_500)
         waits.append(delayed.next_due(5_500))
         left.append(len(delayed._queue))
-    # Then: the timer fires at once for those of which nobody knows whether they are forgotten
+    # The timer fires at once for those of which nobody knows whether they are forgotten
     assert taken == [at(count - 1)]
     assert waits == [6_000, 0, None]
     assert left == [count - MOST_AT_ONCE, count - 3 * MOST_AT_ONCE + 1, 0]
 
 
 def test_a_queue_of_forgotten_ones_is_freed_in_steps() -> None:
-    # Given
     delayed = DelayedMessages()
     for entry in range(50_000):
         delayed.add(at(entry), 5_500, 0)
-    # When
     left = [len(delayed._queue) for _ in delayed.emptied()]
-    # Then
     assert (left, len(delayed)) == ([30_000, 10_000, 0], 0)
 
 
 def test_reading_pauses_when_so_many_wait_for_one_fixed_delay() -> None:
-    # Given
     delayed = DelayedMessages()
     for entry in range(FIXED_DELAY_LOOK_AHEAD - 1):
         delayed.add(at(entry), 10_000 + entry, entry)
     before = delayed.pauses_reading(100)
-    # When
     delayed.add(at(FIXED_DELAY_LOOK_AHEAD), 90_000, 100)
-    # Then
     assert (before, delayed.pauses_reading(100)) == (False, True)
     assert not delayed.pauses_reading(9_500)
-    # When: one has another delay, so later ones may be due earlier.
+    # One has another delay, so later ones may be due earlier.
     delayed.add(at(FIXED_DELAY_LOOK_AHEAD + 1), 20_000, 100)
-    # Then
     assert not delayed.pauses_reading(100)
 
 
 def test_forgotten_ones_are_not_taken() -> None:
-    # Given
     delayed = DelayedMessages()
     for entry in range(4):
         delayed.add(at(entry), 5_000, 0)
-    # When
     delayed.discard_through(at(1))
     delayed.discard(at(3))
-    # Then
     assert len(delayed) == 1
     assert delayed.take_due(5_000) == [at(2)]
     assert delayed.size_bytes == 0

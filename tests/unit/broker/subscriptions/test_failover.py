@@ -1,7 +1,5 @@
 """The active consumer of a Failover subscription."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest
@@ -29,34 +27,25 @@ def predicted(names: list[str], topic: str) -> str:
 
 @pytest.mark.parametrize(("partition", "active"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
 def test_a_partition_takes_turns_among_the_sorted_names(partition: int, active: str) -> None:
-    # Given
     consumers = ordered(Consumer("c"), Consumer("low", 1), Consumer("a"), Consumer("b"))
-    # When
     index = active_of(consumers, TopicName.parse(f"t-partition-{partition}"))
-    # Then
     assert consumers[index].name == active
 
 
 @pytest.mark.parametrize("number", range(30))
 def test_another_topic_goes_to_the_next_point_of_the_ring(number: int) -> None:
-    # Given
     topic = TopicName.parse(f"t{number}")
     consumers = ordered(Consumer("c"), Consumer("a"), Consumer("b"), Consumer("low", 1))
-    # When
     index = active_of(consumers, topic)
-    # Then
     assert consumers[index].name == predicted(["a", "b", "c"], str(topic))
 
 
 def test_a_number_that_is_lower_is_a_higher_priority() -> None:
-    # Given
     consumers = ordered(Consumer("a", 3), Consumer("b", -1), Consumer("c", 0))
-    # When, Then
     assert consumers[active_of(consumers, TopicName.parse("t"))].name == "b"
 
 
 def test_a_partition_is_given_to_one_of_a_thousand_without_a_look_at_each() -> None:
-    # Given
     looks = 0
 
     class Watched(Consumer):
@@ -66,7 +55,5 @@ def test_a_partition_is_given_to_one_of_a_thousand_without_a_look_at_each() -> N
             return super().__getattribute__(name)
 
     consumers = [Watched(f"{number:04}", number // 900) for number in range(1000)]
-    # When
     index = active_of(consumers, TopicName.parse("t-partition-901"))
-    # Then
     assert (index, looks < 50) == (1, True)

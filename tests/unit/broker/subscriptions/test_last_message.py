@@ -1,7 +1,5 @@
 """The last message of a topic, whatever its producer says of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.stores.memory import MemoryMessageStore

@@ -1,7 +1,5 @@
 """A set of positions; tests/properties has it beside a plain set."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.position import Position
@@ -9,58 +7,44 @@ from broker.subscriptions.position_set import PositionSet
 
 
 def test_positions_come_in_the_order_of_storage() -> None:
-    # Given
     positions = PositionSet()
-    # When
     for one in ((9, 1), (3, 70), (3, 2), (3, 3)):
         positions.add(Position(*one))
-    # Then
     assert [str(one) for one in positions] == ["3:2", "3:3", "3:70", "9:1"]
 
 
 def test_an_entry_late_in_its_ledger_costs_no_memory_for_those_before() -> None:
-    # Given
     positions = PositionSet()
-    # When
     positions.add(Position(3, 8_000_000_000))
-    # Then
     assert positions.first_clear(3, 8_000_000_000) == 8_000_000_001
     assert list(positions) == [Position(3, 8_000_000_000)]
 
 
 def test_what_is_no_position_is_not_in() -> None:
-    # Given
     positions = PositionSet()
-    # When
     positions.add(Position(3, 7))
-    # Then
     assert "3:7" not in positions
     assert Position(3, -1) not in positions
 
 
 def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> None:
-    # Given: the search has begun behind the first bytes once.
+    # The search has begun behind the first bytes once.
     positions = PositionSet()
     positions.add_range(3, 0, 40)
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
-    # When
     positions.add(Position(3, 1))
-    # Then
     assert next(iter(positions)) == Position(3, 1)
 
 
 def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() -> None:
-    # Given
     positions = PositionSet()
     positions.add_range(3, 0, 60)
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
-    # When
     positions.discard_through(Position(3, 25))
-    # Then
     assert next(iter(positions)) == Position(3, 33)
 
 
@@ -68,10 +52,8 @@ def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() 
     "entries", [[], [0], [0, 1, 2], [1, 3, 5], [7, 8], [0, 2, 3, 15, 16, 17, 40]]
 )
 def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
-    # Given
     positions = PositionSet()
     for ledger_id in (3, 5):
         for entry in entries:
             positions.add(Position(ledger_id, 20 + entry))
-    # Then
     assert positions.count_ranges() == len(positions.ranges())

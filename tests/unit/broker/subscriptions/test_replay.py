@@ -1,7 +1,5 @@
 """The positions that are delivered again; tests/properties has them beside a plain mapping."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest
@@ -13,19 +11,15 @@ ONE_TURN = 0.02
 
 
 def test_positions_stay_queued_until_they_are_removed() -> None:
-    # Given
     queue = ReplayQueue()
     queue.add_all([Position(4, 1), Position(3, 9), Position(3, 2)])
-    # When
     first = queue.first(2)
     queue.remove(Position(3, 2))
-    # Then
     assert first == [Position(3, 2), Position(3, 9)]
     assert queue.first(9) == [Position(3, 9), Position(4, 1)]
 
 
 def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
-    # Given
     queue, asked = ReplayQueue(), []
     for entry in range(1_000):
         queue.add(Position(3, entry), 5)
@@ -36,9 +30,7 @@ def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
         asked.append(sticky_hash)
         return sticky_hash == 6
 
-    # When
     first = queue.first(9, accepts)
-    # Then
     assert first == [Position(3, 1_000), Position(3, 1_001)]
     assert asked == [5, 6]
     assert queue.contains_hash(5)
@@ -46,42 +38,34 @@ def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
 
 
 def test_the_look_behind_blocked_ones_has_an_end() -> None:
-    # Given
     queue = ReplayQueue()
     queue.add_all(Position(3, entry) for entry in range(10))
     for entry in range(10):
         queue.add(Position(3, entry), 5)
     queue.add(Position(3, 10), 6)
-    # When, Then
     assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=10) == []
     assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=11) == [Position(3, 10)]
 
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
-    # Given
     queue, turns = ReplayQueue(), []
     for entry in range(50_000):
         queue.add(Position(3, entry), 1 + entry % 500)
-    # When
     while queue:
         start = process_time()
         for position in queue.first(100, lambda _: True):
             queue.remove(position)
         turns.append(process_time() - start)
-    # Then
     assert len(turns) == 500
     assert max(turns) < ONE_TURN
     assert not queue.contains_hash(1)
 
 
 def test_positions_that_were_looked_at_are_counted_until_asked_for() -> None:
-    # Given
     queue = ReplayQueue()
     for entry in range(10):
         queue.add(Position(1, entry), entry % 2 + 1)
-    # When
     found = queue.first(2, lambda sticky_hash: sticky_hash == 2)
-    # Then
     assert found == [Position(1, 1), Position(1, 3)]
     assert (queue.take_looked_at(), queue.take_looked_at()) == (4, 0)

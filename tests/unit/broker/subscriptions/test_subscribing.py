@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.subscribing import check_subscribe, displace_dead, options_of
+from broker.subscriptions.subscription import SubType
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, kept_topic
-
-if TYPE_CHECKING:
-    from broker.subscriptions.subscription import SubType
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
@@ -47,7 +43,6 @@ async def test_who_is_in_the_way_of_a_newcomer_is_asked(
     asked: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, cnx = consume(subscription, has, key_shared=ranges)
@@ -58,10 +53,8 @@ async def test_who_is_in_the_way_of_a_newcomer_is_asked(
         return True
 
     monkeypatch.setattr(cnx, "answers_ping", answers_ping)
-    # When
     newcomer = pb.CommandSubscribe(subType=wants, keySharedMeta=wanted)
     await displace_dead(subscription, newcomer)
-    # Then
     assert len(pings) == asked
 
 

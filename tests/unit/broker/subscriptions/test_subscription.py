@@ -1,7 +1,5 @@
 """What is acknowledged; consumers that a SEEK closes; a topic that closes."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -17,7 +15,6 @@ SHARED = pb.CommandSubscribe.Shared
 
 
 async def test_a_reader_that_seeks_twice_finds_its_cursor_after_the_second() -> None:
-    # Given
     topic = await kept_topic()
     (position,) = topic.publish()
     there = topic.subscriptions()
@@ -27,54 +24,43 @@ async def test_a_reader_that_seeks_twice_finds_its_cursor_after_the_second() -> 
     topic.clock.advance(RETURN_SECONDS - 1)
     again = there.create("s", durable=False)
     consume(again, EXCLUSIVE)
-    # When
     again.seek(position)
     topic.clock.advance(RETURN_SECONDS - 1)
-    # Then
     assert there.create("s", durable=False).cursor is reader.cursor
 
 
 async def test_a_reader_of_type_failover_that_seeks_is_forgotten() -> None:
-    # Given
     topic = await kept_topic()
     (position,) = topic.publish()
     there = topic.subscriptions()
     reader = there.create("s", durable=False)
     consume(reader, FAILOVER)
-    # When
     reader.seek(position)
-    # Then
     assert there.get("s") is None
 
 
 async def test_what_was_sent_to_a_consumer_that_a_seek_closed_still_counts() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s", earliest=True)
     positions = topic.publish(3)
     consume(subscription, FAILOVER, 10)
     topic.clock.advance(1.0)
     await settle()
-    # When
     subscription.seek(positions[0])
-    # Then
     assert subscription.messages_out == 3
 
 
 async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> None:
-    # Given
     topic = await kept_topic()
     there = topic.subscriptions()
     subscription = there.create("s")
     positions = topic.publish(2)
     consumer, _ = consume(subscription, EXCLUSIVE, 10)
     subscription.acknowledge(consumer, ids(positions[0]))
-    # When
     there.close()
     kept = topic.ledger.cursors["s"]
     subscription.acknowledge(consumer, ids(positions[1]))
     topic.clock.advance(SAVE_SECONDS)
-    # Then
     assert topic.ledger.cursors["s"] is kept
 
 
@@ -82,32 +68,27 @@ async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> Non
 async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_profile_pulsar(
     ends: bool, backlog: int
 ) -> None:
-    # Given
     topic = await kept_topic()
     there = topic.subscriptions(SubscriptionRules(acks_end_behind_the_end=ends))
     subscription = there.create("s", earliest=True)
     positions = topic.publish(3)
     consumer, _ = consume(subscription, SHARED, 10)
     await settle()
-    # When
     beyond = Position(positions[0].ledger_id + 1_000, 0)
     subscription.acknowledge(consumer, ids(positions[0], beyond, positions[1]))
-    # Then
     assert subscription.cursor.backlog == backlog
     assert consumer.unacked == 1
 
 
 async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     cnx = KeptConnection()
     for _ in range(2 * TOLD_A_STEP):
         consume(subscription, SHARED, cnx=cnx)
-    # When
     subscription.close_consumers()
     told = [one.close_consumer.consumer_id for one in cnx.commands]
-    # Then: nobody has a consumer of them any more, and an id may be used again at once
+    # Nobody has a consumer of them any more, and an id may be used again at once
     assert (told, cnx.consumers) == (list(range(1, TOLD_A_STEP + 1)), {})
     cnx.consumers[TOLD_A_STEP + 1] = object()  # type: ignore[assignment]
     await settle()
@@ -117,7 +98,6 @@ async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
 
 @pytest.mark.parametrize("how", ["skip", "seek", "delete"])
 async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str) -> None:
-    # Given
     count = 4_000
     topic = await kept_topic(ledger_entries=count)
     subscription = topic.subscriptions().create("s")
@@ -125,30 +105,25 @@ async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str
     consumer, _ = consume(subscription, SHARED)
     subscription.acknowledge(consumer, ids(*positions, ack_set=[0b10]))
     batches = subscription.cursor.batches
-    # When
     if how == "skip":
         subscription.skip(count)
     elif how == "seek":
         subscription.seek(positions[0])
     else:
         subscription.delete()
-    # Then
     assert (len(batches), len(batches.gone)) == (0, 2 if how == "skip" else 3)
     await settle()
     assert not batches.gone
 
 
 async def test_very_many_consumers_are_told_of_the_end_in_steps_but_who_left_meanwhile() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     cnx = KeptConnection()
     consumers = [consume(subscription, SHARED, cnx=cnx)[0] for _ in range(2 * TOLD_A_STEP)]
-    # When
     subscription.tell_end()
     first = [one.reached_end for one in consumers].count(True)
     subscription.remove_consumer(consumers[-1])
     await settle()
-    # Then
     assert first == TOLD_A_STEP
     assert [one.reached_end for one in consumers[-3:]] == [True, True, False]

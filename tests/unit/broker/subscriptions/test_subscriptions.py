@@ -1,7 +1,5 @@
 """The subscriptions of one topic: how clients come to them, and how they end."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -49,11 +47,9 @@ async def topic_with(**policies: object) -> StoredTopic:
 
 
 async def test_a_consumer_that_subscribes_too_often_is_refused_and_makes_no_subscription() -> None:
-    # Given
     topic = await topic_with(subscribe_rate=Rate(2, period_seconds=1000))
     for _ in range(2):
         await topic.subscriptions.open(asking(), HOST)
-    # When, Then
     with pytest.raises(RequestError) as refused:
         await topic.subscriptions.open(asking("another"), HOST)
     assert refused.value.server_error == pb.NotAllowedError
@@ -63,19 +59,16 @@ async def test_a_consumer_that_subscribes_too_often_is_refused_and_makes_no_subs
 
 
 async def test_a_type_that_is_not_allowed_is_not_counted_as_a_subscription() -> None:
-    # Given
     topic = await topic_with(
         subscribe_rate=Rate(1, period_seconds=1000), subscription_types=frozenset(("Shared",))
     )
-    # When
     with pytest.raises(RequestError, match="doesn't support Exclusive"):
         await topic.subscriptions.open(asking(kind=Exclusive), HOST)
-    # Then
     await topic.subscriptions.open(asking(), HOST)
 
 
 async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
-    # Given: a reader that has read two messages of three, and goes back to the second.
+    # A reader that has read two messages of three, and goes back to the second.
     topic = await topic_with()
     positions = [topic.publish(payload) for payload in (b"0", b"1", b"2")]
     reading = asking("reader", Exclusive)
@@ -83,7 +76,7 @@ async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
     opened = await topic.subscriptions.open(reading, HOST)
     opened.add_consumer(RecordingClient(), options_of(reading))
     opened.seek(positions[1])
-    # Then: there is no such subscription any more, until somebody asks for it.
+    # There is no such subscription any more, until somebody asks for it.
     assert len(topic.subscriptions) == 0
     again = await topic.subscriptions.open(asking("reader"), HOST)
     assert again.cursor.first_left == positions[1]
@@ -91,7 +84,6 @@ async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
 
 
 async def test_the_cursor_of_a_reader_that_does_not_come_again_is_forgotten() -> None:
-    # Given
     topic = await topic_with()
     first = topic.publish(b"0")
     reading = asking("reader", Exclusive)
@@ -99,9 +91,7 @@ async def test_the_cursor_of_a_reader_that_does_not_come_again_is_forgotten() ->
     opened = await topic.subscriptions.open(reading, HOST)
     opened.add_consumer(RecordingClient(), options_of(reading))
     opened.seek(first)
-    # When
     topic.clock.advance(RETURN_SECONDS)
-    # Then
     again = await topic.subscriptions.open(asking("reader"), HOST)
     assert again.cursor.backlog == 0
     assert again.durable
@@ -122,16 +112,13 @@ async def test_the_cursor_of_a_reader_that_does_not_come_again_is_forgotten() ->
 async def test_one_that_is_not_durable_begins_where_it_says_if_there_is_such_an_entry(
     start: Position | None, position: pb.CommandSubscribe.InitialPosition.ValueType, backlog: int
 ) -> None:
-    # Given
     topic = await kept_topic()
     topic.publish(3)
     asked = pb.CommandSubscribe(subscription="s", durable=False, initialPosition=position)
     if start is not None:
         asked.start_message_id.ledgerId = to_wire(start.ledger_id)
         asked.start_message_id.entryId = to_wire(start.entry_id)
-    # When
     subscription = await topic.subscriptions().open(asked, HOST)
-    # Then
     assert subscription.cursor.backlog == backlog
 
 
@@ -139,31 +126,27 @@ async def test_one_that_is_not_durable_begins_where_it_says_if_there_is_such_an_
 async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_next(
     position: pb.CommandSubscribe.InitialPosition.ValueType,
 ) -> None:
-    # Given
     topic = await kept_topic()
     last = topic.publish(3)[-1]
     asked = pb.CommandSubscribe(subscription="s", durable=False, initialPosition=position)
     asked.start_message_id.ledgerId = last.ledger_id
-    # When: an entry that is there, and the one behind the last
+    # An entry that is there, and the one behind the last
     asked.start_message_id.entryId = last.entry_id
     from_last = await topic.subscriptions().open(asked, HOST)
     asked.start_message_id.entryId = last.entry_id + 1
     from_next = await topic.subscriptions().open(asked, HOST)
-    # Then
     assert (from_last.cursor.backlog, from_next.cursor.backlog) == (1, 0)
 
 
 async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> None:
-    # Given: messages of the first minute of 1970, and one that is due
+    # Messages of the first minute of 1970, and one that is due
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
     subscription = subscriptions.create("s", earliest=True)
     topic.publish(3)
     consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
     asked = pb.CommandSubscribe(subscription="s", start_message_rollback_duration_sec=60)
-    # When
     again = await subscriptions.open(asked, HOST)
-    # Then
     assert again is subscription
     assert (consumer in subscription.consumers, subscription.cursor.backlog) == (False, 0)
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
@@ -196,7 +179,7 @@ async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(
 async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: ten subscriptions at the start of the first of two ledgers
+    # Ten subscriptions at the start of the first of two ledgers
     topic = await kept_topic(ledger_entries=2)
     subscriptions = topic.subscriptions()
     made = [subscriptions.create(f"s{number}", earliest=True) for number in range(10)]
@@ -212,10 +195,9 @@ async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
     monkeypatch.setattr(subscriptions, "moved", counted)
     made[0].skip(1)
     before, ledgers = looks, len(topic.ledger.ledgers)
-    # When
     for subscription in made[:-1]:
         subscription.skip(3)
-    # Then: all but one have left
+    # All but one have left
     assert (looks, len(topic.ledger.ledgers)) == (before, ledgers)
     made[-1].skip(3)
     assert (looks, len(topic.ledger.ledgers)) == (before + 1, ledgers - 1)
@@ -224,7 +206,6 @@ async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
 async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_closed_with_others() -> (
     None
 ):
-    # Given
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
     subscriptions.rules = replace(subscriptions.rules, closes_who_rolls_back=True)
@@ -234,7 +215,6 @@ async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_close
     asked = pb.CommandSubscribe(
         subscription="s", durable=False, start_message_rollback_duration_sec=60
     )
-    # When, Then
     with pytest.raises(ClosedWithOthersError):
         await subscriptions.open(asked, HOST)
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
@@ -289,11 +269,8 @@ def saved(topic: KeptTopic) -> int:
 
 
 async def test_cursors_that_have_changed_are_saved_one_in_each_step() -> None:
-    # Given
     topic, _ = await changed_cursors(3)
-    # When
     topic.clock.advance(SAVE_SECONDS)
-    # Then
     assert saved(topic) == 1
     await settle()
     assert saved(topic) == 3
@@ -301,15 +278,12 @@ async def test_cursors_that_have_changed_are_saved_one_in_each_step() -> None:
 
 @pytest.mark.parametrize("how", ["closed", "deleted"])
 async def test_what_ends_while_cursors_are_saved_is_not_saved(how: str) -> None:
-    # Given
     topic, there = await changed_cursors(3)
     topic.clock.advance(SAVE_SECONDS)
-    # When
     if how == "closed":
         there.close()
     else:
         there.delete("s-1")
     await settle()
-    # Then
     assert saved(topic) == (1 if how == "closed" else 2)
     assert ("s-1" in topic.ledger.cursors) == (how == "closed")

@@ -1,7 +1,5 @@
 """Very many names in a set of parts."""
 
-from __future__ import annotations
-
 from broker.topic_lists.name_set import PARTS, NameSet
 
 NAMES = [f"persistent://t/n/{number}".encode() for number in range(20_000)]

@@ -1,17 +1,12 @@
 """Blocks: their size, and what a change leaves alone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from broker.topic_lists import tree
 from broker.topic_lists.block import Block, Totals, encode_entry
 from broker.topic_lists.sequence import Selection, TopicSequence
 from broker.topic_lists.tree import BLOCK_BYTES, BRANCH_CHILDREN, Branch
 from proto.topic_hash import EMPTY_HASH
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def names_of(count: int, start: int = 0, width: int = 6) -> list[bytes]:
@@ -31,9 +26,7 @@ def test_long_and_short_names_are_read_back() -> None:
 
 
 def test_nothing_is_a_sequence_too() -> None:
-    # When
     sequence = TopicSequence.from_names([])
-    # Then
     assert (len(sequence), sequence.hash, sequence.wire_parts) == (0, EMPTY_HASH, ())
     assert sequence.totals == Totals()
     assert b"a" not in sequence
@@ -42,9 +35,7 @@ def test_nothing_is_a_sequence_too() -> None:
 
 
 def test_blocks_have_equal_sizes_up_to_their_bound() -> None:
-    # When
     sequence = TopicSequence.from_names(names_of(20_000))
-    # Then
     sizes = [len(part) for part in sequence.wire_parts]
     assert len(sizes) > 5
     assert max(sizes) <= BLOCK_BYTES + 200
@@ -58,11 +49,8 @@ def test_the_wire_parts_are_joined_once() -> None:
 
 
 def test_a_change_keeps_all_blocks_but_one() -> None:
-    # Given
     before = TopicSequence.from_names(names_of(20_000))
-    # When
     after = before.apply([b"persistent://tenant/ns/010000a"], [])
-    # Then
     kept = set(before.blocks()) & set(after.blocks())
     assert len(kept) == len(list(before.blocks())) - 1
     assert len(after) == len(before) + 1
@@ -74,47 +62,34 @@ def test_no_change_is_the_same_version() -> None:
 
 
 def test_what_is_added_and_removed_is_removed() -> None:
-    # Given
     sequence = TopicSequence.from_names([b"a"])
-    # When, Then
     assert list(sequence.apply([b"a", b"b"], [b"a", b"b"]).names()) == []
     assert list(TopicSequence().apply([b"a", b"b"], [b"a"]).names()) == [b"b"]
 
 
 def test_a_name_that_looks_like_an_entry_is_not_mistaken_for_it() -> None:
-    # Given
     sequence = TopicSequence.from_names([b"x" + encode_entry(b"zz")])
-    # When, Then
     assert b"zz" not in sequence
 
 
 def test_removing_everything_leaves_nothing() -> None:
-    # Given
     names = names_of(20_000)
-    # When
     empty = TopicSequence.from_names(names).apply([], names)
-    # Then
     assert (len(empty), empty.hash, list(empty.blocks())) == (0, EMPTY_HASH, [])
 
 
 def test_deletions_leave_no_crumbs() -> None:
-    # Given
     names = names_of(20_000)
     sequence = TopicSequence.from_names(names)
-    # When
     for start in range(0, len(names), 1_000):
         sequence = sequence.apply([], names[start : start + 990])
-    # Then
     assert len(sequence) == 200
     assert len(list(sequence.blocks())) == 1
 
 
 def test_branches_stay_small_in_a_deep_tree() -> None:
-    # Given
     names = names_of(16_000, width=400)
-    # When
     sequence = TopicSequence.from_names(names)
-    # Then
     root = sequence._root
     assert isinstance(root, Branch)
     assert len(sequence.wire_parts) > BRANCH_CHILDREN

@@ -1,7 +1,5 @@
 """LOOKUP and PARTITIONED_METADATA: where a topic is, and how many partitions it has."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -53,9 +51,7 @@ def partitions_of(topic: str, **fields: object) -> pb.CommandPartitionedTopicMet
 
 @pytest.mark.parametrize("topic", [PLAIN, PARTED, "tenant/ns/plain", "persistent://tenant/ns/new"])
 async def test_this_broker_serves_every_topic_of_its_namespaces(topic: str) -> None:
-    # When
     found = await (await handler()).lookup(lookup_of(topic))
-    # Then
     assert found.request_id == 3
     assert found.response == pb.CommandLookupTopicResponse.Connect
     assert found.brokerServiceUrl == "pulsar://10.0.0.1:6650"
@@ -75,43 +71,34 @@ async def test_this_broker_serves_every_topic_of_its_namespaces(topic: str) -> N
 async def test_a_loopback_address_is_reached_through_the_service_url(
     url: str, through: bool
 ) -> None:
-    # When
     found = await (await handler(url)).lookup(lookup_of(PLAIN))
-    # Then
     assert found.proxy_through_service_url is through
 
 
 async def test_of_several_brokers_none_is_reached_through_the_service_url() -> None:
-    # When
     found = await (await handler("pulsar://127.0.0.1:6650", alone=False)).lookup(lookup_of(PLAIN))
-    # Then: it names all of them
+    # It names all of them
     assert not found.proxy_through_service_url
 
 
 @pytest.mark.parametrize("topic", INVALID)
 @pytest.mark.parametrize("kind", ["lookup", "partitions"])
 async def test_an_invalid_topic_name_is_refused(kind: str, topic: str) -> None:
-    # Given
     handled = await handler()
     request = lookup_of(topic) if kind == "lookup" else partitions_of(topic)
-    # When
     with pytest.raises(RequestError) as caught:
         await getattr(handled, kind)(request)
-    # Then
     assert caught.value.server_error == pb.InvalidTopicName
     assert caught.value.message.startswith("Invalid topic name: ")
 
 
 @pytest.mark.parametrize("kind", ["lookup", "partitions"])
 async def test_a_namespace_that_does_not_exist_is_not_found(kind: str) -> None:
-    # Given
     handled = await handler()
     topic = "persistent://tenant/nowhere/t"
     request = lookup_of(topic) if kind == "lookup" else partitions_of(topic)
-    # When
     with pytest.raises(RequestError) as caught:
         await getattr(handled, kind)(request)
-    # Then
     assert caught.value.server_error == pb.TopicNotFound
     assert caught.value.message == "Namespace not found"
 
@@ -122,10 +109,8 @@ async def test_a_blank_listener_is_none(listener: str) -> None:
 
 
 async def test_an_unknown_listener_is_named() -> None:
-    # When
     with pytest.raises(RequestError) as caught:
         await (await handler()).lookup(lookup_of(PLAIN, advertised_listener_name="external"))
-    # Then
     assert caught.value.server_error == pb.ServiceNotReady
     assert "external" in caught.value.message
 
@@ -134,30 +119,23 @@ async def test_an_unknown_listener_is_named() -> None:
     ("topic", "count"), [(PARTED, 4), (PLAIN, 0), (f"{PARTED}-partition-1", 0)]
 )
 async def test_known_topics_have_their_partitions(topic: str, count: int) -> None:
-    # When
     answer = await (await handler(allowed=False)).partitions(partitions_of(topic))
-    # Then
     assert answer.request_id == 3
     assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success
     assert answer.partitions == count
 
 
 async def test_the_namespace_is_looked_for_before_the_listener() -> None:
-    # Given
     request = lookup_of("persistent://tenant/nowhere/t", advertised_listener_name="external")
-    # When
     with pytest.raises(RequestError) as caught:
         await (await handler()).lookup(request)
-    # Then
     assert caught.value.server_error == pb.TopicNotFound
 
 
 @pytest.mark.parametrize("index", ["4", "9", "2147483647"])
 async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(index: str) -> None:
-    # When
     with pytest.raises(RequestError) as caught:
         await (await handler()).partitions(partitions_of(f"{PARTED}-partition-{index}"))
-    # Then
     assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
 
 
@@ -166,9 +144,7 @@ async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(ind
 async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
     name: str, partitions: int
 ) -> None:
-    # Given
     handled = await handler(partitions=partitions)
-    # When / Then
     assert (await handled.partitions(partitions_of(name))).partitions == 0
     with pytest.raises(RequestError) as caught:
         await handled.partitions(partitions_of(name, metadata_auto_creation_enabled=False))
@@ -176,12 +152,9 @@ async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
 
 
 async def test_without_creation_a_missing_namespace_is_not_named() -> None:
-    # Given
     request = partitions_of("persistent://tenant/no/t", metadata_auto_creation_enabled=False)
-    # When
     with pytest.raises(RequestError) as caught:
         await (await handler()).partitions(request)
-    # Then
     assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
 
 
@@ -191,15 +164,12 @@ async def test_without_creation_a_missing_namespace_is_not_named() -> None:
 async def test_a_partition_of_a_topic_without_a_name_is_refused(
     as_shipped: bool, code: int
 ) -> None:
-    # Given
     handled = await handler(as_shipped=as_shipped)
     nameless = "persistent://tenant/ns/-partition-0"
-    # When
     with pytest.raises(RequestError) as caught:
         await handled.lookup(lookup_of(nameless))
     with pytest.raises(UnansweredRequestError if as_shipped else RequestError):
         await handled.partitions(partitions_of(nameless))
-    # Then
     assert caught.value.server_error == code
     assert "must not be blank" in caught.value.message
 
@@ -208,34 +178,25 @@ async def test_a_partition_of_a_topic_without_a_name_is_refused(
 async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(
     allowed: bool, wanted: bool
 ) -> None:
-    # Given
     handled = await handler(allowed=allowed, partitions=2)
     request = partitions_of(f"{PLAIN}-new", metadata_auto_creation_enabled=wanted)
-    # When
     with pytest.raises(RequestError) as caught:
         await handled.partitions(request)
-    # Then
     assert caught.value.server_error == pb.TopicNotFound
 
 
 async def test_a_missing_topic_without_partitions_comes_with_its_first_producer() -> None:
-    # Given
     handled = await handler()
-    # When
     answer = await handled.partitions(partitions_of(f"{PLAIN}-new"))
-    # Then
     assert answer.partitions == 0
     assert len((await handled._store.snapshot(NAMESPACE)).persistent) == 5
 
 
 async def test_a_missing_partitioned_topic_is_made_once_with_all_its_partitions() -> None:
-    # Given
     handled = await handler(partitions=3)
-    # When
     counts = [
         (await handled.partitions(partitions_of(f"{PLAIN}-new"))).partitions for _ in range(2)
     ]
-    # Then
     snapshot = await handled._store.snapshot(NAMESPACE)
     assert counts == [3, 3]
     assert snapshot.version == 2
@@ -245,17 +206,14 @@ async def test_a_missing_partitioned_topic_is_made_once_with_all_its_partitions(
 
 @pytest.mark.parametrize("failing", ["snapshot", "apply"])
 async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
-    # Given
     handled = await handler(partitions=3)
 
     async def fail(*_: object) -> None:
         raise StoreError("the disk is full")
 
     setattr(handled._store, failing, fail)
-    # When
     with pytest.raises(RequestError) as caught:
         await handled.partitions(partitions_of(f"{PLAIN}-new"))
-    # Then
     assert (caught.value.server_error, caught.value.message) == (
         pb.MetadataError,
         "the disk is full",
@@ -268,13 +226,10 @@ async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
 async def test_one_topic_too_many_is_refused_as_if_there_might_be_room_later_by_pulsar_only(
     as_shipped: bool, code: int
 ) -> None:
-    # Given
     found = await handler(partitions=2, as_shipped=as_shipped, max_topics=5)
-    # When
     with pytest.raises(RequestError) as caught:
         await found.partitions(
             partitions_of("persistent://tenant/ns/new", metadata_auto_creation_enabled=True)
         )
-    # Then
     assert caught.value.server_error == code
     assert caught.value.message == "Exceed maximum number of topics in namespace."

@@ -1,7 +1,5 @@
 """Lookups are counted by how they end, with what they took."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -29,7 +27,6 @@ TO_BE_ASKED = Owner(NO_URLS, here=False, decided=False)
 async def test_a_lookup_is_an_answer_a_redirect_or_a_failure_and_has_its_time(
     found: Owner | Exception, counts: tuple[int, int, int]
 ) -> None:
-    # Given
     clock = ManualClock()
     outcomes = LookupOutcomes(clock, clock.now)
 
@@ -39,12 +36,10 @@ async def test_a_lookup_is_an_answer_a_redirect_or_a_failure_and_has_its_time(
             raise found
         return found
 
-    # When
     if isinstance(found, Exception):
         with pytest.raises(type(found)):
             await outcomes.counted(finding())
     else:
         assert await outcomes.counted(finding()) is found
-    # Then
     assert (outcomes.answers, outcomes.redirects, outcomes.failures) == counts
     assert (outcomes.times.count, outcomes.times.sum_millis) == (1, 2.5)

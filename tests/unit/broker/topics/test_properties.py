@@ -1,9 +1,7 @@
 """Of two who change a topic at once neither takes back what the other did."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,16 +9,12 @@ from broker.errors import RefusedError
 from broker.stores.changes import TopicChanges
 from broker.stores.conditions import is_large
 from broker.stores.memory import MemoryStore
+from broker.stores.store import MetadataStore
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import PARTITIONS_PER_CHANGE, TopicRules, in_changes, partition_names
 from broker.topics.service import TopicService
 from proto.names import NamespaceName, TopicName
 from tests.support.stores.overtaken import before_change
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from broker.stores.store import MetadataStore
 
 NAMESPACE = NamespaceName.parse("tenant/a")
 TOPIC = TopicName.parse("persistent://tenant/a/p")
@@ -59,42 +53,30 @@ async def carried(store: MemoryStore) -> list[Mapping[str, str]]:
 
 @pytest.mark.parametrize("partitions", [0, 2])
 async def test_updates_of_two_brokers_are_both_kept(partitions: int) -> None:
-    # Given
     store, one, other = await made(partitions)
     before_change(store, 1, lambda: other.properties.update(TOPIC, {"b": "2", "old": "3"}))
-    # When
     await one.properties.update(TOPIC, {"a": "1"})
-    # Then
     assert await carried(store) == [{"old": "3", "b": "2", "a": "1"}]
 
 
 async def test_what_another_removes_meanwhile_does_not_come_back() -> None:
-    # Given
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.properties.remove(TOPIC, "old"))
-    # When
     await one.properties.update(TOPIC, {"a": "1"})
-    # Then
     assert await carried(store) == [{"a": "1"}]
 
 
 async def test_partitions_that_are_added_meanwhile_are_updated_too() -> None:
-    # Given
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.service.grow(TOPIC, GROWN))
-    # When
     await one.properties.update(TOPIC, {"a": "1"})
-    # Then
     assert await carried(store) == [{"old": "1", "a": "1"}]
 
 
 async def test_partitions_are_added_with_the_properties_of_that_moment() -> None:
-    # Given
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.properties.update(TOPIC, {"a": "1"}))
-    # When
     await one.service.grow(TOPIC, GROWN)
-    # Then
     assert await carried(store) == [{"old": "1", "a": "1"}]
 
 
@@ -103,7 +85,6 @@ async def test_partitions_are_added_with_the_properties_of_that_moment() -> None
 async def test_properties_that_change_between_two_parts_of_a_change_reach_all_partitions(
     work: str, change: int
 ) -> None:
-    # Given
     store, one, other = await made(2)
     many = 2 * PARTITIONS_PER_CHANGE
     if work == "create":
@@ -111,20 +92,17 @@ async def test_properties_that_change_between_two_parts_of_a_change_reach_all_pa
     if work == "update":
         await one.service.grow(TOPIC, many)
     before_change(store, change, lambda: other.properties.update(TOPIC, {"a": "1"}))
-    # When
     if work == "create":
         await one.service.create_partitioned(TOPIC, many, {"old": "1"})
     elif work == "grow":
         await one.service.grow(TOPIC, many)
     else:
         await one.properties.update(TOPIC, {"b": "2"})
-    # Then
     more = {"b": "2"} if work == "update" else {}
     assert await carried(store) == [{"old": "1", "a": "1"} | more]
 
 
 async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -> None:
-    # Given
     store, one, other = await made(2)
 
     async def made_anew() -> None:
@@ -132,10 +110,8 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
         await other.service.create_partitioned(TOPIC, 1, {})
 
     before_change(store, 2, made_anew)
-    # When
     with pytest.raises(RefusedError, match="is being changed by others"):
         await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
-    # Then
     assert await carried(store) == [{}]
 
 
@@ -155,29 +131,23 @@ def overtake_again_and_again(store: MetadataStore, other: Broker, change: int) -
 
 @pytest.mark.parametrize("partitions", [0, 2 * PARTITIONS_PER_CHANGE])
 async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: int) -> None:
-    # Given
     store, one, other = await made(partitions)
     overtake_again_and_again(store, other, 1)
-    # When
     await one.properties.update(TOPIC, {"a": "1"})
-    # Then
     assert await carried(store) == [{"old": "1", "left": "0", "a": "1"}]
 
 
 @pytest.mark.parametrize("change", [1, 2])
 async def test_growth_that_is_overtaken_again_and_again_is_made(change: int) -> None:
-    # Given
     store, one, other = await made(2)
     overtake_again_and_again(store, other, change)
-    # When
     await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
-    # Then
     assert (await store.snapshot(NAMESPACE)).partitioned[str(TOPIC)] == 2 * PARTITIONS_PER_CHANGE
     assert await carried(store) == [{"old": "1", "left": "0"}]
 
 
 async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> None:
-    # Given: an update that does not end yet
+    # An update that does not end yet
     store, one, _ = await made(2)
     other, ends, waits = TopicName.parse(f"{TOPIC}2"), asyncio.Event(), asyncio.Event()
     await one.service.create(other, {})
@@ -189,9 +159,7 @@ async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> Non
     before_change(store, 1, wait)
     first = asyncio.create_task(one.properties.update(TOPIC, {"a": "1"}))
     await waits.wait()
-    # When
     await one.properties.update(other, {"b": "2"})
-    # Then
     assert not first.done()
     assert await one.properties.of(other) == {"b": "2"}
     ends.set()
@@ -199,9 +167,7 @@ async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> Non
 
 
 def test_partitions_are_made_off_the_event_loop() -> None:
-    # When
     parts = in_changes(range(2 * PARTITIONS_PER_CHANGE))
-    # Then
     assert all(is_large(TopicChanges(partition_names(TOPIC, part))) for part in parts)
 
 
@@ -217,5 +183,4 @@ async def test_updates_of_one_broker_wait_for_each_other() -> None:
     store.apply = applied_later
     # When more of them than there are tries begin at once
     await asyncio.gather(*[one.properties.update(TOPIC, {f"k{n}": "v"}) for n in range(20)])
-    # Then
     assert len(await store.properties(NAMESPACE, str(TOPIC))) == 21

@@ -1,24 +1,18 @@
 """What may be done to topics, and that of two who do it at once one succeeds."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.errors import Refusal, RefusedError
 from broker.stores.memory import MemoryStore
+from broker.stores.store import NamespaceSnapshot
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import MAX_PARTITIONS, PARTITIONS_PER_CHANGE, TopicRules
 from broker.topics.service import TopicService
 from proto.names import MAX_NAME_BYTES, NamespaceName, TopicName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from broker.stores.store import NamespaceSnapshot
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 
@@ -79,43 +73,31 @@ async def refusal(work: object) -> tuple[Refusal, str]:
 
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
 async def test_a_topic_is_created_once(domain: str) -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t", domain), {})
-    # When
     refused = await refusal(made.service.create(topic("t", domain), {}))
-    # Then
     assert refused == (Refusal.CONFLICT, "This topic already exists")
     assert await made.names() == ["t"]
 
 
 async def test_of_two_who_create_a_topic_at_once_one_succeeds() -> None:
-    # Given
     made = await topics()
-    # When
     both = [made.service.create(topic("t"), {}), made.service.create_partitioned(topic("t"), 2, {})]
     results = await asyncio.gather(*both, return_exceptions=True)
-    # Then
     assert sum(isinstance(result, RefusedError) for result in results) == 1
 
 
 async def test_a_topic_of_a_missing_namespace_is_not_created() -> None:
-    # Given
     made = await topics()
-    # When
     refused = await refusal(made.service.create(topic("t", namespace="tenant/none"), {}))
-    # Then
     assert refused == (Refusal.NOT_FOUND, "Namespace not found")
     assert await made.store.snapshot(NamespaceName.parse("tenant/none")) is None
 
 
 @pytest.mark.parametrize("local", ["t-partition-0", "t-partition-01", "t-partition-99999999999"])
 async def test_a_partition_of_nothing_is_not_created(local: str) -> None:
-    # Given
     made = await topics()
-    # When
     kind, reason = await refusal(made.service.create(topic(local), {}))
-    # Then
     assert kind is Refusal.PRECONDITION_FAILED
     assert reason == (
         f'Can\'t create topic {local} with "-partition-" followed by numeric value if there '
@@ -127,12 +109,9 @@ async def test_a_partition_of_nothing_is_not_created(local: str) -> None:
     "local", ["p-partition-00", "p-partition--1", "t-partition-99999999999999999999"]
 )
 async def test_a_number_that_is_no_partition_s_makes_a_topic_by_itself(local: str) -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 1, {})
-    # When
     await made.service.create(topic(local), {})
-    # Then
     assert local in await made.names()
     assert (await made.snapshot()).partitioned == {str(topic("p")): 1}
 
@@ -147,32 +126,25 @@ async def test_a_client_s_partitioned_topic_may_be_named_like_a_partition(domain
 async def test_a_partitioned_topic_that_could_not_be_deleted_is_made_by_pulsar_only(
     lazy: bool, refused: bool
 ) -> None:
-    # Given
     made = await topics(lazy_non_persistent=lazy)
     await made.service.create_partitioned(topic("n-partition-01", "non-persistent"), 1, {})
-    # When
     work = made.service.create_partitioned(topic("n-partition-1", "non-persistent"), 1, {})
     (result,) = await asyncio.gather(work, return_exceptions=True)
-    # Then
     assert isinstance(result, RefusedError) is refused
 
 
 async def test_a_missing_partition_of_a_partitioned_topic_is_created_again() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
     await made.service.delete(topic("p-partition-0"))
-    # When
     await made.service.create(topic("p-partition-0"), {})
     beyond = await refusal(made.service.create(topic("p-partition-2"), {}))
-    # Then
     assert await made.names() == ["p-partition-0", "p-partition-1"]
     assert beyond[0] is Refusal.PRECONDITION_FAILED
     assert "smaller than number of partition of partitioned topic p" in beyond[1]
 
 
 async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
     await made.service.delete(topic("p-partition-0"))
@@ -183,15 +155,13 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
         return stale
 
     made.store.snapshot = always_stale  # type: ignore[method-assign]
-    # When
     kind, reason = await refusal(made.service.create(topic("p-partition-0"), {}))
-    # Then
     assert kind is Refusal.PRECONDITION_FAILED
     assert "there isn't a partitioned topic p created" in reason
 
 
 async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() -> None:
-    # Given: a look at a topic that has no partition, and one that comes behind it
+    # A look at a topic that has no partition, and one that comes behind it
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
     for index in range(2):
@@ -202,11 +172,9 @@ async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() 
     async def always_stale(_: NamespaceName) -> NamespaceSnapshot:
         return stale
 
-    # When
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(made.store, "snapshot", always_stale)
         await made.service.delete_without_partitions(topic("p"))
-    # Then
     assert await made.names() == ["p-partition-1"]
     assert (await made.snapshot()).partitioned == {str(topic("p")): 2}
 
@@ -215,45 +183,33 @@ async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() 
     "local", ["x" * (MAX_NAME_BYTES + 1), "ä" * (MAX_NAME_BYTES // 2), "a\nb", "a\0b", "a\x7fb"]
 )
 async def test_a_name_that_a_store_may_not_keep_is_refused(local: str) -> None:
-    # Given
     made = await topics()
-    # When
     plain = await refusal(made.service.create(topic(local), {}))
     parted = await refusal(made.service.create_partitioned(topic(local), 1, {}))
-    # Then
     assert plain[0] is parted[0] is Refusal.PRECONDITION_FAILED
     assert plain[1].startswith("Topic name is not valid: ")
 
 
 async def test_the_longest_name_is_kept() -> None:
-    # Given
     made = await topics()
     longest = "x" * (MAX_NAME_BYTES - len("persistent://tenant/ns/"))
-    # When
     await made.service.create(topic(longest), {})
-    # Then
     assert await made.names() == [longest]
 
 
 async def test_a_topic_is_deleted_once() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
     await made.service.delete(topic("t"))
-    # When
     refused = await refusal(made.service.delete(topic("t")))
-    # Then
     assert refused == (Refusal.NOT_FOUND, "Topic persistent://tenant/ns/t not found")
     assert await made.names() == []
 
 
 async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
-    # When
     kind, reason = await refusal(made.service.delete(topic("p")))
-    # Then
     assert kind is Refusal.CONFLICT
     assert reason == (
         "persistent://tenant/ns/p is a partitioned topic, instead of calling delete topic, "
@@ -266,11 +222,8 @@ async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions() ->
 
 
 async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change() -> None:
-    # Given
     made = await topics()
-    # When
     await made.service.create_partitioned(topic("p"), 3, {})
-    # Then
     snapshot = await made.snapshot()
     assert await made.names() == [f"p-partition-{n}" for n in range(3)]
     assert snapshot.partitioned == {"persistent://tenant/ns/p": 3}
@@ -278,14 +231,11 @@ async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change() -> 
 
 
 async def test_a_partitioned_topic_and_one_without_partitions_exclude_each_other() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
     await made.service.create_partitioned(topic("p"), 1, {})
-    # When
     over_topic = await refusal(made.service.create_partitioned(topic("t"), 1, {}))
     over_partitioned = await refusal(made.service.create(topic("p"), {}))
-    # Then
     assert over_topic == over_partitioned == (Refusal.CONFLICT, "This topic already exists")
 
 
@@ -305,29 +255,21 @@ async def test_a_partitioned_topic_and_one_without_partitions_exclude_each_other
 async def test_too_few_and_too_many_partitions_are_not_acceptable(
     count: int, limit: int, reason: str
 ) -> None:
-    # Given
     made = await topics(max_partitions=limit)
-    # When
     refused = await refusal(made.service.create_partitioned(topic("p"), count, {}))
-    # Then
     assert refused == (Refusal.NOT_ACCEPTABLE, reason)
 
 
 async def test_a_missing_namespace_is_told_before_a_bad_number() -> None:
-    # Given
     made = await topics()
-    # When
     work = made.service.create_partitioned(topic("p", namespace="tenant/none"), 0, {})
-    # Then
     assert await refusal(work) == (Refusal.NOT_FOUND, "Namespace not found")
 
 
 @pytest.mark.parametrize("work", ["create", "grow", "delete"])
 async def test_a_partitioned_topic_is_not_named_as_a_partition(work: str) -> None:
-    # Given
     made = await topics()
     name = topic("p-partition-1")
-    # When
     refused = await refusal(
         {
             "create": lambda: made.service.create_partitioned(name, 3, {}),
@@ -335,13 +277,11 @@ async def test_a_partitioned_topic_is_not_named_as_a_partition(work: str) -> Non
             "delete": lambda: made.service.delete_partitioned(name),
         }[work]()
     )
-    # Then
     reason = "Partitioned Topic Name should not contain '-partition-'"
     assert refused == (Refusal.PRECONDITION_FAILED, reason)
 
 
 async def test_many_partitions_are_made_and_removed_in_several_changes() -> None:
-    # Given
     made = await topics()
     first, count = 2 * PARTITIONS_PER_CHANGE + 7, 4 * PARTITIONS_PER_CHANGE
     await made.service.create_partitioned(topic("p"), first, {"k": "v"})
@@ -349,9 +289,7 @@ async def test_many_partitions_are_made_and_removed_in_several_changes() -> None
     await made.service.grow(topic("p"), count)
     snapshot = await made.snapshot()
     last = f"persistent://tenant/ns/p-partition-{count - 1}"
-    # When
     await made.service.delete_partitioned(topic("p"))
-    # Then
     assert len(snapshot.persistent) == snapshot.partitioned["persistent://tenant/ns/p"] == count
     assert snapshot.exists(last)
     assert snapshot.version > 3
@@ -359,15 +297,12 @@ async def test_many_partitions_are_made_and_removed_in_several_changes() -> None
 
 
 async def test_growth_adds_what_is_missing_and_shrinking_is_refused() -> None:
-    # Given
     made = await topics(max_partitions=6)
     await made.service.create_partitioned(topic("p"), 3, {})
-    # When
     await made.service.grow(topic("p"), 5)
     await made.service.grow(topic("p"), 5)
     less = await refusal(made.service.grow(topic("p"), 2))
     more = await refusal(made.service.grow(topic("p"), 7))
-    # Then
     assert await made.names() == [f"p-partition-{n}" for n in range(5)]
     assert less == (
         Refusal.UNPROCESSABLE,
@@ -379,10 +314,8 @@ async def test_growth_adds_what_is_missing_and_shrinking_is_refused() -> None:
 
 
 async def test_only_a_partitioned_topic_grows() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
-    # When / Then
     for local in ("t", "none"):
         reason = f"Topic persistent://tenant/ns/{local} is not the partitioned topic."
         assert await refusal(made.service.grow(topic(local), 3)) == (Refusal.CONFLICT, reason)
@@ -390,32 +323,25 @@ async def test_only_a_partitioned_topic_grows() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(4, 6), (6, 4), (5, 5)])
 async def test_two_who_grow_a_topic_at_once_never_shrink_it(first: int, second: int) -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {})
-    # When
     both = [made.service.grow(topic("p"), first), made.service.grow(topic("p"), second)]
     await asyncio.gather(*both, return_exceptions=True)
-    # Then
     most = max(first, second)
     assert (await made.snapshot()).partitioned == {"persistent://tenant/ns/p": most}
     assert len(await made.names()) == most
 
 
 async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {})
-    # When
     both = [made.service.delete_partitioned(topic("p")), made.service.grow(topic("p"), 5)]
     await asyncio.gather(*both, return_exceptions=True)
-    # Then
     names = await made.names()
     assert len(names) == sum((await made.snapshot()).partitioned.values())
 
 
 async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {})
     stale, read = await made.snapshot(), made.store.snapshot
@@ -426,14 +352,11 @@ async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now() -> None
         return answers.pop() if answers else await read(namespace)
 
     made.store.snapshot = first_stale  # type: ignore[method-assign]
-    # When
     await made.service.delete_partitioned(topic("p"))
-    # Then
     assert (await made.snapshot()).empty
 
 
 async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {})
     stale = await made.snapshot()
@@ -443,21 +366,16 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
         return stale
 
     made.store.snapshot = always_stale  # type: ignore[method-assign]
-    # When
     refused = await refusal(made.service.delete_partitioned(topic("p")))
-    # Then
     reason = "persistent://tenant/ns/p is being changed by others: ask again"
     assert refused == (Refusal.CONFLICT, reason)
 
 
 async def test_what_is_no_partitioned_topic_is_not_deleted_as_one() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
-    # When
     plain = await refusal(made.service.delete_partitioned(topic("t")))
     missing = await refusal(made.service.delete_partitioned(topic("none")))
-    # Then
     assert plain[0] is Refusal.CONFLICT
     assert "persistent://tenant/ns/t is a non-partitioned topic." in plain[1]
     assert missing == (Refusal.NOT_FOUND, "Topic persistent://tenant/ns/none not found.")
@@ -467,13 +385,11 @@ async def test_what_is_no_partitioned_topic_is_not_deleted_as_one() -> None:
 
 
 async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
-    # Given
     made = await topics(max_topics=4)
     await made.service.create_partitioned(topic("p"), 3, {})
     await made.service.create(topic("t", "non-persistent"), {})
     await made.service.delete(topic("p-partition-2"))
     await made.service.create(topic("u"), {})
-    # When
     refused = [
         await refusal(made.service.create(topic("v"), {})),
         await refusal(made.service.create(topic("v", "non-persistent"), {})),
@@ -481,7 +397,6 @@ async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
         await refusal(made.service.grow(topic("p"), 4)),
         await refusal(made.service.create_missing(topic("p"))),
     ]
-    # Then
     reason = "Exceed maximum number of topics in namespace."
     kinds = [Refusal.CONFLICT] * 2 + [Refusal.PRECONDITION_FAILED] * 3
     assert refused == [(kind, reason) for kind in kinds]
@@ -494,22 +409,16 @@ async def test_a_topic_that_exists_is_not_one_too_many() -> None:
 
 
 async def test_a_partitioned_topic_too_many_is_not_made_for_a_client() -> None:
-    # Given
     made = await topics(max_topics=1, auto_partitions=2)
-    # When
     kind, reason = await refusal(made.service.partitions(topic("p"), create=True))
-    # Then
     assert (kind, reason) == (Refusal.CONFLICT, "Exceed maximum number of topics in namespace.")
 
 
 async def test_system_topics_do_not_count() -> None:
-    # Given
     made = await topics(max_topics=1)
     await made.service.create(topic("__change_events"), {})
-    # When
     await made.service.create(topic("t"), {})
     await made.service.create(topic("__transaction_buffer_snapshot"), {})
-    # Then
     assert await made.names() == ["t"]
 
 
@@ -517,23 +426,17 @@ async def test_system_topics_do_not_count() -> None:
 
 
 async def test_rules_that_change_hold_for_the_next_request() -> None:
-    # Given
     made = await topics(auto_creation=False)
     await refusal(made.service.partitions(topic("p"), create=True))
-    # When
     made.rules = replace(made.rules, auto_creation=True, auto_partitions=2)
-    # Then
     assert await made.service.partitions(topic("p"), create=True) == 2
 
 
 async def test_a_partition_that_its_topic_lacks_is_found_by_whoever_may_make_it() -> None:
-    # Given
     made = await topics(auto_creation=False)
     await made.service.create_partitioned(topic("p"), 2, {})
     await made.service.delete(topic("p-partition-1"))
-    # When
     found = await made.service.partitions(topic("p-partition-1"), create=True)
-    # Then
     assert found == 0
     for name, create in (("p-partition-1", False), ("p-partition-2", True)):
         code, _ = await refusal(made.service.partitions(topic(name), create=create))
@@ -541,19 +444,15 @@ async def test_a_partition_that_its_topic_lacks_is_found_by_whoever_may_make_it(
 
 
 async def test_clients_who_ask_for_a_missing_topic_at_once_get_the_same() -> None:
-    # Given
     made = await topics(auto_partitions=3)
-    # When
     counts = await asyncio.gather(
         *[made.service.partitions(topic("p"), create=True) for _ in range(5)]
     )
-    # Then
     assert counts == [3] * 5
     assert (await made.snapshot()).version == 1
 
 
 async def test_a_topic_made_meanwhile_is_what_a_client_gets() -> None:
-    # Given
     made = await topics(auto_partitions=3)
     stale, read = await made.snapshot(), made.store.snapshot
     await made.service.create_partitioned(topic("p"), 7, {})
@@ -563,9 +462,7 @@ async def test_a_topic_made_meanwhile_is_what_a_client_gets() -> None:
         return answers.pop() if answers else await read(namespace)
 
     made.store.snapshot = first_stale  # type: ignore[method-assign]
-    # When
     count = await made.service.partitions(topic("p"), create=True)
-    # Then
     assert count == 7
 
 
@@ -573,83 +470,63 @@ async def test_a_topic_made_meanwhile_is_what_a_client_gets() -> None:
 
 
 async def test_partitions_carry_the_properties_of_their_topic() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {"team": "red"})
-    # When
     await made.properties.update(topic("p"), {"tier": "1"})
     await made.service.grow(topic("p"), 3)
-    # Then
     for local in ("p", "p-partition-0", "p-partition-2"):
         assert await made.properties.of(topic(local)) == {"team": "red", "tier": "1"}
 
 
 async def test_a_partition_that_is_created_again_carries_the_properties_of_its_topic() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {"team": "red"})
     await made.service.delete(topic("p-partition-0"))
     await made.service.delete(topic("p-partition-1"))
-    # When
     await made.service.create(topic("p-partition-0"), {})
     await made.service.create(topic("p-partition-1"), {"team": "blue"})
-    # Then
     assert await made.properties.of(topic("p-partition-0")) == {"team": "red"}
     assert await made.properties.of(topic("p-partition-1")) == {"team": "blue"}
     assert (await made.snapshot()).partitioned == {str(topic("p")): 3}
 
 
 async def test_a_property_is_added_replaced_and_removed() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {"a": "1", "b": "2"})
-    # When
     await made.properties.update(topic("t"), {"b": "3", "c": ""})
     await made.properties.remove(topic("t"), "a")
     await made.properties.remove(topic("t"), "none")
-    # Then
     assert await made.properties.of(topic("t")) == {"b": "3", "c": ""}
 
 
 async def test_a_topic_can_lose_its_last_property() -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {"a": "1"})
-    # When
     await made.properties.remove(topic("p"), "a")
-    # Then
     assert await made.properties.of(topic("p")) == {}
     assert await made.properties.of(topic("p-partition-1")) == {}
 
 
 async def test_changes_of_properties_at_once_are_all_kept() -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
-    # When
     await asyncio.gather(*[made.properties.update(topic("t"), {f"k{n}": "v"}) for n in range(8)])
-    # Then
     assert len(await made.properties.of(topic("t"))) == 8
 
 
 @pytest.mark.parametrize("local", ["none", "p-partition-5"])
 async def test_what_does_not_exist_has_no_properties(local: str) -> None:
-    # Given
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
     expected = (Refusal.NOT_FOUND, f"Topic persistent://tenant/ns/{local} not found")
-    # When / Then
     assert await refusal(made.properties.of(topic(local))) == expected
     assert await refusal(made.properties.update(topic(local), {"a": "b"})) == expected
     assert await refusal(made.properties.remove(topic(local), "a")) == expected
 
 
 async def test_a_non_persistent_topic_has_no_properties_to_change() -> None:
-    # Given
     made = await topics()
-    # When
     refused = await refusal(made.properties.of(topic("t", "non-persistent")))
-    # Then
     assert refused == (Refusal.NOT_ACCEPTABLE, "Need to provide a persistent topic name")
 
 
@@ -664,11 +541,8 @@ async def test_a_non_persistent_topic_has_no_properties_to_change() -> None:
     ],
 )
 async def test_too_many_and_too_large_properties_are_refused(properties: dict[str, str]) -> None:
-    # Given
     made = await topics()
     await made.service.create(topic("t"), {})
-    # When
     kind, _ = await refusal(made.properties.update(topic("t"), properties))
-    # Then
     assert kind is Refusal.PRECONDITION_FAILED
     assert await made.properties.of(topic("t")) == {}

@@ -1,7 +1,5 @@
 """Which patterns of a client a broker watches."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

@@ -1,7 +1,5 @@
 """The answer to a watch: what is in it, who pays for it, and when it has to wait."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -19,18 +17,15 @@ FIRST_DELAYS = [0.1, 0.2]
 
 @BOTH
 async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", "b", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     answering = await started(watching.watcher(client.served).answer(7, None))
-    # When
     for delay in FIRST_DELAYS:
         await watching.passes(25.0)
         await watching.passes(delay)
         assert client.takes() == 0
     watching.give_back(blocker)
     await answering
-    # Then
     assert client.takes() == 1
     assert (client.answers, client.known) == ([7], ["a", "b"])
     assert (watching.totals.retries, watching.held_bytes) == (2, 0)
@@ -38,7 +33,7 @@ async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> 
 
 @BOTH
 async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> None:
-    # Given: a watcher that had to ask three times
+    # A watcher that had to ask three times
     watching = Watching("a", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     watcher = watching.watcher(client.served)
@@ -48,37 +43,31 @@ async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> No
         await watching.passes(delay)
     watching.give_back(blocker)
     await answering
-    # When, Then
     assert watcher.sender.backoff.next() == FIRST_DELAYS[0]
 
 
 @BOTH
 async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     answering = await started(watching.watcher(client.served).answer(1, None))
-    # When
     watching.change(added=["b"])
     watching.change(removed=["a"])
     watching.give_back(blocker)
     await answering
     await settle()
     client.takes()
-    # Then: as shipped each, otherwise both at once
+    # As shipped each, otherwise both at once
     assert client.told == ([(["b"], []), ([], ["a"])] if as_shipped else [(["b"], ["a"])])
 
 
 @BOTH
 async def test_a_client_whose_hash_is_right_is_sent_no_names(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", "b", as_shipped=as_shipped)
     served = watching.connection()
     watcher = watching.watcher(served)
-    # When
     await watcher.answer(1, watching.watched.names.hash)
     await watcher.answer(2, "00000000")
-    # Then
     first, second = commands(bytes(served.peer.received))
     assert list(first.watchTopicListSuccess.topic) == []
     assert first.watchTopicListSuccess.topics_hash == watching.watched.names.hash
@@ -86,14 +75,12 @@ async def test_a_client_whose_hash_is_right_is_sent_no_names(as_shipped: bool) -
 
 
 async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None:
-    # Given: neither reads
+    # Neither reads
     watching = Watching(*[f"{number:04d}" for number in range(100)])
     one, other = [watching.connection(reads=False) for _ in range(2)]
-    # When
     await watching.watcher(one).answer(1, None)
     held = watching.held_bytes
     await watching.watcher(other).answer(1, None)
-    # Then
     assert (held > 2_000, watching.held_bytes) == (True, held)
     one.takes()
     assert watching.held_bytes == held
@@ -103,15 +90,12 @@ async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None
 
 
 async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
-    # Given
     watching = Watching("a")
     one, other = [watching.connection(reads=False) for _ in range(2)]
     await watching.watcher(one).answer(1, None)
     held = watching.held_bytes
-    # When
     watching.watched.names = watching.watched.names.with_name(b"persistent://t/n/b")
     await watching.watcher(other).answer(1, None)
-    # Then
     assert watching.held_bytes > 2 * held
     client = Client(other)
     client.takes()
@@ -120,7 +104,6 @@ async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
 
 @pytest.mark.parametrize("private_buffers", [False, True])
 async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
-    # Given
     watching = Watching("a", "b", private_buffers=private_buffers)
     served, pieces = watching.connection(), list[int]()
     original = served.cnx.enqueue
@@ -130,9 +113,7 @@ async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
         original(buffers, *rest)  # type: ignore[arg-type]
 
     served.cnx.enqueue = enqueue  # type: ignore[method-assign,assignment]
-    # When
     await watching.watcher(served).answer(1, None)
-    # Then
     assert (pieces == [1]) is private_buffers
     client = Client(served)
     client.takes()
@@ -181,31 +162,25 @@ async def test_an_answer_larger_than_a_frame_is_refused() -> None:
 
 
 async def test_an_answer_is_not_made_before_its_memory_is_there() -> None:
-    # Given
     watching = Watching("a")
     client, blocker = Client(watching.connection(reads=False)), await watching.full()
-    # When
     answering = await started(watching.watcher(client.served).answer(1, None))
     made = len(watching.watched.encoded._known)
     watching.give_back(blocker)
     await answering
-    # Then
     assert made == 0
     assert len(watching.watched.encoded._known) == 1
 
 
 @BOTH
 async def test_a_large_set_is_encoded_in_steps(as_shipped: bool) -> None:
-    # Given
     texts = [f"{number:05d}" for number in range(5_000)]
     watching = Watching(*texts, as_shipped=as_shipped, direct_bytes=10**6)
     client, turns = Client(watching.connection()), 0
-    # When
     answering = asyncio.ensure_future(watching.watcher(client.served).answer(1, None))
     while not answering.done():
         turns += 1
         await asyncio.sleep(0)
     client.takes()
-    # Then
     assert turns >= 5
     assert client.known == texts

@@ -1,7 +1,5 @@
 """Watchers that end, and the memory that was paid for what they were sent."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 
@@ -20,21 +18,17 @@ FIRST_DELAYS = [0.1, 0.2]
 
 @BOTH
 async def test_who_has_closed_is_told_nothing_more(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", as_shipped=as_shipped)
     client, watcher = await watching.client()
-    # When
     watcher.close()
     watching.change(added=["b"], also=watcher)
     await settle()
-    # Then
     assert client.takes() == 0
     assert not watching.watched.watchers
 
 
 @BOTH
 async def test_who_closes_while_an_update_waits_leaves_nothing(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", as_shipped=as_shipped)
     tasks = asyncio.all_tasks()
     client, watcher = await watching.client()
@@ -42,10 +36,8 @@ async def test_who_closes_while_an_update_waits_leaves_nothing(as_shipped: bool)
     watching.change(added=["b"])
     await watching.passes(25.0)
     assert asyncio.all_tasks() > tasks
-    # When
     watcher.close()
     await settle()
-    # Then
     assert (asyncio.all_tasks(), watching.totals.lagging) == (tasks, 0)
     watching.give_back(blocker)
     await settle()
@@ -53,31 +45,25 @@ async def test_who_closes_while_an_update_waits_leaves_nothing(as_shipped: bool)
 
 
 async def test_who_closes_while_his_connection_is_full_leaves_no_listener() -> None:
-    # Given
     watching = Watching("a")
     client, watcher = await watching.client(reads=False)
     client.served.cnx.enqueue([bytes(5_000)], 5_000)
     watching.change(added=["b"])
     await settle()
     assert client.served.cnx.outbound._listeners
-    # When
     watcher.close()
     await settle()
-    # Then
     assert not client.served.cnx.outbound._listeners
     assert watching.totals.lagging == 0
 
 
 @BOTH
 async def test_an_update_that_can_never_be_sent_ends_the_connection(as_shipped: bool) -> None:
-    # Given
     watching = Watching(as_shipped=as_shipped, direct_bytes=100)
     client, _ = await watching.client()
     other, _ = await watching.client()
-    # When
     watching.change(added=["a" * 200])
     await settle()
-    # Then
     assert (client.takes(), client.served.cnx.closed, other.served.cnx.closed) == (0, True, True)
     assert watching.held_bytes == 0
 
@@ -86,7 +72,6 @@ async def test_an_update_that_can_never_be_sent_ends_the_connection(as_shipped: 
 async def test_an_error_of_ours_ends_the_connection(
     as_shipped: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     watching = Watching("a", as_shipped=as_shipped)
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -95,11 +80,9 @@ async def test_an_error_of_ours_ends_the_connection(
         raise RuntimeError("broken")
 
     monkeypatch.setattr(WatchSender, "send", broken)
-    # When
     with caplog.at_level(logging.ERROR):
         watching.change(added=["b"])
         await settle()
-    # Then
     assert client.served.cnx.closed
     assert "after an error of ours" in caplog.text
     watching.give_back(blocker)
@@ -109,14 +92,13 @@ async def test_an_error_of_ours_ends_the_connection(
 
 
 async def test_all_who_are_told_at_once_are_paid_for_once() -> None:
-    # Given: the last does not read
+    # The last does not read
     watching = Watching("a")
     clients = [(await watching.client(number))[0] for number in range(5)]
     slow, _ = await watching.client(7, reads=False)
     slow.served.peer.reads_at_once = False
-    # When
     watching.change(added=["b"])
-    # Then: one copy of the name and its hash
+    # One copy of the name and its hash
     assert watching.held_bytes == len("persistent://t/n/b") + 2 + 10
     assert all(client.takes() == 1 for client in clients)
     assert slow.takes() == 1
@@ -124,41 +106,32 @@ async def test_all_who_are_told_at_once_are_paid_for_once() -> None:
 
 
 async def test_what_is_paid_for_together_is_given_back_with_the_last_of_them() -> None:
-    # Given
     watching = Watching("a")
     slow = [(await watching.client(reads=False))[0] for _ in range(3)]
-    # When
     watching.change(added=["b"])
     held = [watching.held_bytes]
     for client in slow:
         client.takes()
         held.append(watching.held_bytes)
-    # Then
     assert held[0] == held[1] == held[2] > 0
     assert held[3] == 0
 
 
 async def test_who_vanishes_gives_his_part_back() -> None:
-    # Given
     watching = Watching("a")
     client, _ = await watching.client(reads=False)
     watching.change(added=["b"])
     assert watching.held_bytes
-    # When
     client.served.peer.breaks()
-    # Then
     assert watching.held_bytes == 0
 
 
 async def test_nobody_is_an_owner_for_ever_of_what_was_paid_together() -> None:
-    # Given
     watching = Watching("a")
     client, _ = await watching.client()
-    # When
     for _ in range(20):
         watching.change(added=["b"])
         watching.change(removed=["b"])
-    # Then
     assert client.takes() == 40
     semaphore = watching.limiter.semaphore(DIRECT)
     assert (semaphore.statistics().holders, len(list(semaphore.accounts()))) == (0, 0)
@@ -176,14 +149,12 @@ async def test_without_a_limit_nothing_is_paid(as_shipped: bool) -> None:
 
 
 async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
-    # Given: three who do not read
+    # Three who do not read
     watching = Watching("a", direct_bytes=10**6)
     clients = [(await watching.client(number, reads=False))[0] for number in (1, 2, 3)]
-    # When
     names = ["n" * 100 + str(number) for number in range(100, 400)]
     watching.change(added=names)
     await settle()
-    # Then
     for client in clients:
         assert 36_000 < watching.held_bytes < 37_000
         client.takes()
@@ -195,7 +166,6 @@ async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
 async def test_only_small_updates_go_past_the_queue(
     count: int, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     watching, asked = Watching("a", direct_bytes=10**6), list[int]()
     client, _ = await watching.client()
     original = client.served.cnx.write_through
@@ -205,9 +175,7 @@ async def test_only_small_updates_go_past_the_queue(
         return original(frame, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(client.served.cnx, "write_through", write_through)
-    # When
     watching.change(added=["n" * 100 + str(number) for number in range(count)])
-    # Then
     assert len(asked) == calls
     assert client.takes() == 1
     assert len(client.known) == count + 1

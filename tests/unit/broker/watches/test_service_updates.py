@@ -1,7 +1,5 @@
 """What a watcher is told and when: permits that wait, peers that do not read, changes meanwhile."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.watches import watcher as topic_list_watcher
@@ -18,24 +16,21 @@ FIRST_DELAYS = [0.1, 0.2]
 
 @BOTH
 async def test_an_update_is_sent_at_once_where_nothing_is_in_its_way(as_shipped: bool) -> None:
-    # Given
     watching = Watching("a", as_shipped=as_shipped)
     client, _ = await watching.client()
-    # When: in one turn of the loop
+    # In one turn of the loop
     watching.change(added=["b"])
     watching.change(removed=["a"])
-    # Then
     assert client.takes() == 2
     assert client.told == [(["b"], []), ([], ["a"])]
     assert (watching.totals.updates, watching.totals.reconciling, watching.held_bytes) == (2, 0, 0)
 
 
 async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_it() -> None:
-    # Given
     watching = Watching("a", as_shipped=True)
     client, _ = await watching.client()
     blocker = await watching.full()
-    # When: two timeouts
+    # Two timeouts
     watching.change(added=["b"])
     watching.change(removed=["b"])
     for delay in FIRST_DELAYS:
@@ -44,44 +39,40 @@ async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_i
     watching.give_back(blocker)
     await settle()
     client.takes()
-    # Then
     assert client.told == [(["b"], []), ([], ["b"])]
     assert (watching.totals.retries, watching.held_bytes) == (2, 0)
 
 
 async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
-    # Given: one update is under way, one waits
+    # One update is under way, one waits
     watching = Watching("a", as_shipped=True)
     client, _ = await watching.client()
     blocker = await watching.full()
     watching.change(added=["b"])
     await settle()
     watching.change(removed=["b"])
-    # When: there is memory again, and in that turn the next comes
+    # There is memory again, and in that turn the next comes
     watching.give_back(blocker)
     watching.change(added=["c"])
     await settle()
     client.takes()
-    # Then
     assert client.told == [(["b"], []), ([], ["b"]), (["c"], [])]
 
 
 async def test_as_shipped_updates_that_do_not_fit_the_queue_are_dropped_without_a_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: one is under way, ten may wait
+    # One is under way, ten may wait
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 10)
     watching = Watching(as_shipped=True)
     client, _ = await watching.client()
     blocker = await watching.full()
-    # When
     watching.change(added=["00"])
     await settle()
     for number in range(1, 12):
         watching.change(added=[f"{number:02d}"])
     watching.give_back(blocker)
     await settle()
-    # Then
     assert client.takes() == 1
     assert (client.known, watching.listed_again) == (["00"], 1)
     assert len(watching.watched.names) == 12
@@ -92,20 +83,19 @@ def test_as_shipped_ten_thousand_updates_may_wait() -> None:
 
 
 async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it() -> None:
-    # Given: one update is under way, two wait
+    # One update is under way, two wait
     watching = Watching("a", as_shipped=True)
     client, watcher = await watching.client()
     blocker = await watching.full()
     for name in "bcd":
         watching.change(added=[name])
     await settle()
-    # When: the same id is asked for again
+    # The same id is asked for again
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
     await settle()
     client.takes()
-    # Then
     assert client.answers == [1, 2]
     assert (client.told, client.known) == ([(["b"], [])], ["a", "b", "c", "d"])
     watching.change(added=["e"])
@@ -118,11 +108,9 @@ async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it(
 
 
 async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
-    # Given
     watching = Watching("a", "b", "c")
     client, _ = await watching.client()
     blocker = await watching.full()
-    # When
     watching.change(added=["d"])
     await settle()
     for name in "efgh":
@@ -132,23 +120,22 @@ async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
     watching.give_back(blocker)
     await settle()
     client.takes()
-    # Then: the first was under way
+    # The first was under way
     assert client.told == [(["d"], []), (["e", "g", "h"], ["a"])]
     assert (lagging, watching.totals.lagging, watching.totals.reconciling) == (1, 0, 2)
     assert (watching.held_bytes, len(watching.watched.reconciler._known)) == (0, 0)
 
 
 async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
-    # Given: a high mark of 1,000 bytes
+    # A high mark of 1,000 bytes
     watching = Watching("a", direct_bytes=10**6)
     client, _ = await watching.client(reads=False)
-    # When
     names = [f"{number:03d}".ljust(100, "x") for number in range(200)]
     for name in names:
         watching.change(added=[name])
         await settle()
     pending = client.served.cnx.outbound.pending_bytes
-    # Then: some, and all the others at once
+    # Some, and all the others at once
     assert pending < 2_500
     client.takes()
     await settle()
@@ -161,19 +148,16 @@ async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
 
 
 async def test_what_came_and_went_while_somebody_was_behind_is_not_told() -> None:
-    # Given
     watching = Watching("a")
     client, _ = await watching.client()
     blocker = await watching.full()
     watching.change(added=["b"])
     await settle()
-    # When
     watching.change(added=["c"])
     watching.change(removed=["c"])
     watching.give_back(blocker)
     await settle()
     client.takes()
-    # Then
     assert client.told == [(["b"], [])]
     watching.change(added=["d"])
     client.takes()
@@ -181,51 +165,47 @@ async def test_what_came_and_went_while_somebody_was_behind_is_not_told() -> Non
 
 
 async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> None:
-    # Given: an update is under way, and one behind it
+    # An update is under way, and one behind it
     watching = Watching("a")
     client, watcher = await watching.client()
     blocker = await watching.full()
     watching.change(added=["b"])
     await settle()
     watching.change(added=["c"])
-    # When
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
     await settle()
     client.takes()
-    # Then
     assert (client.told, client.known, client.answers) == ([(["b"], [])], ["a", "b", "c"], [1, 2])
 
 
 @BOTH
 async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipped: bool) -> None:
-    # Given: a watcher that is asked again, and cannot be answered yet
+    # A watcher that is asked again, and cannot be answered yet
     watching = Watching(*[f"{number:02d}" for number in range(20)], as_shipped=as_shipped)
     client, watcher = await watching.client()
     blocker = await watching.full()
     again = await started(watcher.answer(2, None))
     watching.change(added=["new"])
-    # When: it never can be
+    # It never can be
     watching.limiter.change_limit(DIRECT, max_bytes=300)
     with pytest.raises(PermitTooLargeError):
         await again
     watching.give_back(blocker)
     await settle()
     client.takes()
-    # Then: without another change
+    # Without another change
     assert client.told == [(["new"], [])]
 
 
 async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
-    # Given: room for about four names
+    # Room for about four names
     watching = Watching("a", "b", max_update_bytes=100)
     client, _ = await watching.client()
-    # When
     watching.change(added=[f"c{number}" for number in range(10)], removed=["a", "b"])
     await settle()
     client.takes()
-    # Then
     assert client.known == [f"c{number}" for number in range(10)]
     assert [len(came) + len(went) for came, went in client.told] == [4, 4, 4]
 
@@ -240,13 +220,12 @@ async def test_a_name_longer_than_an_update_may_be_is_an_update_of_its_own() -> 
 
 
 async def test_who_is_up_to_date_is_told_at_once_also_where_something_is_queued() -> None:
-    # Given: a peer that has not read the first update yet
+    # A peer that has not read the first update yet
     watching = Watching("a")
     client, _ = await watching.client(reads=False)
     watching.change(added=["b"])
-    # When: in the same turn
+    # In the same turn
     watching.change(added=["c"])
     client.takes()
-    # Then
     assert client.told == [(["b"], []), (["c"], [])]
     assert (watching.totals.updates, watching.totals.reconciling) == (2, 0)

@@ -1,7 +1,5 @@
 """Direct memory for all who are told at once: asked for once, given back with the last of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.watches.update_permit import UpdatePermit
@@ -40,12 +38,10 @@ async def test_it_is_acquired_once_for_all(kind: type[PrivateMemory | SharedMemo
 
 @BOTH
 async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedMemory]) -> None:
-    # Given
     acquiring = Acquiring(kind)
     acquiring.acquire()
-    # When: the only part has left before the next watcher is told
+    # The only part has left before the next watcher is told
     acquiring.permit.share()()
-    # Then
     assert acquiring.held_bytes == 100
     acquiring.permit.all_told()
     assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)
@@ -55,12 +51,10 @@ async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedM
 async def test_it_is_held_until_the_last_part_has_left(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     acquiring = Acquiring(kind)
     acquiring.acquire()
     left = [acquiring.permit.share() for _ in range(3)]
     acquiring.permit.all_told()
-    # When, Then
     for each, held in zip(left, (100, 100, 0), strict=True):
         each()
         assert acquiring.held_bytes == held
@@ -70,13 +64,11 @@ async def test_it_is_held_until_the_last_part_has_left(
 async def test_what_has_to_wait_is_not_asked_for_again(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     acquiring = Acquiring(kind)
     blocker = await acquiring.limiter.acquire(DIRECT, 950)
     assert not acquiring.acquire()
-    # When
     acquiring.limiter.release(blocker)
-    # Then: each watcher asks for its own
+    # Each watcher asks for its own
     assert not acquiring.acquire()
     acquiring.permit.all_told()
     assert acquiring.held_bytes == 0
@@ -98,14 +90,13 @@ async def test_what_is_too_large_together_is_no_error(
 async def test_no_account_of_a_permit_is_kept_for_a_next_time(
     kind: type[PrivateMemory | SharedMemory], free_bytes: int
 ) -> None:
-    # Given: it was granted, or would have had to wait
+    # It was granted, or would have had to wait
     acquiring = Acquiring(kind)
     if free_bytes < 1_000:
         await acquiring.limiter.acquire(DIRECT, 1_000 - free_bytes)
     acquiring.acquire()
-    # When
     acquiring.permit.all_told()
-    # Then: nobody asks in its name again
+    # Nobody asks in its name again
     accounts = acquiring.limiter.semaphore(DIRECT)._books.accounts
     assert not [owner for owner in accounts._spare if owner is acquiring.permit]
 

@@ -1,13 +1,12 @@
 """client.admin.pulsar_admin: what is asked of the admin REST, and how its errors look."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import trustme
@@ -26,13 +25,14 @@ from client.admin.rest import MAX_ANSWER_BYTES
 from client.authentication.token import AuthenticationToken
 from proto.names import NamespaceName, TopicName
 from tests.support.certificates import PemFiles
-from tests.support.peers.stand_in_admin import DONE, Given, given, refused, stand_in_admin
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from tests.support.peers.stand_in_admin import StandInAdmin
+from tests.support.peers.stand_in_admin import (
+    DONE,
+    Given,
+    StandInAdmin,
+    given,
+    refused,
+    stand_in_admin,
+)
 
 NAMESPACE = NamespaceName.parse("acme/orders")
 TOPIC = TopicName.parse("acme/orders/eu 1")
@@ -331,21 +331,17 @@ async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(
         stand_in_admin() as owner,
         PulsarAdmin(stand_in.url, authentication=AuthenticationToken("a.b.c")) as admin,
     ):
-        # Given
         stand_in.answers[f"DELETE {TOPIC_PATH}"] = Given(
             status=307, location=f"{owner.url}{TOPIC_PATH}"
         )
         owner.answers[f"DELETE {TOPIC_PATH}"] = DONE
-        # When
         await admin.topics.delete(TOPIC)
-        # Then
         assert [asked.authorization for asked in (*stand_in.asked, *owner.asked)] == [
             "Bearer a.b.c"
         ] * 2
 
 
 async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> None:
-    # Given
     files = PemFiles(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*files.server)
@@ -355,7 +351,6 @@ async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> No
         )
         token = AuthenticationToken("a.b.c")
         async with PulsarAdmin(stand_in.url, 5, token, files.trust) as admin:
-            # When, then
             with pytest.raises(AdminCredentialsError, match="leads from https to http"):
                 await admin.topics.delete(TOPIC)
         assert plain.asked == []

@@ -1,7 +1,5 @@
 """client.admin.string_array: a JSON array of names that arrives in pieces."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

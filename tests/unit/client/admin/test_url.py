@@ -1,7 +1,5 @@
 """client.admin.url: addresses, paths and queries of the admin REST."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.admin.errors import AdminUrlError

@@ -1,19 +1,14 @@
 """The credentials of tools: files and variables are named, and no secret is taken."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from client.authentication.access import Access
 from client.authentication.tls import AuthenticationTLS
 from client.exceptions import InvalidConfiguration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 UPSTREAM = "org.apache.pulsar.client.impl.auth.Authentication"
 TLS = "tlsCertFile:/a.pem,tlsKeyFile:/a.key"
@@ -25,11 +20,8 @@ def test_nothing_named_is_no_credentials() -> None:
 
 @pytest.mark.parametrize("plugin", ["", "token", f"{UPSTREAM}Token"])
 def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path) -> None:
-    # Given
     (tmp_path / "ann.jwt").write_text("a.b.c\n")
-    # When
     found = Access(plugin, f"file:{tmp_path / 'ann.jwt'}").authentication()
-    # Then
     assert found is not None
     assert found.http_headers() == {
         "X-Pulsar-Auth-Method-Name": "token", "Authorization": "Bearer a.b.c",
@@ -40,11 +32,8 @@ def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path
 def test_a_password_is_read_from_the_variable_that_is_named(
     said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setenv("A_PASSWORD", said)
-    # When
     found = Access("basic", "env:A_PASSWORD").authentication()
-    # Then
     assert found is not None
     assert found.auth_data() == b"ann:secret"
     assert found.http_headers()["Authorization"] == "Basic YW5uOnNlY3JldA=="
@@ -103,13 +92,10 @@ def keeping(folder: Path) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("plugin", ["", "basic"])
 def test_a_secret_travels_to_a_host_without_its_file(plugin: str, tmp_path: Path) -> None:
-    # Given
     (tmp_path / "here").write_text("ann:secret\n")
     (tmp_path / "ca.pem").write_text("authorities")
     contents = Access(plugin, f"file:{tmp_path / 'here'}", str(tmp_path / "ca.pem")).contents()
-    # When
     found = Access.from_contents(contents, keeping(tmp_path))
-    # Then
     (tmp_path / "here").unlink()
     assert found.contents() == contents
     assert contents == {"plugin": plugin, "secret": "ann:secret", "trust": "authorities"}

@@ -1,7 +1,5 @@
 """A name and a password."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.authentication.basic import AuthenticationBasic

@@ -1,18 +1,13 @@
 """The rules and certificates of connections by TLS."""
 
-from __future__ import annotations
-
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import trustme
 
 from client.authentication.tls import AuthenticationTLS, tls_context
 from client.exceptions import InvalidConfiguration
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_method_is_tls_and_the_certificate_speaks_for_itself() -> None:
@@ -50,21 +45,16 @@ def test_without_a_file_the_package_certifi_says_whom_to_trust() -> None:
 
 
 def test_with_a_file_only_those_in_it_are_trusted(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(str(file))
-    # When
     context = tls_context(str(file), None, allow_insecure=False, validate_hostname=False)
-    # Then
     assert len(context.get_ca_certs()) == 1
 
 
 def test_files_that_cannot_be_used_are_sentences(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
     rules = {"allow_insecure": False, "validate_hostname": False}
-    # When / Then
     for path in ("/not/there", str(file)):
         with pytest.raises(InvalidConfiguration, match=f"tls_trust_certs_file_path '{path}'"):
             tls_context(path, None, **rules)

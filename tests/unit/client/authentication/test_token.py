@@ -1,17 +1,12 @@
 """Tokens: where they come from, and what happens when they do not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from client.authentication.basic import AuthenticationBasic
 from client.authentication.token import AuthenticationToken
 from client.exceptions import ErrorGettingAuthenticationData, InvalidConfiguration
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -28,31 +23,23 @@ def test_neither_token_nor_password_is_in_a_repr() -> None:
 
 
 def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "a token"
     file.write_text("old\n")
     authentication = AuthenticationToken(file.as_uri())
     before = authentication.auth_data()
-    # When
     file.write_text("new\n")
-    # Then
     assert (before, authentication.auth_data()) == (b"old", b"new")
 
 
 def test_a_variable_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     authentication = AuthenticationToken("env:A_TOKEN")
-    # When
     monkeypatch.setenv("A_TOKEN", "new")
-    # Then
     assert authentication.auth_data() == b"new"
 
 
 def test_a_function_is_asked_each_time() -> None:
-    # Given
     words = iter(["first", "file:///taken/as/it/is"])
     authentication = AuthenticationToken(lambda: next(words))
-    # When / Then
     assert authentication.auth_data() == b"first"
     assert authentication.auth_data() == b"file:///taken/as/it/is"
 

@@ -1,7 +1,5 @@
 """What a server sends for producers, consumers and watches reaches the one it is for."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -66,62 +64,47 @@ def commands(number: int) -> dict[str, pb.BaseCommand]:
 
 @pytest.mark.parametrize("call", commands(1))
 def test_what_comes_reaches_the_one_it_is_for(call: str) -> None:
-    # Given
     parts, told = attached()
-    # When
     taken = parts.receive(commands(1)[call], FRAME)
-    # Then
     assert taken
     assert [name for name, *_ in told.calls] == [call]
 
 
 @pytest.mark.parametrize("call", commands(2))
 def test_what_comes_for_one_that_left_is_dropped(call: str) -> None:
-    # Given
     parts, told = attached()
-    # When
     taken = parts.receive(commands(2)[call], FRAME)
-    # Then
     assert taken
     assert not told.calls
 
 
 @pytest.mark.parametrize("url", [None, "pulsar://b:1"])
 def test_what_the_broker_closes_is_forgotten_and_told_where_to_go(url: str | None) -> None:
-    # Given
     parts, told = attached()
     producer = pb.CommandCloseProducer(producer_id=1, request_id=0, assignedBrokerServiceUrl=url)
     consumer = pb.CommandCloseConsumer(consumer_id=1, request_id=0, assignedBrokerServiceUrl=url)
-    # When
     parts.receive(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=producer), FRAME)
     parts.receive(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=consumer), FRAME)
-    # Then
     assert told.calls == [("closed_by_broker", url)] * 2
     assert not parts.producers
     assert not parts.consumers
 
 
 def test_a_lost_connection_is_told_to_each_once() -> None:
-    # Given
     parts, told = attached()
-    # When
     parts.lost()
     parts.lost()
-    # Then
     assert told.calls == [("connection_lost",)] * 3
 
 
 def test_answers_of_requests_are_not_taken() -> None:
-    # Given
     parts, _ = attached()
-    # Then
     success = pb.BaseCommand(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=1))
     assert not parts.receive(success, FRAME)
 
 
 @pytest.mark.parametrize(("tls", "url"), [(False, "pulsar://b:1"), (True, "pulsar+ssl://b:2")])
 def test_who_is_sent_elsewhere_goes_on_as_the_connection_speaks(tls: bool, url: str) -> None:
-    # Given
     told = Told()
     parts = Attached(tls=tls)
     parts.producers[1] = told  # type: ignore[assignment]
@@ -131,7 +114,5 @@ def test_who_is_sent_elsewhere_goes_on_as_the_connection_speaks(tls: bool, url: 
         assignedBrokerServiceUrl="pulsar://b:1",
         assignedBrokerServiceUrlTls="pulsar+ssl://b:2",
     )
-    # When
     parts.receive(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close), FRAME)
-    # Then
     assert told.calls == [("closed_by_broker", url)]

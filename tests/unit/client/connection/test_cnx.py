@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
 import pytest
 
@@ -29,9 +29,6 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
 from tests.support.processes.cluster import no_errors_logged, topic_names
 from tests.support.processes.commands import TYPES, Wire, complete_command, type_name
-
-if TYPE_CHECKING:
-    import asyncio
 
 Type = pb.BaseCommand
 NAMES = topic_names("tenant/ns", 100, 60)
@@ -75,9 +72,7 @@ def error(request_id: int) -> pb.BaseCommand:
 
 
 async def test_connect_says_what_this_client_is() -> None:
-    # When
     server = Server(client_version="me", proxy_version="p", original_principal="role")
-    # Then
     (command,) = server.wire.answers()
     connect = command.connect
     assert (connect.client_version, connect.protocol_version) == ("me", 21)
@@ -86,56 +81,42 @@ async def test_connect_says_what_this_client_is() -> None:
 
 
 async def test_a_request_before_the_handshake_is_refused() -> None:
-    # Given
     server = Server()
-    # Then
     with pytest.raises(DisconnectedError):
         await server.cnx.request(lambda number: lookup_command(number, "t"))
 
 
 async def test_a_server_that_refuses_the_handshake_ends_the_connection() -> None:
-    # Given
     server = Server()
     waiting = await started(server.cnx.ready())
-    # When
     server.wire.say(error(0))
-    # Then
     with pytest.raises(ConnectError, match="TooManyRequests: no"):
         await waiting
     assert server.wire.closed
 
 
 async def test_a_server_that_is_silent_at_the_handshake_is_given_up() -> None:
-    # Given
     server = Server()
     waiting = await started(server.cnx.ready())
-    # When
     server.clock.advance(30)
-    # Then
     with pytest.raises(ConnectError, match="did not answer the handshake"):
         await waiting
     assert server.wire.closed
 
 
 async def test_a_server_that_closes_at_the_handshake_is_given_up() -> None:
-    # Given
     server = Server()
     waiting = await started(server.cnx.ready())
-    # When
     server.wire.transport.breaks()
-    # Then
     with pytest.raises(ConnectError, match="closed the connection"):
         await waiting
 
 
 async def test_answers_find_their_requests_in_any_order() -> None:
-    # Given
     server = Server().accept()
     first, second = await server.asked(), await server.asked()
-    # When
     server.wire.say(listing(1, ["b"]))
     server.wire.say(listing(0, ["a"]))
-    # Then
     assert list((await first).decoded().topics) == ["a"]
     assert list((await second).decoded().topics) == ["b"]
     assert not server.cnx._pending
@@ -143,26 +124,20 @@ async def test_answers_find_their_requests_in_any_order() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 5, 47, 49, 1_000_000])
 async def test_a_raw_answer_is_the_same_however_it_arrives(chunk: int) -> None:
-    # Given
     server = Server().accept()
     asked, data = await server.asked(), frame(listing(0))
-    # When
     for start in range(0, len(data), chunk):
         server.wire.transport.peer_sends(data[start : start + chunk])
-    # Then
     answer = await asked
     assert list(answer.decoded().topics) == NAMES
     assert b"".join(answer.addressed_to(0).buffers) == data
 
 
 async def test_an_error_is_the_requests_own() -> None:
-    # Given
     server = Server().accept()
     failing, fine = await server.asked(), await server.asked()
-    # When
     server.wire.say(error(0))
     server.wire.say(listing(1))
-    # Then
     with pytest.raises(ServerResponseError) as caught:
         await failing
     assert (caught.value.server_error, caught.value.message) == (pb.TooManyRequests, "no")
@@ -170,12 +145,9 @@ async def test_an_error_is_the_requests_own() -> None:
 
 
 async def test_a_request_without_an_answer_times_out_and_its_late_answer_harms_nothing() -> None:
-    # Given
     server = Server(operation_timeout_seconds=5).accept()
     asked = await server.asked()
-    # When
     server.clock.advance(5)
-    # Then
     with pytest.raises(RequestTimeoutError, match="did not answer in 5 s"):
         await asked
     with no_errors_logged():
@@ -185,27 +157,21 @@ async def test_a_request_without_an_answer_times_out_and_its_late_answer_harms_n
 
 
 async def test_a_server_that_stops_within_an_answer_is_left() -> None:
-    # Given
     server = Server(operation_timeout_seconds=5).accept()
     server.clock.advance(1)
     asked = await server.asked()
     server.cnx.data_received((1_000).to_bytes(4, "big") + b"half")
-    # When
     server.clock.advance(5)
-    # Then
     with pytest.raises(RequestTimeoutError):
         await asked
     assert server.cnx.sender.closing
 
 
 async def test_a_lost_connection_ends_every_request() -> None:
-    # Given
     server, lost = Server().accept(), []
     server.cnx.on_lost = lambda: lost.append(True)
     asked = [await server.asked() for _ in range(3)]
-    # When
     server.wire.transport.breaks()
-    # Then
     for task in asked:
         with pytest.raises(DisconnectedError, match=r"Disconnected from server at 192\.0\.2\.1"):
             await task
@@ -216,24 +182,18 @@ async def test_a_lost_connection_ends_every_request() -> None:
 
 
 async def test_a_caller_that_leaves_takes_its_request_along() -> None:
-    # Given
     server = Server().accept()
     asked = await server.asked()
-    # When
     asked.cancel()
     await settle()
-    # Then
     assert not server.cnx._pending
 
 
 async def test_unanswered_requests_are_bounded() -> None:
-    # Given
     server = Server(max_pending_requests=2).accept()
     asked = [await server.asked() for _ in range(2)]
-    # When
     with pytest.raises(TooManyPendingRequestsError, match="2 requests"):
         await (await server.asked())
-    # Then
     server.wire.say(listing(0))
     server.wire.say(listing(1))
     assert all([await task for task in asked])
@@ -241,7 +201,6 @@ async def test_unanswered_requests_are_bounded() -> None:
 
 @pytest.mark.parametrize("chunk", [50, 1_000_000])
 async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) -> None:
-    # Given
     server, sizes = Server().accept(), []
     request = topics_command(0, "tenant/ns").getTopicsOfNamespace
     declined = await started(
@@ -249,10 +208,8 @@ async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) ->
     )
     fine = await server.asked()
     data = frame(listing(0)) + frame(listing(1))
-    # When
     for start in range(0, len(data), chunk):
         server.wire.transport.peer_sends(data[start : start + chunk])
-    # Then
     with pytest.raises(AnswerDeclinedError) as caught:
         await declined
     assert caught.value.total_size == len(frame(listing(0))) - 4
@@ -261,15 +218,12 @@ async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) ->
 
 
 async def test_an_answer_nobody_waits_for_is_drained() -> None:
-    # Given
     server = Server().accept()
     asked = await server.asked()
     asked.cancel()
     await settle()
     data = frame(listing(0))
-    # When
     server.wire.transport.peer_sends(data[:100])
-    # Then
     assert server.cnx.decoder.buffered_bytes == 0
     server.wire.transport.peer_sends(data[100:])
     assert not server.wire.closed
@@ -279,14 +233,11 @@ async def test_an_answer_nobody_waits_for_is_drained() -> None:
 async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connection(
     drains: bool,
 ) -> None:
-    # Given
     server = Server(drain_oversized=drains).accept(max_message_size=2_000)
     big = topic_names("tenant/ns", 300, 60)
     asked = await server.asked()
-    # When
     server.wire.say(listing(0, big))
     await settle()
-    # Then
     expected = AnswerTooLargeError if drains else DisconnectedError
     with pytest.raises(expected):
         await asked
@@ -297,11 +248,8 @@ async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connecti
 async def test_a_request_above_the_frame_limit_is_not_sent_where_others_share_the_connection(
     drains: bool,
 ) -> None:
-    # Given
     server = Server(drain_oversized=drains).accept(max_message_size=2_000)
-    # When
     asked = await started(server.cnx.request(lambda number: lookup_command(number, "t" * 2_000)))
-    # Then
     if drains:
         with pytest.raises(RequestTooLargeError, match="larger than 2000 bytes"):
             await asked
@@ -312,28 +260,21 @@ async def test_a_request_above_the_frame_limit_is_not_sent_where_others_share_th
 
 
 async def test_a_ping_is_answered() -> None:
-    # Given
     server = Server().accept()
-    # When
     server.wire.say(ping())
-    # Then
     assert [answer.type for answer in server.wire.answers()] == [Type.PONG]
 
 
 async def test_a_decoded_answer_to_a_raw_request_is_a_protocol_error() -> None:
-    # Given
     server = Server().accept()
     asked = await server.asked()
-    # When
     lookup = pb.CommandLookupTopicResponse(request_id=0)
     server.wire.say(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=lookup))
-    # Then
     with pytest.raises(RemoteProtocolError):
         await asked
 
 
 async def test_each_command_of_a_server_is_taken_or_closes() -> None:
-    # Given
     answers = [
         Type.CONNECTED,
         Type.LOOKUP_RESPONSE,
@@ -361,11 +302,9 @@ async def test_each_command_of_a_server_is_taken_or_closes() -> None:
     closed = {}
     with no_errors_logged():
         for kind in TYPES:
-            # When
             server = Server().accept()
             server.wire.say(complete_command(kind))
             closed[kind] = server.wire.closed
-    # Then
     taken = sorted(kind for kind, ended in closed.items() if not ended)
     assert taken == sorted(answers), [type_name(kind) for kind in taken]
 
@@ -384,11 +323,9 @@ class Token:
 
 
 async def test_credentials_are_shown_in_connect_and_anew_at_a_challenge() -> None:
-    # Given
     server = Server(credentials=Token())
     (connect,) = server.wire.answers()
     server.accept()
-    # When
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
     await server.cnx._showing
@@ -414,9 +351,7 @@ class NoToken(Token):
 async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     server = Server(credentials=NoToken(1)).accept()
-    # When
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
     await server.cnx._showing
@@ -425,12 +360,9 @@ async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
 
 
 async def test_a_challenge_without_credentials_ends_the_connection() -> None:
-    # Given
     server = Server().accept()
-    # When
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
-    # Then
     assert server.wire.closed
 
 
@@ -438,13 +370,10 @@ async def test_a_challenge_without_credentials_ends_the_connection() -> None:
 async def test_credentials_that_are_refused_are_an_error_of_their_own(
     code: pb.ServerError.ValueType,
 ) -> None:
-    # Given
     server = Server(credentials=Token())
     waiting = await started(server.cnx.ready())
-    # When
     refusal = pb.CommandError(request_id=0, error=code, message="no")
     server.wire.say(pb.BaseCommand(type=Type.ERROR, error=refusal))
-    # Then
     with pytest.raises(ServerResponseError, match="no") as caught:
         await waiting
     assert caught.value.server_error == code
@@ -452,16 +381,13 @@ async def test_credentials_that_are_refused_are_an_error_of_their_own(
 
 
 async def test_a_producer_that_waits_for_its_turn_is_answered_twice() -> None:
-    # Given
     server = Server().accept()
     cnx = server.cnx
     asked = await started(cnx.request(producer_command))
-    # When
     server.wire.say(producer_success(ready=False))
     first = (await asked).producer_success
     turn = cnx.exclusive_turns[first.request_id]
     server.wire.say(producer_success(ready=True))
-    # Then
     assert not first.producer_ready
     assert (await turn).producer_ready
     assert not cnx.exclusive_turns
@@ -469,31 +395,25 @@ async def test_a_producer_that_waits_for_its_turn_is_answered_twice() -> None:
 
 @pytest.mark.parametrize("ends", ["refused", "lost"])
 async def test_a_producer_that_waits_for_its_turn_hears_that_it_never_comes(ends: str) -> None:
-    # Given
     server = Server().accept()
     cnx = server.cnx
     asked = await started(cnx.request(producer_command))
     server.wire.say(producer_success(ready=False))
     turn = cnx.exclusive_turns[(await asked).producer_success.request_id]
-    # When
     if ends == "refused":
         server.wire.say(error(0))
     else:
         server.wire.transport.breaks()
-    # Then
     with pytest.raises(PulsarException):
         await turn
     assert not cnx.exclusive_turns
 
 
 async def test_a_request_is_sent_behind_the_messages_of_its_turn() -> None:
-    # Given
     server = Server().accept()
     server.wire.answers()
-    # When
     server.cnx.turn_writer.add(frame(ping()))
     asked = await started(server.cnx.request(lambda number: lookup_command(number, "t")))
-    # Then
     assert [one.type for one in server.wire.answers()] == [Type.PING, Type.LOOKUP]
     asked.cancel()
 

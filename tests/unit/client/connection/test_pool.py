@@ -1,7 +1,5 @@
 """Connections made once and shared by all who ask."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import socket
@@ -67,59 +65,47 @@ def test_anything_else_is_a_sentence(url: str) -> None:
 
 
 async def test_all_who_ask_get_one_connection() -> None:
-    # Given
     async with ByteBroker(connected_command()) as broker:
         pool = ConnectionPool()
-        # When
         found = await asyncio.gather(*(pool.get(address(broker)) for _ in range(10)))
-        # Then
         assert len(set(found)) == 1
         await pool.close()
 
 
 async def test_who_leaves_while_connecting_leaves_the_others_their_connection() -> None:
-    # Given
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         first = await started(pool.get(address(broker)))
         second = await started(pool.get(address(broker)))
         far = await broker.connection()
-        # When
         first.cancel()
         await settle()
         far.writer.write(frame(connected_command()))
-        # Then
         assert not (await second).closed
         await pool.close()
 
 
 async def test_a_lost_connection_is_replaced() -> None:
-    # Given
     async with ByteBroker(connected_command()) as broker:
         pool = ConnectionPool()
         first = await pool.get(address(broker))
-        # When
         (await broker.connection()).writer.transport.abort()
         await until(lambda: first.closed)
         second = await pool.get(address(broker))
-        # Then
         assert second is not first
         assert not second.closed
         await pool.close()
 
 
 async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next() -> None:
-    # Given
     broker = ByteBroker(connected_command())
     async with broker:
         pass
     pool = ConnectionPool()
     for _ in range(2):
-        # When
         found = await asyncio.gather(
             *(pool.get(address(broker)) for _ in range(3)), return_exceptions=True
         )
-        # Then
         assert [type(one) for one in found] == [ConnectError] * 3
         assert not pool._connections
 
@@ -127,46 +113,38 @@ async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next()
 async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         left = await started(pool.get(address(broker)))
         far = await broker.connection()
         left.cancel()
         await settle()
-        # When
         far.writer.transport.abort()
         await until(lambda: not pool._connections)
         del left
         gc.collect()
-    # Then
     assert caplog.messages == []
 
 
 async def test_a_server_that_is_away_costs_no_connection_object(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     made = []
     monkeypatch.setattr(module, "ClientCnx", lambda *_: made.append(1))
     async with ByteBroker(connected_command()) as broker:
         pass
-    # When
     with pytest.raises(ConnectError, match="cannot be reached"):
         await open_connection(address(broker))
-    # Then
     assert not made
 
 
 async def test_a_server_that_closes_at_once_is_told_of_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     async def closed(*_: object) -> tuple[object, None]:
         return SimpleNamespace(is_closing=lambda: True), None
 
     monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", closed)
-    # When
     with pytest.raises(ConnectError, match="closed the connection"):
         await open_connection(("127.0.0.1", 1), clock=ManualClock())
 
@@ -174,7 +152,6 @@ async def test_a_server_that_closes_at_once_is_told_of_at_once(
 async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     clock = ManualClock()
 
     async def never(*_: object) -> None:
@@ -182,9 +159,7 @@ async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(
 
     monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", never)
     waiting = await started(open_connection(("127.0.0.1", 1), clock=clock))
-    # When
     clock.advance(10)
-    # Then
     with pytest.raises(ConnectError, match=r"127\.0\.0\.1:1 does not accept connections"):
         await waiting
 
@@ -195,11 +170,9 @@ async def test_a_host_that_is_no_name_is_a_connect_error() -> None:
 
 
 async def test_the_number_of_servers_is_bounded() -> None:
-    # Given
     async with ByteBroker(connected_command()) as one, ByteBroker(connected_command()) as two:
         pool = ConnectionPool(ConnectOptions(max_servers=1))
         await pool.get(address(one))
-        # Then
         with pytest.raises(ConnectError, match="1 servers are open already"):
             await pool.get(address(two))
         await pool.close()
@@ -207,29 +180,23 @@ async def test_the_number_of_servers_is_bounded() -> None:
 
 
 async def test_a_closed_pool_refuses_and_has_closed_its_connections() -> None:
-    # Given
     async with ByteBroker(connected_command()) as broker:
         pool = ConnectionPool()
         cnx = await pool.get(address(broker))
-        # When
         await pool.close()
         await pool.close()
-        # Then
         with pytest.raises(ClientClosedError):
             await pool.get(address(broker))
         await cnx.wait_closed()
 
 
 async def test_closing_ends_a_connection_that_is_being_made() -> None:
-    # Given
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         waiting = await started(pool.get(address(broker)))
         far = await broker.connection()
-        # When
         await pool.close()
         await settle()
-        # Then
         with pytest.raises(ClientClosedError, match="the client is closed"):
             await waiting
         assert await far.reader.read() == b""

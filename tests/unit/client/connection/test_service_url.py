@@ -1,7 +1,5 @@
 """Service URLs with one host or several, plain or TLS."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.connection.service_url import ServiceUrl, parse_service_url

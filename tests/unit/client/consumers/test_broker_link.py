@@ -1,9 +1,8 @@
 """The broker is told and asked what a consumer wants."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -16,35 +15,26 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import LEDGER, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, opened, topic_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
 Type = pb.BaseCommand
 
 
 async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker, broker_consumer_stats_cache_time_ms=1_000)
-    # When
     for _ in range(2):
         (stats,) = (await consumer.get_broker_consumer_stats()).values()
     broker.clock.advance(1)
     await consumer.get_broker_consumer_stats()
-    # Then
     assert stats.unacked_messages == 3
     assert kinds(broker).count(Type.CONSUMER_STATS) == 2
 
 
 async def test_many_entries_are_asked_for_in_several_commands() -> None:
-    # Given
     broker = ModelBroker(delivers=False)
     broker.publish()
     link = topic_of(await opened(broker, consumer_type=ConsumerType.Shared)).link
-    # When
     link.redeliver([(LEDGER, 0)] * 2_500)
     await settle()
-    # Then
     sizes = [
         len(one.redeliverUnacknowledgedMessages.message_ids)
         for one in broker.commands
@@ -55,13 +45,10 @@ async def test_many_entries_are_asked_for_in_several_commands() -> None:
 
 
 async def test_more_permits_than_a_flow_may_have_are_granted_in_several() -> None:
-    # Given
     broker = ModelBroker(delivers=False)
     link = topic_of(await opened(broker)).link
-    # When
     link.grant(2**32)
     await settle()
-    # Then
     flows = [one.flow.messagePermits for one in broker.commands if one.type == Type.FLOW]
     assert flows == [10, 2**31 - 1, 2**31 - 1, 2]
 
@@ -104,7 +91,6 @@ async def test_what_is_asked_when_a_connection_is_lost_is_asked_again() -> None:
 async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(
     asks: Callable[[Consumer], Coroutine[Any, Any, None]],
 ) -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
@@ -115,7 +101,6 @@ async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(
     broker.hold = None
     for _ in range(3):
         await after(broker, 1)
-    # Then
     assert asking.done()
     await asking
 

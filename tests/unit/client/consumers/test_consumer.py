@@ -1,10 +1,9 @@
 """Consumers receive what the broker sends: one by one, together, or by a listener."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,20 +14,14 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened, topic_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
 
 async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(3)
     consumer = await opened(broker)
-    # When
     receiving = consumer.receive()
     with pytest.raises(StopIteration) as returned:
         receiving.send(None)
-    # Then
     assert returned.value.value.data() == b"0"
     second, third = consumer.receive_nowait(), consumer.receive_nowait()
     assert second is not None
@@ -38,26 +31,21 @@ async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
 
 
 async def test_a_cancelled_receive_leaves_its_message_to_the_next() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     first, second = await started(consumer.receive()), await started(consumer.receive())
     # When the first is woken, and cancelled before it can run
     broker.publish()
     first.cancel()
-    # Then
     assert (await second).data() == b"0"
     assert consumer.statistics().waiting == 0
 
 
 async def test_receive_is_over_when_its_time_is() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     receiving = await started(consumer.receive(50))
-    # When
     broker.clock.advance(0.05)
-    # Then
     with pytest.raises(Timeout, match="no message came in 50 ms"):
         await receiving
 
@@ -65,22 +53,18 @@ async def test_receive_is_over_when_its_time_is() -> None:
 async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_is_cancelled() -> (
     None
 ):
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker, receiver_queue_size=0)
     for _ in range(3):
         (await started(consumer.receive())).cancel()
         await settle()
-    # When
     broker.publish()
     broker.publish()
-    # Then
     assert consumer.statistics().messages_queued == 1
     assert await numbers(consumer, 2) == [b"0", b"1"]
 
 
 async def test_async_for_ends_with_the_consumer() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(2)
     consumer = await opened(broker)
@@ -89,22 +73,17 @@ async def test_async_for_ends_with_the_consumer() -> None:
         return [message.data() async for message in consumer]
 
     reading = await started(all_of_them())
-    # When
     await consumer.close()
-    # Then
     assert await reading == [b"0", b"1"]
 
 
 async def test_a_terminated_topic_ends_the_wait() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
-    # When
     assert broker.cnx is not None
     (attached,) = broker.cnx.attached.consumers.values()
     attached.end_of_topic_reached()
-    # Then
     with pytest.raises(TopicTerminated):
         await receiving
     assert consumer.has_reached_end_of_topic()
@@ -121,30 +100,24 @@ async def test_a_terminated_topic_ends_the_wait() -> None:
 async def test_batch_receive_has_enough_as_its_policy_says(
     policy: ConsumerBatchReceivePolicy, published: int, expected: int
 ) -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(published):
         broker.publish()
     consumer = await opened(broker, batch_receive_policy=policy)
-    # Then
     assert len(await consumer.batch_receive()) == expected
 
 
 async def test_batch_receive_returns_what_came_when_its_time_is_up() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     receiving = await started(consumer.batch_receive())
     broker.publish(2)
-    # When
     broker.clock.advance(0.1)
-    # Then
     assert [message.data() for message in await receiving] == [b"0", b"1"]
     assert consumer.statistics().waiting == 0
 
 
 async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
-    # Given
     broker = ModelBroker()
     got: list[bytes] = []
 
@@ -154,7 +127,6 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
             raise ValueError("only once")
 
     consumer = await opened(broker, message_listener=listener)
-    # When
     broker.publish(2)
     await settle()
     consumer.pause_message_listener()
@@ -163,7 +135,6 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
     paused = list(got)
     consumer.resume_message_listener()
     await settle()
-    # Then
     assert (paused, got) == ([b"0", b"1"], [b"0", b"1", b"2"])
     with pytest.raises(InvalidConfiguration):
         await consumer.receive()
@@ -171,7 +142,6 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
 
 
 async def test_a_listener_that_never_waits_leaves_the_loop_to_others() -> None:
-    # Given
     broker = ModelBroker()
     got: list[bytes] = []
     consumer = await opened(
@@ -180,18 +150,15 @@ async def test_a_listener_that_never_waits_leaves_the_loop_to_others() -> None:
         message_listener=lambda _, message: got.append(message.data()),
     )
     broker.publish(100)
-    # When
     turns = []
     while len(got) < 100:
         await asyncio.sleep(0)
         turns.append(len(got))
-    # Then
     assert max(after - before for before, after in pairwise(turns)) <= 16
     await consumer.close()
 
 
 async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled() -> None:
-    # Given
     broker = ModelBroker()
     got: list[bytes] = []
 
@@ -202,26 +169,21 @@ async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled() -> None:
         await waiting
 
     consumer = await opened(broker, message_listener=listener)
-    # When
     broker.publish(2)
     await settle()
-    # Then
     assert got == [b"0", b"1"]
     await consumer.close()
 
 
 async def test_a_listener_goes_on_when_there_is_more_after_the_end_of_its_topic() -> None:
-    # Given
     broker = ModelBroker()
     got: list[bytes] = []
     consumer = await opened(broker, message_listener=lambda _, message: got.append(message.data()))
-    # When
     topic_of(consumer).end_of_topic_reached()
     await settle()
     ended = consumer.has_reached_end_of_topic()
     broker.publish()
     await settle()
-    # Then
     assert (ended, got) == (True, [b"0"])
     await consumer.close()
 

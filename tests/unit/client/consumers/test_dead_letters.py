@@ -1,26 +1,20 @@
 """Entries on their way to the dead-letter topic count as long as their connection does."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from client.consumers import dead_letters
+from client.consumers.consumer import Consumer
 from client.consumers.dead_letters import _Letter
 from client.consumers.policies import ConsumerDeadLetterPolicy
-from client.exceptions import AlreadyClosed, NotConnected, TopicTerminated
+from client.exceptions import AlreadyClosed, NotConnected, PulsarException, TopicTerminated
 from client.messages.enums import ConsumerType
 from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.settle import settle, started
 from tests.support.messages.entries import batch_of
 from tests.support.peers.model_broker import ModelBroker
 from tests.support.peers.model_consumers import after, opened
-
-if TYPE_CHECKING:
-    from client.consumers.consumer import Consumer
-    from client.exceptions import PulsarException
 
 
 class Topic:
@@ -39,13 +33,10 @@ class Topic:
 def test_what_a_lost_connection_took_along_is_not_freed_again(
     losses: int, freed: list[tuple[int, int]]
 ) -> None:
-    # Given
     topic = Topic()
     letter = _Letter(topic, None, 2, 300, topic.losses)  # type: ignore[arg-type]
-    # When
     topic.losses += losses
     letter.freed()
-    # Then
     assert topic.freed == freed
 
 
@@ -116,18 +107,15 @@ async def refused_twice(broker: ModelBroker, consumer: Consumer) -> None:
 async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_another(
     producers: Producers,
 ) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await retrying(broker)
     message = await consumer.receive()
     await consumer.reconsume_later(message, 10)
     producers.opened[0].errors.append(TopicTerminated("terminated"))
-    # When
     with pytest.raises(TopicTerminated):
         await consumer.reconsume_later(message, 10)
     await consumer.reconsume_later(message, 10)
-    # Then
     assert [(one.closed, len(one.sent)) for one in producers.opened] == [(1, 1), (0, 1)]
     await consumer.close()
     assert producers.opened[1].closed == 1
@@ -136,17 +124,14 @@ async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_anot
 async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_delivery(
     producers: Producers,
 ) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await retrying(broker)
     producers.errors.append(NotConnected("not now"))
-    # When
     await refused_twice(broker, consumer)
     failed = broker.left
     await after(broker, 1.2)
     await after(broker, 0.1)
-    # Then
     assert failed == [0]
     assert [one.topic for one in producers.opened] == ["dead"]
     assert len(producers.opened[0].sent) == 1
@@ -154,19 +139,16 @@ async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_
 
 
 async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Producers) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.errors.append(ValueError("an event's time that no producer takes"))
-    # When
     for _ in range(2):
         for _ in range(2):
             await consumer.negative_acknowledge(await consumer.receive())
         await after(broker, 1.2)
     await after(broker, 0.1)
-    # Then
     assert broker.left == [0]
     await after(broker, 1.2)
     await after(broker, 0.1)
@@ -186,12 +168,10 @@ async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
         for message in [await consumer.receive() for _ in range(2)]:
             await consumer.negative_acknowledge(message)
         await after(broker, 1.2)
-    # When
     broker.breaks()
     await after(broker, 1)
     producers.hold.set()
     await after(broker, 1)
-    # Then
     assert [content for content, _ in producers.opened[0].sent].count(b"1") == 1
     assert broker.left == []
     await consumer.close()
@@ -211,27 +191,22 @@ async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once
         for message in [await consumer.receive() for _ in range(2)]:
             await consumer.negative_acknowledge(message)
         await after(broker, 1.2)
-    # When
     consumer.redeliver_unacknowledged_messages()
     await settle()
     producers.hold.set()
     await after(broker, 1)
-    # Then
     assert [content for content, _ in producers.opened[0].sent] == [b"0", b"1"]
     assert (broker.left, broker.memory.current_usage) == ([], 0)
 
 
 async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Producers) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await retrying(broker)
     message = await consumer.receive()
     producers.hold = asyncio.Event()
     sending = await started(consumer.reconsume_later(message, 10))
-    # When
     await consumer.close()
-    # Then
     with pytest.raises(AlreadyClosed):
         await sending
     with pytest.raises(AlreadyClosed):
@@ -249,23 +224,18 @@ async def test_a_close_that_is_cancelled_closes_every_producer(producers: Produc
     letters = consumer._topics.letters
     assert letters is not None
     await letters.send_dead(message)
-    # When
     closing = asyncio.create_task(consumer.close())
     for _ in range(3):
         await asyncio.sleep(0)
     closing.cancel()
     await settle()
-    # Then
     assert [one.closed for one in producers.opened] == [1, 1]
 
 
 async def test_a_count_that_is_no_number_counts_as_none(producers: Producers) -> None:
-    # Given
     broker = ModelBroker()
     broker.store(batch_of([OutgoingMessage(b"0", 0, properties={"RECONSUMETIMES": "often"})]))
     consumer = await retrying(broker)
-    # When
     await consumer.reconsume_later(await consumer.receive(), 10)
-    # Then
     ((_, properties),) = producers.opened[0].sent
     assert properties["RECONSUMETIMES"] == "1"

@@ -1,7 +1,5 @@
 """Topics come and go, and their messages are merged fairly."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 
@@ -27,7 +25,6 @@ from tests.support.peers.model_consumers import after, kinds, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(2)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
@@ -36,10 +33,8 @@ async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> 
     await topics.add_topic(TOPIC)
     await settle()
     queued = consumer.statistics().messages_queued
-    # When
     await topics.remove_topic(TOPIC)
     await topics.remove_topic(TOPIC)
-    # Then
     assert queued == 2
     assert consumer.receive_nowait() is None
     assert broker.memory.current_usage == 0
@@ -50,14 +45,11 @@ async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> 
 
 
 async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> None:
-    # Given
     broker = ModelBroker(hold=asyncio.Event())
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     adding = await started(topics.add_topic(TOPIC))
-    # When
     await topics.close()
     broker.hold.set()  # type: ignore[union-attr]
-    # Then
     with pytest.raises(AlreadyClosed):
         await adding
     assert broker.subscribed is None
@@ -66,7 +58,6 @@ async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> 
 
 
 async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
@@ -76,22 +67,18 @@ async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() 
     broker.close_consumer()
     # When, as by a pattern whose topic was deleted
     leaving = await started(topics.remove_topic(TOPIC))
-    # Then
     assert leaving.done()
 
 
 async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> None:
-    # Given
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker)
     subscribed = broker.subscribed
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
     with pytest.raises(ServerResponseError):
         await consumer.unsubscribe()
-    # When
     broker.subscribed = subscribed
     await consumer.unsubscribe()
-    # Then
     assert kinds(broker).count(pb.BaseCommand.UNSUBSCRIBE) == 3
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
@@ -106,10 +93,8 @@ async def test_the_question_for_partitions_and_the_subscription_have_one_time_to
 
     broker = Slow(hold=asyncio.Event())
     opening = await started(opened(broker))
-    # When
     await after(broker, 20)
     await after(broker, 10)
-    # Then
     assert kinds(broker)[0] == pb.BaseCommand.SUBSCRIBE
     assert opening.done()
     with pytest.raises(Timeout, match="in 30 s"):
@@ -125,20 +110,17 @@ async def test_messages_of_partitions_are_taken_in_turn() -> None:
         broker.publish()
     assert broker.cnx is not None
     consumer = Consumer(broker.context, topics, TOPIC)
-    # When
     for number in range(6):
         assert broker.subscribed is not None
         broker.subscribed.consumer_id = 0 if number < 4 else 1
         broker.send_entry(number)
     got = [consumer.receive_nowait() for _ in range(6)]
-    # Then
     payloads = [message.data() for message in got if message is not None]
     assert payloads == [b"0", b"4", b"1", b"5", b"2", b"3"]
     assert {message.topic_name()[-1] for message in got if message is not None} == {"0", "1"}
 
 
 async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
-    # Given
     ended: list[str] = []
 
     async def fails() -> None:
@@ -148,20 +130,16 @@ async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
         await settle()
         ended.append("longer")
 
-    # Then
     with pytest.raises(ConnectError):
         await all_of([fails(), takes_longer()])
     assert ended == ["longer"]
 
 
 async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> None:
-    # Given
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker, auto_update_partitions_seconds=60)
-    # When
     broker.partition_count = 3
     await after(broker, 60)
-    # Then
     topics = [one.topic for one in consumer.statistics().topics]
     assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
     assert broker.may_create == [True, False], "who looks makes no topic that was deleted"
@@ -170,7 +148,6 @@ async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> 
 async def test_partitions_are_looked_for_again_after_any_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     broker = ModelBroker(partition_count=1)
     consumer = await opened(broker, auto_update_partitions_seconds=60)
     broker.partition_count = 2
@@ -178,9 +155,7 @@ async def test_partitions_are_looked_for_again_after_any_error(
         patch.setattr(TopicConsumer, "open", fails_strangely)
         await after(broker, 60)
         failed = len(consumer.statistics().topics)
-    # When
     await after(broker, 60)
-    # Then
     assert (failed, len(consumer.statistics().topics)) == (1, 2)
     await consumer.close()
     assert broker.memory.statistics().reservations == 0
@@ -199,13 +174,11 @@ async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once(
     await topics.add_topic(TOPIC)
     broker.partition_count, broker.hold = 3, asyncio.Event()
     await after(broker, 60)
-    # When
     hold, broker.hold = broker.hold, None
     await topics.remove_topic(TOPIC)
     await topics.add_topic(TOPIC)
     hold.set()
     await settle()
-    # Then
     assert broker.cnx is not None
     assert len(topics.topics) == len(broker.cnx.attached.consumers) == 3
     await topics.close()
@@ -214,7 +187,6 @@ async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once(
 
 
 async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> None:
-    # Given
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -222,10 +194,8 @@ async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> No
     topics.topics[TOPIC].end_of_topic_reached()
     with pytest.raises(TopicTerminated):
         await consumer.receive()
-    # When
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
-    # Then
     assert not receiving.done()
     await consumer.close()
     with pytest.raises(AlreadyClosed):
@@ -233,17 +203,14 @@ async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> No
 
 
 async def test_where_other_topics_may_come_the_end_of_all_ends_nothing() -> None:
-    # Given
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     topics.endless = True
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
     receiving = await started(consumer.receive())
-    # When
     topics.topics[TOPIC].end_of_topic_reached()
     await settle()
-    # Then
     assert not receiving.done()
     assert consumer.has_reached_end_of_topic()
     await consumer.close()
@@ -252,7 +219,6 @@ async def test_where_other_topics_may_come_the_end_of_all_ends_nothing() -> None
 
 
 async def test_the_end_is_told_when_the_topic_that_had_more_is_left() -> None:
-    # Given
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -260,25 +226,20 @@ async def test_the_end_is_told_when_the_topic_that_had_more_is_left() -> None:
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
     topics.topics[TOPIC].end_of_topic_reached()
-    # When
     await topics.remove_topic(f"{TOPIC}-2")
-    # Then
     with pytest.raises(TopicTerminated):
         await receiving
 
 
 async def test_when_one_topic_has_ended_and_the_other_failed_nobody_waits() -> None:
-    # Given
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
-    # When
     topics.topics[TOPIC].end_of_topic_reached()
     topics.topics[f"{TOPIC}-2"]._given_up(ConnectError("gone"))
-    # Then
     with pytest.raises(ConnectError, match="gone"):
         await receiving
 

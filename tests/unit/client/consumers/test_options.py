@@ -1,7 +1,5 @@
 """A consumer's arguments are checked when they are given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

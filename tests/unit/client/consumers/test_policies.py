@@ -1,7 +1,5 @@
 """Policies refuse what makes no sense."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

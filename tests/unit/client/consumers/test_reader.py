@@ -1,14 +1,12 @@
 """Readers go through a topic from where they are told, and know whether there is more."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.options import ReaderOptions
-from client.consumers.reader import open_reader
+from client.consumers.reader import Reader, open_reader
 from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
@@ -22,9 +20,6 @@ from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.settle import settle, started
 from tests.support.messages.entries import NOW, PRODUCER, compacted
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
-
-if TYPE_CHECKING:
-    from client.consumers.reader import Reader
 
 Type = pb.BaseCommand
 
@@ -48,11 +43,8 @@ async def rest(reader: Reader) -> list[bytes]:
 
 
 async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> None:
-    # Given
     broker = ModelBroker()
-    # When
     await opened(broker, reader_name="me", subscription_role_prefix="role")
-    # Then
     asked = broker.subscribed
     assert asked is not None
     assert asked.subscription.startswith("role-reader-")
@@ -73,14 +65,11 @@ async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> N
 async def test_a_reader_begins_where_it_is_told(
     place: tuple[int, int], inclusive: bool, expected: list[bytes]
 ) -> None:
-    # Given
     broker = ModelBroker()
     for messages in (1, 3, 2):
         broker.publish(messages)
-    # When
     start = MessageId(-1, LEDGER, place[0], place[1])
     reader = await opened(broker, start, start_message_id_inclusive=inclusive)
-    # Then
     assert await rest(reader) == expected
     assert broker.subscribed is not None
     assert broker.subscribed.start_message_id.entryId == 1
@@ -92,13 +81,10 @@ async def test_a_topic_without_messages_has_none_available() -> None:
 
 
 async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
-    # Given
     got: list[bytes] = []
     broker = ModelBroker()
     broker.publish(2)
-    # When
     reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
-    # Then
     assert got == [b"0", b"1"]
     with pytest.raises(InvalidConfiguration, match="the listener"):
         await reader.read_next()
@@ -106,92 +92,74 @@ async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
 
 
 async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(2):
         broker.publish(3)
     reader = await opened(broker)
     first = [(await reader.read_next()).data() for _ in range(2)]
-    # When
     broker.breaks()
     await settle()
     broker.clock.advance(1)
     await settle()
-    # Then
     assert first + await rest(reader) == [b"0", b"1", b"2", b"3", b"4", b"5"]
     assert broker.subscribed is not None
     assert broker.subscribed.start_message_id.batch_index == 1
 
 
 async def test_a_reader_tells_the_broker_how_far_it_is() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish(2)
     reader = await opened(broker)
-    # When
     await rest(reader)
     broker.clock.advance(0.1)
     await settle()
-    # Then
     assert broker.acks[0].ack_type == pb.CommandAck.Cumulative
     assert broker.left == []
 
 
 async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     reader = await opened(broker)
     await reader.read_next()
     broker.breaks()
-    # When
     closing = await started(reader.close())
-    # Then
     assert closing.done()
 
 
 async def test_seek_reads_again() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     reader = await opened(broker)
     await rest(reader)
-    # When
     seeking = await started(reader.seek(MessageId(-1, LEDGER, 0)))
     broker.clock.advance(0.1)
     await seeking
     await settle()
-    # Then
     assert await rest(reader) == [b"1", b"2"]
 
 
 async def test_at_the_end_only_what_comes_later_is_available() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.entries[0].left = 0  # The subscription begins behind it.
     reader = await opened(broker, MessageId.latest)
-    # When
     before = await reader.has_message_available()
     broker.publish()
-    # Then
     assert not before
     assert await rest(reader) == [b"1"]
 
 
 async def test_at_the_end_with_the_message_itself_the_last_one_is_read() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(2):
         broker.publish()
         broker.entries[-1].left = 0
     reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
-    # When
     asking = await started(reader.has_message_available())
     broker.clock.advance(0.1)
-    # Then
     assert await asking
     await settle()
     assert await rest(reader) == [b"1"]
@@ -204,16 +172,13 @@ async def test_partitions_are_begun_at_their_ends_only() -> None:
 
 
 async def test_reading_ends_with_its_time_or_the_reader() -> None:
-    # Given
     broker = ModelBroker()
     reader = await opened(broker)
     timed, reading = await started(reader.read_next(10)), await started(reader.read_next())
-    # When
     broker.clock.advance(0.01)
     with pytest.raises(Timeout):
         await timed
     await reader.close()
-    # Then
     with pytest.raises(AlreadyClosed):
         await reading
     assert [message async for message in reader] == []
@@ -226,29 +191,24 @@ async def test_what_nobody_will_get_is_no_message_that_is_available() -> None:
     broker.store(compacted(3, {1, 2}), 3, is_batch=True)
     reader = await opened(broker)
     got = await rest(reader)
-    # When
     broker.delivers = False
     broker.publish()
     broker.entries[-1].tail, broker.delivers = b"?", True
     broker.deliver()
-    # Then
     assert got == [b"0"]
     assert await rest(reader) == []
 
 
 async def test_a_refused_seek_reads_nothing_twice() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(3)
     broker.publish()
     reader = await opened(broker)
     taken = [(await reader.read_next()).data() for _ in range(2)]
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
-    # When
     with pytest.raises(ServerResponseError):
         await reader.seek(MessageId.earliest)
     await settle()
-    # Then
     assert taken + await rest(reader) == [b"0", b"1", b"2", b"3"]
 
 
@@ -261,12 +221,10 @@ async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
     reader = await opened(broker, start)
     broker.publish()
     broker.publish()
-    # When
     broker.breaks()
     await settle()
     broker.clock.advance(1)
     await settle()
-    # Then
     assert broker.subscribed is not None
     assert broker.subscribed.start_message_id.entryId == 0
     assert await rest(reader) == [b"0", b"1"]
@@ -281,27 +239,23 @@ async def test_a_time_is_sought_again_when_the_connection_is_lost() -> None:
     seeking = await started(reader.seek(1_000))
     broker.clock.advance(0.1)
     await seeking
-    # When
     broker.commands.clear()
     broker.breaks()
     for _ in range(2):
         await settle()
         broker.clock.advance(1)
         await settle()
-    # Then
     kinds = [Type.SUBSCRIBE, Type.SEEK, Type.SUBSCRIBE, Type.FLOW]
     assert [command.type for command in broker.commands] == kinds
     assert broker.commands[1].seek.message_publish_time == 1_000
 
 
 async def test_a_time_that_is_refused_then_is_sought_until_it_is_not() -> None:
-    # Given
     broker = ModelBroker()
     reader = await opened(broker)
     seeking = await started(reader.seek(1_000))
     broker.clock.advance(0.1)
     await seeking
-    # When
     broker.commands.clear()
     broker.refusals = [None, server_response_error(pb.MetadataError, "not now")]
     broker.breaks()
@@ -309,14 +263,12 @@ async def test_a_time_that_is_refused_then_is_sought_until_it_is_not() -> None:
         await settle()
         broker.clock.advance(1)
         await settle()
-    # Then
     tried = [Type.SUBSCRIBE, Type.SEEK]
     expected = [*tried, Type.CLOSE_CONSUMER, *tried, Type.SUBSCRIBE, Type.FLOW]
     assert [command.type for command in broker.commands] == expected
 
 
 async def test_nothing_is_available_behind_a_message_whose_chunks_did_not_all_come() -> None:
-    # Given
     broker = ModelBroker()
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     broker.store(large.entry(0))
@@ -325,5 +277,4 @@ async def test_nothing_is_available_behind_a_message_whose_chunks_did_not_all_co
     # When it is given up
     broker.clock.advance(61)
     await settle()
-    # Then
     assert (before, await reader.has_message_available()) == (True, False)

@@ -1,9 +1,8 @@
 """A topic is subscribed to, lost, subscribed to again, sought and left."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -28,16 +27,11 @@ from tests.support.messages.entries import with_checksum
 from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Type = pb.BaseCommand
 
 
 async def test_subscribe_says_everything_the_options_say() -> None:
-    # Given
     broker = ModelBroker()
-    # When
     await opened(
         broker,
         consumer_type=ConsumerType.KeyShared,
@@ -51,7 +45,6 @@ async def test_subscribe_says_everything_the_options_say() -> None:
             KeySharedMode.Sticky, allow_out_of_order_delivery=True, sticky_ranges=[(0, 9)]
         ),
     )
-    # Then
     asked = broker.subscribed
     assert asked is not None
     assert (asked.topic, asked.subscription, asked.consumer_name) == (TOPIC, "sub", "me")
@@ -67,24 +60,19 @@ async def test_subscribe_says_everything_the_options_say() -> None:
 
 
 async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_come_free() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(12):
         broker.publish()
     consumer = await opened(broker)
-    # When
     await numbers(consumer, 5)
     await settle()
-    # Then
     granted = [one.flow.messagePermits for one in broker.commands if one.type == Type.FLOW]
     assert granted == [10, 5]
     assert consumer.statistics().topics[0].permits_outstanding == 3
 
 
 async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
-    # Given
     broker = ModelBroker(refusals=[server_response_error(pb.ConsumerBusy, "taken")])
-    # Then
     with pytest.raises(ConsumerBusy):
         await opened(broker)
     assert broker.cnx is not None
@@ -94,27 +82,22 @@ async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
 
 
 async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() -> None:
-    # Given
     broker = ModelBroker(hold=asyncio.Event())
     opening = await started(opened(broker))
-    # When
     opening.cancel()
     await settle()
-    # Then
     assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
     assert broker.cnx is not None
     assert not broker.cnx.attached.consumers
 
 
 async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(4):
         broker.publish()
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     await consumer.receive()
-    # When
     broker.breaks()
     lost = (
         consumer.is_connected(),
@@ -122,7 +105,6 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
         broker.memory.current_usage,
     )
     await after(broker, 1)
-    # Then
     assert lost == (False, 0, 0)
     assert consumer.is_connected()
     # The acknowledgement that waited came before the permits.
@@ -133,7 +115,6 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
 
 @pytest.mark.parametrize("receipts", [False, True])
 async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
@@ -141,25 +122,20 @@ async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> N
     acknowledging = [
         await started(consumer.acknowledge(await consumer.receive())) for _ in range(2)
     ]
-    # When
     broker.close_consumer()
     await after(broker, 0.1)
-    # Then
     await asyncio.gather(*acknowledging)
     assert kinds(broker)[-3:] == [Type.SUBSCRIBE, Type.ACK, Type.FLOW]
     assert await numbers(consumer, 1) == [b"2"]
 
 
 async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(2)
     consumer = await opened(broker, batch_index_ack_enabled=True)
     await consumer.acknowledge(await consumer.receive())
-    # When
     broker.close_consumer()
     await after(broker, 1)
-    # Then
     assert broker.entries[0].left == 0b10
     assert await numbers(consumer, 1) == [b"1"]
 
@@ -172,9 +148,7 @@ async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> N
     message = await consumer.receive()
     broker.breaks()
     acknowledging = await started(consumer.acknowledge(message))
-    # When
     await after(broker, 1)
-    # Then
     await acknowledging
     assert kinds(broker)[-3:] == [Type.SUBSCRIBE, Type.ACK, Type.FLOW]
     assert consumer.receive_nowait() is None
@@ -191,7 +165,6 @@ class SecondWaits(asyncio.Event):
 
 
 async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_another() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
@@ -201,12 +174,10 @@ async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_anot
     hold = broker.hold = SecondWaits()
     await after(broker, 1)
     assert kinds(broker)[-1] == Type.ACK
-    # When
     broker.breaks()
     hold.set()
     broker.hold = None
     await after(broker, 1)
-    # Then
     assert kinds(broker)[-2:] == [Type.SUBSCRIBE, Type.FLOW]
     with pytest.raises(NotConnected):
         await acknowledging
@@ -247,65 +218,53 @@ async def test_no_refusal_of_a_later_attachment_ends_a_consumer(refusal: int) ->
 
 @pytest.mark.parametrize(("inclusive", "expected"), [(False, b"4"), (True, b"3")])
 async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expected: bytes) -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish(3)
     consumer = await opened(broker, start_message_id_inclusive=inclusive)
     messages = [await consumer.receive() for _ in range(4)]
-    # When
     seeking = await started(consumer.seek(messages[3].message_id()))
     waits = not seeking.done()
     await after(broker, 0.1)
     await seeking
-    # Then
     assert waits
     assert (await consumer.receive(1)).data() == expected
 
 
 async def test_seek_drops_what_is_queued_and_forgets_acknowledgements() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
-    # When
     seeking = await started(consumer.seek(MessageId.earliest))
     await after(broker, 0.1)
     await seeking
-    # Then
     assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
     assert broker.left == [0, 1, 2]
 
 
 async def test_a_refused_seek_loses_nothing() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
-    # When
     with pytest.raises(Exception, match="no"):
         await consumer.seek(MessageId.latest)
     await settle()
-    # Then
     assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
 
 
 async def test_closing_sends_acknowledgements_and_gives_everything_back() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     counted = broker.memory.current_usage
-    # When
     await consumer.close()
     await consumer.close()
-    # Then
     assert counted > 0
     assert broker.memory.current_usage == 0
     assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
@@ -316,16 +275,13 @@ async def test_closing_sends_acknowledgements_and_gives_everything_back() -> Non
 
 
 async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
-    # When
     closing = await started(consumer.close())
     closing.cancel()
     await settle()
-    # Then
     assert broker.memory.current_usage == 0
     assert broker.cnx is not None
     assert not broker.cnx.attached.consumers
@@ -340,11 +296,9 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
     message = await consumer.receive()
     broker.hold = asyncio.Event()
     acknowledging = await started(consumer.acknowledge(message))
-    # When
     closing = await started(consumer.close())
     closing.cancel()
     await settle()
-    # Then
     assert closing.cancelled()
     assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
     with pytest.raises(AlreadyClosed):
@@ -355,7 +309,6 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
 async def test_closing_sends_what_was_acknowledged_by_the_next_connection(
     loses: Callable[[ModelBroker], None],
 ) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish()
@@ -363,7 +316,6 @@ async def test_closing_sends_what_was_acknowledged_by_the_next_connection(
     await consumer.acknowledge(await consumer.receive())
     loses(broker)
     broker.commands.clear()
-    # When
     closing = await started(consumer.close())
     await after(broker, 1)
     await closing
@@ -381,11 +333,9 @@ async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> 
     broker.breaks()
     broker.hold = asyncio.Event()
     closing = await started(consumer.close())
-    # When
     await after(broker, 29)
     waited = not closing.done()
     await after(broker, 1)
-    # Then
     assert waited
     assert closing.done()
     with pytest.raises(AlreadyClosed):
@@ -411,10 +361,8 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
     await after(broker, 30)
     with pytest.raises(Timeout):
         await unsubscribing
-    # When
     again = await started(consumer.unsubscribe())
     await after(broker, 1)
-    # Then
     await again
     assert kinds(broker)[-5:] == [
         Type.CLOSE_CONSUMER,
@@ -426,7 +374,6 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
 
 
 async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
-    # Given
     closed: list[ConsumerInterceptor] = []
 
     class Interceptor(ConsumerInterceptor):
@@ -435,69 +382,55 @@ async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
 
     interceptor = Interceptor()
     consumer = await opened(ModelBroker(), interceptors=[interceptor])
-    # When
     await consumer.unsubscribe()
     await consumer.close()
-    # Then
     assert closed == [interceptor]
 
 
 async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
-    # When
     await consumer.close()
-    # Then
     await acknowledging
     assert broker.left == []
     assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
 
 
 async def test_unsubscribing_acknowledges_before_and_nothing_after() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
-    # When
     await consumer.unsubscribe()
-    # Then
     await acknowledging
     assert kinds(broker)[-3:] == [Type.ACK, Type.UNSUBSCRIBE, Type.CLOSE_CONSUMER]
 
 
 async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish()
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
-    # When
     with pytest.raises(ServerResponseError):
         await consumer.seek(MessageId.latest)
-    # Then
     await settle()
     assert await numbers(consumer, 1) == [b"1"]
     assert broker.left == [1]
 
 
 async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
     await after(broker, 20)
-    # When
     broker.hold = asyncio.Event()
     hold.set()
     await after(broker, 10)
-    # Then
     assert seeking.done()
     with pytest.raises(Timeout, match="not subscribed to again in 30 s"):
         await seeking
@@ -515,7 +448,6 @@ async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> Non
     broker.hold = None
     broker.close_consumer()
     await after(broker, 0.2)
-    # When
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
     hold.set()
     with pytest.raises(ServerResponseError):
@@ -529,7 +461,6 @@ async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> Non
 
 @pytest.mark.parametrize("name", ["receive", "seek", "unsubscribe", "acknowledge"])
 async def test_closing_ends_what_is_under_way(name: str) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
@@ -542,12 +473,10 @@ async def test_closing_ends_what_is_under_way(name: str) -> None:
         "acknowledge": lambda: consumer.acknowledge(message),
     }
     call = await started(calls[name]())
-    # When
     closing = await started(consumer.close())
     consumer.redeliver_unacknowledged_messages()
     hold.set()
     await closing
-    # Then
     assert isinstance((await asyncio.wait([call]))[0].pop().exception(), PulsarException | None)
     assert broker.memory.current_usage == 0
     assert broker.subscribed is None

@@ -1,7 +1,5 @@
 """The open faults of upstream's client memory limit, each with the test that it is not here."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -89,12 +87,10 @@ async def test_a_listeners_queue_grows() -> None:
         broker.context, TOPIC, "s", ConsumerOptions(message_listener=lambda *_: None)
     )
     sizes = []
-    # When
     for number in range(3):
         await after(broker, 1.1)
         broker.send_entry(number)
         await settle()
         sizes.append(topic_of(consumer).incoming.queue.current_size)
-    # Then
     assert sizes == [4, 8, 16]
     await consumer.close()

@@ -1,12 +1,8 @@
-from __future__ import annotations
-
 from client.discovery.backoff import FullJitter, GoBackoff, UnreachableRetries
 
 
 def test_go_doubles_and_adds_up_to_a_fifth():
-    # Given
     shortest, longest = GoBackoff(lambda: 0.0), GoBackoff(lambda: 1.0)
-    # When, then
     assert [shortest.next() for _ in range(3)] == [0.1, 0.2, 0.4]
     assert [round(longest.next(), 2) for _ in range(3)] == [0.12, 0.24, 0.48]
 
@@ -20,28 +16,20 @@ def test_no_delay_leaves_its_bounds_however_often_it_fails():
 
 
 def test_a_server_that_is_not_there_is_tried_for_the_total_exactly():
-    # Given
     retries = UnreachableRetries(3.0, lambda: 0.0)
-    # When
     delays = [retries.next() for _ in range(7)]
-    # Then
     assert [delay and round(delay, 2) for delay in delays] == [0.1, 0.2, 0.4, 0.8, 1.5, None, None]
 
 
 def test_another_question_begins_anew():
-    # Given
     retries = UnreachableRetries(1.0, lambda: 0.0)
     while retries.next() is not None:
         pass
-    # When
     retries.reset()
-    # Then
     assert retries.next() == 0.1
 
 
 def test_full_jitter_uses_its_whole_window():
-    # Given
     first, last = FullJitter(0.1, 1.0, 3.0, lambda: 0.0), FullJitter(0.1, 1.0, 3.0, lambda: 1.0)
-    # When, then
     assert [first.next() for _ in range(3)] == [0.1, 0.1, 0.1]
     assert [last.next() for _ in range(4)] == [1.0, 2.0, 3.0, 3.0]

@@ -1,7 +1,5 @@
 """The schedules ask what the official clients were seen to ask, and when."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.discovery.families import schedule_of

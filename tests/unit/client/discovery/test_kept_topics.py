@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -58,12 +56,9 @@ async def all_settled():
 
 
 async def test_topics_are_added_and_left(kept, consumer):
-    # Given
     await kept.open({"a", "b"})
-    # When
     kept.want({"b", "c"})
     await all_settled()
-    # Then
     assert consumer.topics == kept.topics == {"b", "c"}
 
 
@@ -74,36 +69,28 @@ async def test_a_first_topic_that_fails_fails_the_opening(kept, consumer):
 
 
 async def test_an_opening_that_fails_waits_for_no_other_topic(kept, consumer):
-    # Given
     consumer.holds["b"] = asyncio.Event()
     consumer.errors["a"] = ConsumerBusy("a")
-    # When
     opening = asyncio.create_task(kept.open({"a", "b"}))
     await all_settled()
-    # Then
     assert opening.done()
     with pytest.raises(ConsumerBusy):
         await opening
 
 
 async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
-    # Given
     consumer.errors["a"] = TopicNotFound("a")
-    # When
     await kept.open({"a", "b"})
     kept.want({"b"})
     await all_settled()
-    # Then
     assert consumer.topics == {"b"}
     await kept.close()
 
 
 @pytest.mark.parametrize("error", [ConsumerBusy("a"), TypeError("a schema of the program's")])
 async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock, error):
-    # Given
     await kept.open(set())
     consumer.errors["a"] = error
-    # When
     kept.want({"a"})
     for _ in range(8):
         await all_settled()
@@ -123,30 +110,24 @@ async def test_only_so_many_are_subscribed_to_at_a_time(kept, consumer):
 
 
 async def test_closed_it_changes_nothing_any_more(kept, consumer, clock):
-    # Given
     await kept.open(set())
     kept.want({"a"})
-    # When
     await kept.close()
     kept.want({"b"})
     await all_settled()
-    # Then
     assert consumer.topics == set()
 
 
 async def test_what_is_wanted_meanwhile_does_not_wait_for_a_topic_that_takes_long(kept, consumer):
-    # Given
     await kept.open({"a"})
     hold = consumer.holds["slow"] = asyncio.Event()
     kept.want({"a", "slow"})
     await all_settled()
-    # When
     kept.want({"slow", "new"})
     await all_settled()
     meanwhile = set(kept.topics)
     kept.want({"a", "slow"})
     await all_settled()
-    # Then
     assert (meanwhile, kept.topics) == ({"new"}, {"a"})
     hold.set()
     await all_settled()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from client.discovery.matching_names import NAMES_IN_A_STEP, MatchingNames
@@ -32,22 +30,16 @@ def read(answer):
 
 
 def test_only_names_that_match_are_kept():
-    # Given
     names = [f"{BASE}other-{number}" for number in range(3 * NAMES_IN_A_STEP)]
-    # When
     found, steps = read(answer_of([*names, BASE + "t-1", BASE + "t-2-partition-0"]))
-    # Then
     assert found.names == {BASE + "t-1", BASE + "t-2-partition-0"}
     assert steps == 3
     assert (found.topics_hash, found.filtered, found.changed) == ("01020304", False, True)
 
 
 def test_the_answer_is_not_held_twice_while_it_is_read():
-    # Given
     answer = answer_of([f"{BASE}other-{number}" for number in range(NAMES_IN_A_STEP)])
-    # When
     next(MatchingNames(answer, PATTERN).read())
-    # Then
     assert answer.rest == []
 
 

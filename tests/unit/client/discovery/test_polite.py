@@ -1,7 +1,5 @@
 """The polite schedule: spread in time, patient where it is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -42,64 +40,47 @@ def refusing(failure):
 
 
 def test_the_first_listing_is_asked_for_at_once_with_the_pattern():
-    # Given
     world = World("polite")
-    # When
     world.start()
-    # Then
     assert world.asked == [(0.0, ListTopics(OPTIONS.pattern, None, {}))]
 
 
 def test_a_refused_first_listing_is_tried_again():
-    # Given
     world = World("polite", HURRIED)
     world.start()
-    # When
     world.refuse(pb.TooManyRequests)
     world.clock.advance(0.5)
-    # Then
     assert len(world.listings) == 2
     assert world.gave_up is None
 
 
 def test_a_forbidden_first_listing_fails_the_subscription():
-    # Given
     world = World("polite")
     world.start()
-    # When
     world.refuse(pb.AuthorizationError)
-    # Then
     assert world.gave_up == pb.AuthorizationError
 
 
 def test_the_subscription_fails_when_time_is_up():
-    # Given
     world = World("polite", HURRIED)
     world.start()
-    # When
     while world.gave_up is None:
         while world.pending:
             world.refuse(Unanswered.UNREACHABLE)
         world.clock.advance(0.1)
-    # Then
     assert 20 <= world.clock.now() <= 30
 
 
 def test_polls_send_the_hash_of_the_list():
-    # Given
     world = opened()
-    # When
     world.clock.advance(1.5 * OPTIONS.period_seconds)
-    # Then
     assert world.pending == [
         ListTopics(OPTIONS.pattern, world.schedule.topics_hash, {"team": "red"})
     ]
 
 
 def test_polls_of_consumers_that_started_together_are_spread():
-    # Given
     worlds = [opened(seed=seed) for seed in range(100)]
-    # When
     for world in worlds:
         world.clock.advance(1.5 * OPTIONS.period_seconds)
     # Then at any time of the period there are some
@@ -109,33 +90,26 @@ def test_polls_of_consumers_that_started_together_are_spread():
 
 
 def test_a_lost_connection_is_not_followed_by_a_listing_at_once():
-    # Given
     worlds = [opened(seed=seed) for seed in range(100)]
-    # When
     for world in worlds:
         world.lose()
         world.connect()
         world.clock.advance(0.02 * OPTIONS.period_seconds)
-    # Then
     assert sum(len(world.listings) > 1 for world in worlds) < 10
 
 
 @pytest.mark.parametrize("options", [OPTIONS, PLAIN])
 def test_losses_in_a_row_do_not_put_it_off_for_ever(options):
-    # Given
     world = opened(options)
-    # When
     for _ in range(50):
         world.clock.advance(0.05 * OPTIONS.period_seconds)
         if world.connected and not world.pending:
             world.lose()
             world.connect()
-    # Then
     assert len(world.asked) > 1
 
 
 def test_nothing_is_asked_for_half_a_period_behind_a_loss():
-    # Given
     worlds = [opened(options, seed) for seed in range(50) for options in (OPTIONS, PLAIN)]
     # When what was due is not any more
     for world in worlds:
@@ -143,27 +117,21 @@ def test_nothing_is_asked_for_half_a_period_behind_a_loss():
         world.lose()
         world.connect()
         world.clock.advance(0.49 * OPTIONS.period_seconds)
-    # Then
     assert all(len(world.asked) == 1 for world in worlds)
 
 
 def test_a_watch_is_asked_for_within_a_period_and_polls_become_rare():
-    # Given
     world = opened(OPTIONS)
-    # When
     world.calm(OPTIONS.period_seconds)
     listings = len(world.listings)
     world.calm(20 * OPTIONS.period_seconds)
-    # Then
     assert OpenWatch in [type(action) for _, action in world.asked][:3]
     assert 3 <= len(world.listings) - listings <= 5
 
 
 def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
-    # Given
     worlds = [watched(seed) for seed in range(100)]
     delays = []
-    # When
     for world in worlds:
         lost_at, asked = world.clock.now(), len(world.asked)
         world.lose()
@@ -178,80 +146,59 @@ def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
 
 
 def test_an_outage_does_not_put_off_what_comes_behind_it():
-    # Given
     world = watched()
     world.lose()
-    # When
     for _ in range(100):
         world.clock.advance(OPTIONS.period_seconds / 5)
         while world.pending:
             world.refuse(Unanswered.UNREACHABLE)
     world.calm(1.1 * OPTIONS.period_seconds)
-    # Then
     assert world.watching
 
 
 def test_a_refused_watch_is_asked_for_later():
-    # Given
     world = refusing(pb.TooManyRequests)
-    # When
     asked = len(world.asked)
     world.calm(OPTIONS.period_seconds)
-    # Then
     assert any(isinstance(action, OpenWatch) for _, action in world.asked[asked:])
 
 
 def test_a_forbidden_watch_is_not_asked_for_again_on_the_connection():
-    # Given
     world = refusing(pb.NotAllowedError)
-    # When
     asked = len(world.asked)
     world.calm(10 * OPTIONS.period_seconds)
-    # Then
     assert all(isinstance(action, ListTopics) for _, action in world.asked[asked:])
 
 
 @pytest.mark.parametrize("options", [PLAIN, replace(OPTIONS, persistent=False)])
 def test_what_a_watch_cannot_tell_is_not_watched(options):
-    # Given
     world = opened(options)
-    # When
     world.calm(10 * OPTIONS.period_seconds)
-    # Then
     assert all(isinstance(action, ListTopics) for _, action in world.asked)
 
 
 def test_an_update_whose_hash_does_not_fit_lists_again():
-    # Given
     world = watched()
-    # When
     world.change("t-1", told=False)
     world.change("t-2")
     world.clock.advance(5.2)
-    # Then
     assert [type(one) for one in world.pending] == [ListTopics]
 
 
 def test_many_such_updates_do_not_put_it_off():
-    # Given
     world = watched()
     world.change("t-1", told=False)
     listings = len(world.listings)
-    # When
     for turn in range(60):
         world.change(f"t-{2 + turn % 2}")
         world.clock.advance(0.1)
-    # Then
     assert len(world.listings) - listings == 1
 
 
 def test_closing_ends_the_watch_and_asks_no_more():
-    # Given
     world = watched()
     asked = len(world.asked)
-    # When
     world.schedule.close()
     world.clock.advance(20 * OPTIONS.period_seconds)
-    # Then
     assert not world.watching
     assert len(world.asked) == asked

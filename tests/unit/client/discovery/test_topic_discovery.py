@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from itertools import count
 from types import SimpleNamespace
@@ -138,11 +136,8 @@ async def test_names_that_match_are_kept_and_no_others(cluster, discovery):
 
 
 async def test_closing_while_listing_ends_the_opening_and_leaves_nothing(cluster, discovery):
-    # Given
     opening = await started(discovery.open())
-    # When
     await discovery.close()
-    # Then
     with pytest.raises(AlreadyClosed):
         await opening
     assert cluster.cnx.listings[0].cancelled()
@@ -150,30 +145,24 @@ async def test_closing_while_listing_ends_the_opening_and_leaves_nothing(cluster
 
 
 async def test_cancelling_the_opening_and_closing_leaves_nothing(cluster, discovery):
-    # Given
     opening = await started(discovery.open())
-    # When
     opening.cancel()
     await asyncio.wait([opening])
     await discovery.close()
-    # Then
     assert opening.cancelled()
     assert cluster.cnx.listings[0].cancelled()
     assert nothing_is_left(cluster, discovery)
 
 
 async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discovery):
-    # Given
     opening = await started(discovery.open())
     refusal = ServerResponseError(pb.TooManyRequests, "full")
     cluster.cnx.listings[0].set_exception(refusal)
     await settle()
     assert (cluster.clock.live, discovery._error) == (1, None)
-    # When
     await discovery.close()
     cluster.clock.advance(60.0)
     await settle()
-    # Then
     with pytest.raises(AlreadyClosed):
         await opening
     assert len(cluster.cnx.listings) == 1
@@ -182,15 +171,12 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
 
 @pytest.mark.parametrize("family", ["java-watch", "cpp"])
 async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told, family):
-    # Given
     context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
     mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
     options = DiscoveryOptions(PATTERN.text)
     discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
     opening = await started(discovery.open())
-    # When
     cluster.cnx.listings[0].set_exception(ServerResponseError(pb.TooManyRequests, "full"))
-    # Then
     with pytest.raises(ServerResponseError, match="full"):
         await opening
     await discovery.close()
@@ -199,15 +185,12 @@ async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told
 
 @pytest.mark.parametrize("family", ["polite", "java-watch", "cpp", "go"])
 async def test_a_closed_client_is_asked_once(cluster, told, family):
-    # Given
     cluster.away = ClientClosedError("the client is closed")
     context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
     mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
     options = DiscoveryOptions(PATTERN.text)
     discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
-    # When
     opening = await started(discovery.open())
-    # Then
     with pytest.raises(ClientClosedError):
         await opening
     assert cluster.attempts == 1
@@ -216,37 +199,29 @@ async def test_a_closed_client_is_asked_once(cluster, told, family):
 
 
 async def test_closing_while_a_watch_is_asked_for_closes_it_once(cluster, discovery):
-    # Given
     await listed(cluster, discovery, T1)
     cluster.clock.advance(60.0)
     await settle()
-    # When
     await discovery.close()
     await discovery.close()
-    # Then
     assert cluster.cnx.sent == [Kind.WATCH_TOPIC_LIST, Kind.WATCH_TOPIC_LIST_CLOSE]
     assert cluster.cnx.watches[0].cancelled()
     assert nothing_is_left(cluster, discovery)
 
 
 async def test_updates_are_told_until_it_is_closed(cluster, discovery, told):
-    # Given
     await watched(cluster, discovery)
     watch = discovery._watch
-    # When
     update = pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash=topics_hash([T1, T2]))
     watch.update_received(update)
     await discovery.close()
-    # Then
     assert told == [{T1, T2}]
     assert cluster.cnx.sent[-1] == Kind.WATCH_TOPIC_LIST_CLOSE
     assert nothing_is_left(cluster, discovery)
 
 
 async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discovery):
-    # Given
     await watched(cluster, discovery)
-    # When
     cluster.away = ConnectError("nobody listens")
     cluster.cnx.lose()
     for _ in range(3):
@@ -256,7 +231,6 @@ async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discove
     for _ in range(130):
         cluster.clock.advance(1.0)
         await settle()
-    # Then
     assert len(cluster.cnx.watches) == 1
     assert discovery._watch.cnx is cluster.cnx
     await discovery.close()
@@ -266,32 +240,26 @@ async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discove
 async def test_a_connection_lost_while_listing_is_made_again_by_the_next_listing(
     cluster, discovery
 ):
-    # Given
     opening = await started(discovery.open())
-    # When
     cluster.cnx.lose()
     await settle()
     cluster.clock.advance(1.0)
     await settle()
     cluster.cnx.listings[0].set_result(answer_of([T1]))
-    # Then
     assert await opening == {T1}
     await discovery.close()
     assert nothing_is_left(cluster, discovery)
 
 
 async def test_closing_while_connecting_again_connects_no_more(cluster, discovery):
-    # Given
     await watched(cluster, discovery)
     cluster.away = ConnectError("nobody listens")
     cluster.cnx.lose()
     await settle()
-    # When
     await discovery.close()
     before = cluster.attempts
     cluster.clock.advance(600.0)
     await settle()
-    # Then
     assert cluster.attempts == before
     assert nothing_is_left(cluster, discovery)
 
@@ -300,11 +268,9 @@ async def test_closing_while_connecting_again_connects_no_more(cluster, discover
 async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said(
     cluster, discovery, changed
 ):
-    # Given
     await watched(cluster, discovery)
     cluster.clock.advance(300.0)
     await settle()
-    # When
     discovery._updated(pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash="?"))
     names = [T1, OTHER] if changed else []
     cluster.cnx.listings[-1].set_result(answer_of(names, changed=changed))
@@ -313,7 +279,6 @@ async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said
     kept = discovery.names, discovery.schedule.topics_hash
     cluster.clock.advance(60.0)
     await settle()
-    # Then
     assert kept == ({T1, T2}, topics_hash([T1, T2]))
     # And it asks again, soon.
     assert len(cluster.cnx.listings) == asked + 1
@@ -321,16 +286,13 @@ async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said
 
 
 async def test_closing_while_subscribing_leaves_nothing(cluster):
-    # Given
     memory = MemoryLimitController(1_000_000, clock=cluster.clock)
     context = ClientContext(cluster, memory, 30.0)
     opening = await started(open_pattern_consumer(context, PATTERN, "s", ConsumerOptions()))
     cluster.cnx.listings[0].set_result(answer_of([T1, T2]))
     await cluster.subscribing.wait()
-    # When
     opening.cancel()
     await asyncio.wait([opening])
-    # Then
     assert opening.cancelled()
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert (cluster.clock.live, cluster.cnx.attached.watches) == (0, {})

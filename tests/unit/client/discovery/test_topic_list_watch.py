@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -52,15 +50,12 @@ def update(name):
 
 
 async def test_updates_that_come_with_the_answer_are_told_behind_it():
-    # Given
     told, cnx = Told(), Connection()
     opening = asyncio.create_task(told.watch.open(cnx, "p", "hash"))
     await asyncio.sleep(0)
-    # When
     cnx.answer("a")
     cnx.attached.watches[5].update_received(update("b"))
     found = await opening
-    # Then
     assert (list(found.topic), told.updates) == (["a"], [])
     told.watch.opened()
     assert told.updates == [update("b")]
@@ -75,38 +70,29 @@ async def test_a_broker_without_watches_is_not_asked():
 
 
 async def test_a_refused_watch_is_not_attached():
-    # Given
     told, cnx = Told(), Connection()
     cnx.outcome.set_exception(server_response_error(pb.TooManyRequests, "full"))
-    # When
     with pytest.raises(ServerResponseError):
         await told.watch.open(cnx, "p", None)
-    # Then
     assert cnx.attached.watches == {}
     assert told.watch.cnx is None
 
 
 async def test_a_lost_connection_is_told_once():
-    # Given
     told, cnx = Told(), Connection()
     cnx.answer()
     await told.watch.open(cnx, "p", None)
-    # When
     cnx.attached.lost()
     told.watch.close()
-    # Then
     assert told.lost == 1
     assert len(cnx.sent) == 1
 
 
 async def test_closing_tells_the_broker():
-    # Given
     told, cnx = Told(), Connection()
     cnx.answer()
     await told.watch.open(cnx, "p", None)
-    # When
     told.watch.close()
     told.watch.close()
-    # Then
     assert [one.type for one in cnx.sent[1:]] == [pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE]
     assert cnx.attached.watches == {}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -60,17 +58,13 @@ def test_a_flag_that_brokers_do_not_know_is_refused():
 
 
 def test_what_re2_has_not_is_matched_by_another_engine():
-    # Given
     pattern = TopicsPattern(BASE + "(?!t-).*")
-    # When, then
     assert pattern.matches(BASE + "u-1")
     assert not pattern.matches(BASE + "t-1")
 
 
 def test_a_pattern_that_takes_too_long_is_refused():
-    # Given
     pattern = TopicsPattern(BASE + r"(?=a)(a+)+\1b")
-    # When, then
     with pytest.raises(InvalidConfiguration, match="takes more than"):
         pattern.matches(BASE + "a" * 4_000)
 
@@ -89,9 +83,7 @@ def test_partitions_are_one_topic():
 
 
 def test_thousands_of_patterns_keep_few_compiled_and_all_match():
-    # Given
     patterns = [TopicsPattern(f"group-{number}-.*") for number in range(200)]
-    # Then
     for number, pattern in enumerate(patterns):
         assert pattern.matches(f"{BASE}group-{number}-x")
         assert not pattern.matches(f"{BASE}group-x")

@@ -1,7 +1,5 @@
 """The queue that grants permits by bytes: when it grows, what it grants, and when it waits."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.exceptions import NotConnected
@@ -57,30 +55,24 @@ async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_byte
 
 
 async def test_it_starts_with_one_and_does_not_grow_while_the_application_finds_messages() -> None:
-    # Given
     client = Client()
     consumer = client.subscribe()
     assert consumer.granted == [1]
     consumer.publish(100, 10)
-    # When
     for _ in range(50):
         consumer.deliver_all()
         assert consumer.receive()
         client.clock.advance(1.0)
         await settle()
-    # Then
     assert consumer.queue.current_size == 1
     assert consumer.questions == 0
 
 
 async def test_it_grows_when_the_application_finds_nothing_and_more_is_pending() -> None:
-    # Given
     consumer = Client().subscribe()
     consumer.publish(1, 10)
-    # When
     assert not consumer.receive()
     await settle()
-    # Then
     assert consumer.questions == 1
     assert consumer.queue.current_size == 2
     assert consumer.queue.growths == 1
@@ -96,10 +88,8 @@ async def test_it_does_not_grow_when_nothing_is_pending() -> None:
 
 
 async def test_it_asks_once_a_second_and_one_question_at_a_time() -> None:
-    # Given
     client = Client()
     consumer = client.subscribe()
-    # When, Then
     for _ in range(10):
         consumer.receive()
     await settle()
@@ -115,39 +105,32 @@ async def test_it_asks_once_a_second_and_one_question_at_a_time() -> None:
 
 
 async def test_while_an_answer_counts_a_queue_that_was_filled_grows_without_another() -> None:
-    # Given
     consumer = Client().subscribe()
     consumer.publish(1_000, 10)
     consumer.receive()
     await settle()
-    # When
     for _ in range(20):
         consumer.deliver_all()
         while consumer.take():
             pass
         consumer.receive()
-    # Then
     assert consumer.questions == 1
     assert consumer.queue.current_size >= 256
 
 
 async def test_a_queue_that_was_not_filled_since_does_not_grow_without_another_answer() -> None:
-    # Given
     consumer = Client().subscribe()
     consumer.publish(1, 10)
     consumer.receive()
     await settle()
     assert consumer.queue.current_size == 2
-    # When
     consumer.deliver_all()
     assert consumer.receive()
     consumer.receive()
-    # Then
     assert consumer.queue.current_size == 2
 
 
 async def test_an_answer_that_fails_is_no_answer() -> None:
-    # Given
     client = Client()
     consumer = client.subscribe()
 
@@ -155,24 +138,19 @@ async def test_an_answer_that_fails_is_no_answer() -> None:
         raise NotConnected("gone")
 
     consumer.more_is_pending = fail  # type: ignore[method-assign]
-    # When
     consumer.receive()
     await settle()
-    # Then
     assert consumer.queue.current_size == 1
     await client.queues.close()
 
 
 async def test_it_does_not_grow_at_three_quarters_of_the_limit() -> None:
-    # Given
     client = Client(10 * MIB, producer_share=0.0)
     consumer = client.subscribe()
     consumer.answer = True
     client.memory.reserve_nowait(int(7.5 * MIB))
-    # When
     consumer.receive()
     await settle()
-    # Then
     assert consumer.questions == 0
     assert consumer.queue.current_size == 1
 
@@ -191,7 +169,6 @@ def test_it_starts_large_enough_for_a_batch() -> None:
 
 
 async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message() -> None:
-    # Given
     client = Client()
     open_queue = client.queues.opening(QueueOptions(max_size=100))
     consumers = [ScriptedConsumer() for _ in range(3)]
@@ -202,20 +179,18 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
     consumers[1].publish(1, 10)
     consumers[1].deliver()
     consumers[1].take()
-    # When
     for consumer in consumers:
         consumer.receive()
     await settle()
-    # Then
     assert [consumer.questions for consumer in consumers] == [0, 1, 0]
     assert [consumer.queue.current_size for consumer in consumers] == [1, 2, 1]
-    # When: that topic is left.
+    # That topic is left.
     consumers[1].close()
     client.clock.advance(1.0)
     for consumer in consumers[::2]:
         consumer.receive()
     await settle()
-    # Then: one question a second, whatever the number of topics.
+    # One question a second, whatever the number of topics.
     assert [consumer.questions for consumer in consumers] == [1, 1, 0]
 
 
@@ -223,12 +198,10 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
 
 
 async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up() -> None:
-    # Given
     client = Client(10 * MIB)
     first, second = client.subscribe(), client.subscribe()
     await grow(client, first, 64, 10)
     await grow(client, second, 16, 10)
-    # When, Then
     held = client.memory.reserve_nowait(int(9.6 * MIB))
     assert (first.queue.current_size, second.queue.current_size) == (32, 8)
     client.clock.advance(1.0)
@@ -244,19 +217,16 @@ async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_u
 
 
 async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> None:
-    # Given
     client = Client()
     consumer = client.subscribe()
     await grow(client, consumer, 8, 10)
     assert isinstance(consumer.queue, BytesReceiverQueue)
     consumer.queue.shrink()
-    # When
     consumer.publish(20, 10)
     assert consumer.deliver_all() == 8
     consumer.granted.clear()
     for _ in range(5):
         consumer.take()
-    # Then
     assert consumer.granted == []
     consumer.take()
     assert consumer.granted == [2]
@@ -266,20 +236,19 @@ async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> 
 
 
 async def test_permits_are_for_the_bytes_that_are_free() -> None:
-    # Given: three quarters of 4 MiB, entries of 100 KiB.
+    # Three quarters of 4 MiB, entries of 100 KiB.
     client = Client(4 * MIB)
     consumer = client.subscribe()
-    # When
     await grow(client, consumer, 1_000, 100 * 1024)
     consumer.publish(1_000, 100 * 1024)
     consumer.deliver_all()
-    # Then: at least half, what is free being left for others in halves.
+    # At least half, what is free being left for others in halves.
     assert 3 * 1024 // 200 <= consumer.queued <= 3 * 1024 // 100
     assert client.memory.current_usage <= 3 * MIB
 
 
 async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
-    # Given: batches of 100 messages in 100 KiB; a permit brings a whole one.
+    # Batches of 100 messages in 100 KiB; a permit brings a whole one.
     client = Client(4 * MIB)
     consumer = client.subscribe()
     while consumer.queue.current_size < 1_000:
@@ -290,67 +259,57 @@ async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
         consumer.receive()
         await settle()
         client.clock.advance(1.0)
-    # Then: 1,000 messages are 1,000 KiB and fit.
+    # 1,000 messages are 1,000 KiB and fit.
     assert consumer.permits > 900
 
 
 async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
-    # Given
     consumer = Client().subscribe()
     queue = consumer.queue
     assert isinstance(queue, BytesReceiverQueue)
     assert queue.entry_bytes == UNKNOWN_ENTRY_BYTES
     sizes = []
-    # When
     for size in (1_600, 3_200, 1_600, 1_600):
         consumer.publish(1, size)
         consumer.deliver()
         sizes.append(queue.entry_bytes)
         consumer.take()
-    # Then
     assert sizes == [1_600, 3_200, 3_100, 3_006]
 
 
 def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
-    # Given: room for three unknown entries.
+    # Room for three unknown entries.
     client = Client(4 * UNKNOWN_ENTRY_BYTES)
     consumers = [client.subscribe() for _ in range(5)]
     assert [consumer.permits for consumer in consumers] == [1, 1, 1, 0, 0]
-    # When
     consumers[0].publish(1, UNKNOWN_ENTRY_BYTES)
     consumers[0].deliver()
     assert [consumer.permits for consumer in consumers] == [0, 1, 1, 0, 0]
     consumers[0].take()
-    # Then
     assert [consumer.permits for consumer in consumers] == [0, 1, 1, 1, 0]
 
 
 async def test_each_that_waits_gets_a_message_within_ten_seconds() -> None:
-    # Given: 1 byte for 200 consumers; the first 150 have nothing to receive.
+    # 1 byte for 200 consumers; the first 150 have nothing to receive.
     client = Client(1)
     consumers = [client.subscribe() for _ in range(200)]
     for consumer in consumers:
         consumer.queue.found_nothing()
     for consumer in consumers[150:]:
         consumer.publish(1, 1_000)
-    # When
     for _ in range(100):
         client.clock.advance(0.1)
         for consumer in consumers:
             consumer.deliver_all()
             consumer.take()
-    # Then
     assert [consumer.received for consumer in consumers] == [0] * 150 + [1] * 50
 
 
 def test_a_paused_consumer_stands_in_nobodys_way() -> None:
-    # Given
     client = Client(1)
     holder, paused, other = (client.subscribe() for _ in range(3))
     paused.queue.pause()
-    # When
     holder.close()
-    # Then
     assert (paused.permits, other.permits) == (0, 1)
     other.close()
     assert paused.permits == 0
@@ -371,13 +330,11 @@ def test_without_a_limit_the_queue_is_fixed() -> None:
 
 @pytest.mark.parametrize("until_acknowledged", [False, True])
 def test_messages_count_until_they_are_taken_or_acknowledged(*, until_acknowledged: bool) -> None:
-    # Given
     client = Client()
     consumer = client.subscribe(until_acknowledged=until_acknowledged)
     consumer.publish(2, 100)
     consumer.deliver()
     assert client.memory.current_usage == 100
-    # When, Then
     consumer.take()
     assert client.memory.current_usage == (100 if until_acknowledged else 0)
     consumer.deliver()
@@ -391,15 +348,12 @@ def test_messages_count_until_they_are_taken_or_acknowledged(*, until_acknowledg
 
 
 async def test_a_question_ends_with_its_consumer() -> None:
-    # Given
     client = Client()
     consumer = client.subscribe()
     consumer.answer = True
     consumer.receive()
-    # When
     consumer.close()
     await settle()
-    # Then
     assert consumer.questions == 0
     assert consumer.queue.current_size == 1
     await client.queues.close()

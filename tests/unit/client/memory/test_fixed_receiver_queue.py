@@ -1,7 +1,5 @@
 """Queues of one size, and those of none."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy, ReceiverQueues
@@ -25,12 +23,10 @@ def subscribed(
 
 
 def test_permits_come_free_in_halves() -> None:
-    # Given
     _, consumer = subscribed(10)
     assert consumer.granted == [10]
     consumer.publish(100, 1)
     consumer.deliver_all()
-    # When, Then
     for _ in range(4):
         consumer.take()
     assert consumer.granted == [10]
@@ -39,13 +35,10 @@ def test_permits_come_free_in_halves() -> None:
 
 
 def test_without_a_queue_each_message_is_asked_for() -> None:
-    # Given
     memory, consumer = subscribed(0)
     assert consumer.granted == []
     consumer.publish(2, 100)
-    # When
     assert not consumer.receive()
-    # Then
     assert consumer.deliver_all() == 1
     assert memory.current_usage == 100
     assert consumer.receive()
@@ -53,37 +46,28 @@ def test_without_a_queue_each_message_is_asked_for() -> None:
 
 
 def test_without_a_queue_as_many_are_granted_as_wait() -> None:
-    # Given
     _, consumer = subscribed(0)
-    # When
     for consumer.waiting in range(3):
         consumer.receive()
     consumer.waiting = 3
-    # Then
     assert consumer.permits == 3
-    # When
     consumer.reattach()
-    # Then
     assert consumer.permits == 3
 
 
 def test_without_a_queue_a_batch_is_granted_again_when_it_is_taken() -> None:
-    # Given
     _, consumer = subscribed(0)
     consumer.publish(1, 100, 10)
     consumer.receive()
     consumer.deliver_all()
-    # When
     while consumer.receive():
         assert consumer.permits <= 0
-    # Then
     assert consumer.permits == 1
     consumer.receive()
     assert consumer.permits == 1
 
 
 def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None:
-    # Given
     _, consumer = subscribed(0)
     consumer.publish(1, 100)
     consumer.receive()
@@ -91,30 +75,24 @@ def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None
     consumer.deliver_all()
     # When nobody gets it
     consumer.take()
-    # Then
     assert consumer.permits == 1
 
 
 def test_without_a_queue_nothing_is_granted_until_it_goes_on() -> None:
-    # Given
     _, consumer = subscribed(0)
     consumer.queue.pause()
     consumer.receive()
     consumer.waiting = 1
     granted = consumer.permits
-    # When
     consumer.queue.resume()
-    # Then
     assert (granted, consumer.permits) == (0, 1)
 
 
 def test_a_paused_queue_grants_when_it_goes_on() -> None:
-    # Given
     _, consumer = subscribed(2)
     consumer.publish(10, 1)
     consumer.deliver_all()
     consumer.queue.pause()
-    # When, Then
     consumer.take()
     assert consumer.granted == [2]
     consumer.queue.resume()

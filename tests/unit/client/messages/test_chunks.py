@@ -1,23 +1,17 @@
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.chunked_message import ChunkedMessage
 from client.messages.chunks import MOST_CHUNKS, ChunkAssembly
+from client.messages.entry import Entry
 from client.messages.errors import BrokenEntryError, TooLargeEntryError
+from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import NOW, PRODUCER, received, with_checksum
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from client.messages.entry import Entry
-    from client.messages.message_id import MessageId
 
 LIMIT = 300
 DATA = random.Random(15).randbytes(1_000)

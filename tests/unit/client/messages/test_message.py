@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

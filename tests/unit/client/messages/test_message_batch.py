@@ -1,7 +1,5 @@
 """Batches whose bytes a program has by itself."""
 
-from __future__ import annotations
-
 import pulsar
 import pytest
 
@@ -21,11 +19,8 @@ BATCH = batched(b"one", "a") + batched(b"", "b") + batched(b"three", "c")
 
 
 def test_a_batch_is_read_as_the_official_client_reads_it() -> None:
-    # Given
     theirs = pulsar.MessageBatch().with_message_id(pulsar.MessageId(2, 5, 6)).parse_from(BATCH, 3)
-    # When
     ours = MessageBatch().with_message_id(MessageId(2, 5, 6)).parse_from(BATCH, 3)
-    # Then
     assert [(one.data(), one.partition_key(), str(one.message_id())) for one in ours] == [
         (one.data(), one.partition_key(), str(one.message_id())) for one in theirs
     ]
@@ -34,21 +29,15 @@ def test_a_batch_is_read_as_the_official_client_reads_it() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2])
 def test_fewer_messages_than_there_are_may_be_read(size: int) -> None:
-    # Given
     theirs = pulsar.MessageBatch().with_message_id(pulsar.MessageId(2, 5, 6))
-    # When
     ours = MessageBatch().with_message_id(MessageId(2, 5, 6)).parse_from(BATCH, size)
-    # Then
     found = theirs.parse_from(BATCH, size)
     assert [one.data() for one in ours] == [one.data() for one in found]
 
 
 def test_a_large_batch_is_read_whole() -> None:
-    # Given
     large = batched(bytes(600_000), "a") * 5
-    # When
     found = MessageBatch().parse_from(large, 5)
-    # Then
     assert [one.size_bytes for one in found] == [600_000] * 5
 
 

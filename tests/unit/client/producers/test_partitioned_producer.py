@@ -1,9 +1,7 @@
 """A partitioned topic has a producer for each partition, and each message goes where it belongs."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,6 +17,7 @@ from client.exceptions import (
 )
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
 from client.messages.key_hash import key_hash
+from client.messages.message import Message
 from client.producers.options import ProducerOptions
 from client.producers.partitioned_producer import options_of_each
 from client.producers.producer import Producer, open_producer
@@ -28,9 +27,6 @@ from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
-
-if TYPE_CHECKING:
-    from client.messages.message import Message
 
 
 async def partitioned(broker: ScriptedBroker, **options: Any) -> Producer:
@@ -50,11 +46,8 @@ def indexes(router: Router, count: int, size: int = 0) -> list[int]:
 
 
 async def test_every_partition_gets_its_producer() -> None:
-    # Given
     broker = ScriptedBroker(partition_count=3)
-    # When
     producer = await partitioned(broker)
-    # Then
     topics = sorted(one.topic for one in broker.producers)
     assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
     assert producer.topic() == TOPIC
@@ -85,7 +78,6 @@ async def test_one_partition_that_refuses_is_enough_and_none_is_left() -> None:
 
 
 async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
-    # Given
     broker = ScriptedBroker(partition_count=5, holds=asyncio.Event())
     producer = await partitioned(
         broker,
@@ -93,7 +85,6 @@ async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
         message_routing_mode=PartitionsRoutingMode.UseSinglePartition,
     )
     assert broker.producers == []
-    # When
     first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
     await settle()
     assert broker.contents == []
@@ -101,7 +92,6 @@ async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
     assert broker.holds is not None
     broker.holds.set()
     await settle()
-    # Then
     assert len(broker.producers) == 1
     assert broker.contents == [b"0", b"1"]
     broker.answers()
@@ -110,16 +100,13 @@ async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
 
 
 async def test_a_lazy_partition_that_refuses_fails_its_messages_and_is_tried_again() -> None:
-    # Given
     broker = ScriptedBroker(partition_count=1, refusals=[refusal(pb.ProducerBusy)])
     producer = await partitioned(broker, lazy_start_partitioned_producers=True)
     failed = producer.send_nowait(b"0")
     await settle()
     assert isinstance(failed.exception(), ProducerBusy)
-    # When
     producer.send_nowait(b"1")
     await settle()
-    # Then
     assert broker.contents == [b"1"]
     assert broker.memory.current_usage == 1
 
@@ -136,17 +123,14 @@ async def test_whatever_ends_a_lazy_partitions_start_it_is_tried_again() -> None
 
 
 async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -> None:
-    # Given
     broker = ScriptedBroker(partition_count=2)
     producer = await partitioned(broker)
     results = [producer.send_nowait(b"%d" % number) for number in range(2)]
     flushing = await started(producer.flush())
-    # When
     broker.refuses(broker.sent[0].send, pb.NotAllowedError)
     await settle()
     assert not flushing.done()
     broker.answers()
-    # Then
     with pytest.raises(NotAllowedError):
         await flushing
     assert [one.exception() is None for one in results].count(False) == 1
@@ -158,7 +142,6 @@ async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -
 async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     asked: list[str] = []
     withdraw = TopicProducer.withdraw
 
@@ -171,27 +154,22 @@ async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
     producer = await partitioned(broker, message_router=lambda *_: 1, max_pending_messages=1)
     producer.send_nowait(b"0")
     waiting = await started(producer.send(b"1"))
-    # When
     waiting.cancel()
     await settle()
-    # Then
     assert asked == [f"{TOPIC}-partition-1"]
     assert producer.statistics().waiting_sends == 0
 
 
 @pytest.mark.parametrize("errors", [[], [refusal(pb.ServiceNotReady)], [RuntimeError("odd")]])
 async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
-    # Given
     broker = ScriptedBroker(partition_count=1)
     producer = await partitioned(broker)
     broker.partition_count = 2
     broker.lookup_refusals = [*errors]
-    # When
     for _ in (0, *errors):
         await settle()
         broker.clock.advance(60.0)
         await settle()
-    # Then
     results = [producer.send_nowait(b"") for _ in range(2)]
     broker.answers()
     assert {one.result().partition() for one in results} == {0, 1}
@@ -224,19 +202,16 @@ async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
 async def test_the_question_for_partitions_and_the_attachment_have_one_time_together(
     partitions: int,
 ) -> None:
-    # Given
     broker = ScriptedBroker(
         partition_count=partitions,
         lookup_refusals=[refusal(pb.ServiceNotReady)] * 8,
         holds=asyncio.Event(),
     )
     opening = await started(partitioned(broker))
-    # When
     for _ in range(30):
         await settle()
         broker.clock.advance(1.0)
     await settle()
-    # Then
     assert len(broker.producers) == 1
     assert opening.done()
     with pytest.raises(Timeout, match="in 30 s"):

@@ -1,13 +1,11 @@
 """A producer attaches, loses its broker, comes back, and sends everything again in order."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import zlib
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,25 +25,19 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
-from client.producers.sending.pending_entries import PendingEntries
+from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from client.producers.sending.pending_message import PendingMessage
 from client.producers.sending.send_queue import LARGE_PART_BYTES, MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
 
-if TYPE_CHECKING:
-    from client.producers.sending.pending_entries import PendingEntry
-    from client.producers.sending.pending_message import PendingMessage
-
 
 async def test_it_asks_for_the_producer_that_the_program_wants() -> None:
-    # Given
     broker = ScriptedBroker()
-    # When
     await broker.producer(
         producer_name="mine", properties={"a": "b"}, access_mode=ProducerAccessMode.Exclusive
     )
-    # Then
     (command,) = broker.producers
     assert (command.topic, command.producer_name) == (TOPIC, "mine")
     assert command.user_provided_producer_name
@@ -55,15 +47,12 @@ async def test_it_asks_for_the_producer_that_the_program_wants() -> None:
 
 
 async def test_a_name_from_the_broker_is_sent_again_with_the_next_epoch() -> None:
-    # Given
     broker = ScriptedBroker(topic_epoch=5)
     producer = await broker.producer()
     assert not broker.producers[0].HasField("producer_name")
-    # When
     broker.cnx.breaks()
     assert not producer.is_connected()
     await pass_time(broker, 1.0)
-    # Then
     assert producer.is_connected()
     again = broker.producers[1]
     assert (again.producer_name, again.epoch, again.topic_epoch) == ("given", 1, 5)
@@ -78,16 +67,13 @@ async def pass_time(broker: ScriptedBroker, seconds: float) -> None:
 
 
 async def test_what_has_no_receipt_is_sent_again_in_order() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer()
     results = [producer.send_nowait(b"%d" % number) for number in range(4)]
     broker.answers(1)
-    # When
     broker.cnx.breaks()
     results.append(producer.send_nowait(b"meanwhile"))
     await pass_time(broker, 1.0)
-    # Then
     assert broker.contents == [b"1", b"2", b"3", b"meanwhile"]
     assert [one.send.sequence_id for one in broker.sent] == [1, 2, 3, 4]
     broker.answers()
@@ -127,16 +113,13 @@ async def test_the_program_chooses_the_first_number_and_each() -> None:
 
 
 async def test_a_receipt_of_a_message_that_has_failed_is_passed_over() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(send_timeout_millis=1_000)
     late = producer.send_nowait(b"late")
     broker.clock.advance(1.0)
     assert isinstance(late.exception(), Timeout)
     second = producer.send_nowait(b"second")
-    # When
     broker.answers(1)
-    # Then
     assert not second.done()
     broker.answers(1)
     assert second.result().entry_id() == 1
@@ -165,14 +148,12 @@ async def test_a_message_that_is_not_allowed_fails_alone() -> None:
 
 
 async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_stored() -> None:
-    # Given: the second of three is in parts
+    # The second of three is in parts
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
     first = producer.send_nowait(b"0")
     refused, third = producer.send_nowait(bytes(2_500)), producer.send_nowait(b"2")
-    # When
     broker.refuses(broker.sent[2].send, pb.NotAllowedError)
-    # Then
     assert isinstance(refused.exception(), NotAllowedError)
     assert producer.statistics().pending_messages == 2
     for sent in (broker.sent[0], broker.sent[-1]):
@@ -209,14 +190,11 @@ async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
 async def test_some_refusals_of_coming_back_are_final(
     code: pb.ServerError.ValueType, error: type[Exception]
 ) -> None:
-    # Given
     broker = ScriptedBroker(refusals=[None, refusal(code)])
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
-    # When
     broker.cnx.breaks()
     await pass_time(broker, 1.0)
-    # Then
     assert isinstance(result.exception(), error)
     with pytest.raises(error):
         await producer.send(b"y")
@@ -231,15 +209,12 @@ async def test_a_name_that_is_taken_is_told_at_once() -> None:
 
 
 async def test_a_quota_that_is_exceeded_fails_what_is_pending_and_no_more() -> None:
-    # Given
     full = refusal(pb.ProducerBlockedQuotaExceededException)
     broker = ScriptedBroker(refusals=[None, full])
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
-    # When
     broker.cnx.breaks()
     await pass_time(broker, 1.0)
-    # Then
     assert isinstance(result.exception(), ProducerBlockedQuotaExceededException)
     await pass_time(broker, 60.0)
     producer.send_nowait(b"y")
@@ -254,28 +229,22 @@ class Forgetting(dict[int, object]):
 
 
 async def test_exclusive_access_is_waited_for_without_end() -> None:
-    # Given
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
     broker.clock.advance(1_000.0)
     await settle()
     assert not opening.done()
-    # When
     turn = broker.cnx.exclusive_turns[0]
     turn.set_result(broker.success(broker.producers[0]))
-    # Then
     assert (await opening).is_connected()
 
 
 async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() -> None:
-    # Given
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
-    # When
     broker.is_ready = True
     broker.closes_producers()
     await pass_time(broker, 1.0)
-    # Then
     assert opening.done()
     assert opening.result().is_connected()
     assert len(broker.producers) == 2
@@ -288,12 +257,10 @@ async def test_a_connection_that_is_lost_with_the_answer_that_a_producer_waits_i
     broker = ScriptedBroker(is_ready=False)
     monkeypatch.setattr(broker.cnx, "exclusive_turns", Forgetting())
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
-    # When
     broker.is_ready = True
     await settle()
     broker.clock.advance(1.0)
     await settle()
-    # Then
     assert (await opening).is_connected()
 
 
@@ -308,35 +275,29 @@ async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> 
 
 
 async def test_closing_sends_what_is_open_and_waits_for_its_receipts() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True)
     result = producer.send_nowait(b"last")
-    # When
     closing = await started(producer.close())
     with pytest.raises(AlreadyClosed):
         producer.send_nowait(b"too late")
     broker.answers()
     await closing
     await producer.close()
-    # Then
     assert result.exception() is None
     closes = [one for one in broker.cnx.commands if one.type == pb.BaseCommand.CLOSE_PRODUCER]
     assert len(closes) == 1
 
 
 async def test_closing_fails_those_that_wait_and_what_has_no_receipt_in_time() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1)
     pending = producer.send_nowait(b"pending")
     waiting = await started(producer.send(b"waiting"))
-    # When
     closing = await started(producer.close())
     assert isinstance(waiting.exception(), AlreadyClosed)
     broker.clock.advance(30.0)
     await closing
-    # Then
     assert isinstance(pending.exception(), AlreadyClosed | Timeout)
     assert broker.memory.current_usage == 0
 
@@ -359,15 +320,12 @@ async def test_a_broker_that_answers_no_more_is_told_that_the_producer_is_gone()
 
 
 async def test_a_close_that_is_cancelled_ends_at_once_and_tells_the_broker() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
     closing = await started(producer.close())
-    # When
     closing.cancel()
     await settle()
-    # Then
     assert closing.cancelled()
     assert isinstance(result.exception(), AlreadyClosed)
     assert closes(broker) == 1
@@ -376,15 +334,12 @@ async def test_a_close_that_is_cancelled_ends_at_once_and_tells_the_broker() -> 
 
 
 async def test_who_closes_once_more_waits_with_the_first_and_costs_no_message() -> None:
-    # Given
     broker = ScriptedBroker()
     context = broker.context()
     producer = await broker.producer()
     context.parts.add(producer)
     result = producer.send_nowait(b"x")
-    # When
     first, second = await started(producer.close()), await started(producer.close())
-    # Then
     assert not first.done()
     assert not second.done()
     broker.answers()
@@ -407,20 +362,18 @@ async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(
 
 
 async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> None:
-    # Given: a message in three parts, of which the second fails
+    # A message in three parts, of which the second fails
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
     result = producer.send_nowait(bytes(2_500))
     first, second, third = broker.sent
     broker.receipt(first)
     broker.refuses(second.send, pb.PersistenceError)
-    # When
     goes_on = broker.holds_closes = asyncio.Event()
     await pass_time(broker, 1.0)
     broker.receipt(third)
     goes_on.set()
     await settle()
-    # Then
     assert len(broker.producers) == 2
     assert [one.metadata.chunk_id for one in broker.sent] == [0, 1, 2, 1, 2]
     broker.answers(1)
@@ -430,45 +383,36 @@ async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> N
 
 
 async def test_frames_stay_here_while_the_connection_takes_no_more() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer()
     broker.cnx.takes_no_more()
-    # When
     for number in range(3):
         producer.send_nowait(b"%d" % number)
-    # Then
     assert broker.contents == []
     broker.cnx.takes_more()
     assert broker.contents == [b"0", b"1", b"2"]
 
 
 async def test_flush_waits_for_what_was_sent_before() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True, batching_max_publish_delay_ms=60_000)
     producer.send_nowait(b"before")
     flushing = await started(producer.flush())
     assert broker.contents == [b"before"]
     producer.send_nowait(b"after")
-    # When
     broker.answers(1)
     await settle()
-    # Then
     assert flushing.done()
 
 
 async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended() -> (
     None
 ):
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(send_timeout_millis=1_000)
     producer.send_nowait(b"late")
     flushing = await started(producer.flush())
-    # When
     broker.clock.advance(1.0)
-    # Then
     with pytest.raises(Timeout):
         await flushing
     await producer.flush()  # Nothing is under way any more.
@@ -505,13 +449,10 @@ async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> No
 
 
 async def test_very_many_messages_of_a_producer_that_ends_fail_in_several_turns() -> None:
-    # Given
     broker = ScriptedBroker(limit_bytes=1 << 30)
     producer = await broker.producer(max_pending_messages=0)
     results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
-    # When
     broker.refuses(broker.sent[0].send, pb.TopicTerminatedError)
-    # Then
     assert [one.done() for one in results[-2:]] == [True, False]
     await settle()
     assert isinstance(results[-1].exception(), TopicTerminated)
@@ -544,19 +485,16 @@ async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
 
 
 async def test_a_send_that_is_cancelled_in_line_holds_nothing() -> None:
-    # Given
     broker = ScriptedBroker(limit_bytes=10)
     producer = await broker.producer()
     held = broker.memory.reserve_nowait(11)
     waiting = await started(producer.send(b"0"))
     behind = await started(producer.send(b"1"))
     assert producer.statistics().waiting_sends == 2
-    # When
     waiting.cancel()
     await settle()
     held.release()
     await settle()
-    # Then
     assert broker.contents == [b"1"]
     assert broker.memory.current_usage == 1
     assert not behind.done()
@@ -574,16 +512,13 @@ async def test_a_send_that_is_cancelled_later_is_on_its_way_and_held() -> None:
 
 
 async def test_memory_is_given_back_before_the_program_goes_on() -> None:
-    # Given
     broker = ScriptedBroker(limit_bytes=10)
     producer = await broker.producer()
     usages = []
     result = producer.send_nowait(bytes(11))
     result.add_done_callback(lambda _: usages.append(broker.memory.current_usage))
-    # When
     broker.answers()
     await settle()
-    # Then
     assert usages == [0]
 
 
@@ -599,10 +534,8 @@ async def test_without_places_memory_bounds_small_messages_too() -> None:
 
 
 async def test_everything_about_a_message_stands_in_its_metadata() -> None:
-    # Given
     broker = ScriptedBroker(schema_version=b"\1")
     producer = await broker.producer(compression_type=CompressionType.ZLib)
-    # When
     producer.send_nowait(
         b"x" * 100,
         {"a": "b"},
@@ -613,7 +546,6 @@ async def test_everything_about_a_message_stands_in_its_metadata() -> None:
         replication_clusters=["here"],
     )
     producer.send_nowait(None, disable_replication=True)
-    # Then
     one, other = (sent.metadata for sent in broker.sent)
     assert (one.partition_key, one.ordering_key, one.event_time) == ("key", b"order", 5)
     assert one.deliver_at_time == broker.clock.wall_ms() + 2_000
@@ -635,31 +567,26 @@ async def test_a_message_that_is_to_be_delivered_later_is_in_no_batch() -> None:
 
 
 async def test_a_producer_not_opened_holds_nothing() -> None:
-    # Given
     broker = ScriptedBroker(holds=asyncio.Event())
     context = broker.context()
     producer = TopicProducer(context, TOPIC, ProducerOptions())
     opening = await started(producer.open(context.due()))
-    # When
     opening.cancel()
     await settle()
     await producer.close()
-    # Then
     assert opening.cancelled()
     assert not broker.cnx.attached.producers
 
 
 async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -> None:
-    # Given
     broker = ScriptedBroker(max_message_size=2 * LARGE_PART_BYTES, limit_bytes=1 << 30)
     producer = await broker.producer(chunking_enabled=True)
     large = producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
     small = await started(producer.send(b"small"))
-    # Then
     assert [one.metadata.chunk_id for one in broker.sent] == [0, 1, 2, 0]
     broker.answers()
     assert large.result() < await small
-    # When: the next one is still to be cut
+    # The next one is still to be cut
     producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
     assert len(broker.sent) == 5
     await settle()
@@ -680,12 +607,9 @@ async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
 
 
 async def test_each_part_of_a_message_counts_its_own_properties() -> None:
-    # Given
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
-    # When
     producer.send_nowait(bytes(1_001), {"a": "x" * 800})
-    # Then
     first, *others = broker.sent
     assert len(others) > 5
     heads = (len(others) + 1) * first.metadata.ByteSize()
@@ -709,17 +633,14 @@ async def test_a_partition_is_named_in_the_ids() -> None:
 async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
     choice: dict[str, Any],
 ) -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(compression_type=CompressionType.ZLib, **choice)
     large = await started(producer.send(bytes(200_000)))
     small = await started(producer.send(b"small"))
-    # When
     await asyncio.get_running_loop().shutdown_default_executor()
     await settle()
     broker.clock.advance(0.01)
     broker.answers()
-    # Then
     assert (await large).entry_id() == 0
     assert (await small).entry_id() == 1
     assert broker.sent[0].metadata.uncompressed_size == 200_000
@@ -731,7 +652,6 @@ async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtake
 async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_it(
     monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
-    # Given
     goes_on = threading.Event()
     single = EntryWriter.single
 
@@ -743,7 +663,6 @@ async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_
     broker = ScriptedBroker()
     producer = await broker.producer(compression_type=CompressionType.ZLib)
     large = await started(producer.send(bytes(200_000)))
-    # When
     closing = await started(producer.close())
     if not waits:
         closing.cancel()
@@ -753,7 +672,6 @@ async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_
     await settle()
     broker.answers()
     await asyncio.wait([closing, large])
-    # Then
     assert isinstance(large.exception(), AlreadyClosed) is not waits
     assert len(broker.sent) == waits
     assert broker.memory.current_usage == 0

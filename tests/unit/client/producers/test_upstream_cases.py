@@ -3,13 +3,11 @@
 Where we differ, the test says so.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,14 +24,12 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.enums import CompressionType
+from client.messages.message_id import MessageId
+from client.producers.producer import Producer
 from client.producers.sending import send_queue
 from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import ScriptedBroker
-
-if TYPE_CHECKING:
-    from client.messages.message_id import MessageId
-    from client.producers.producer import Producer
 
 KIB = 1024
 CASES = {
@@ -83,19 +79,16 @@ async def filled(producer: Producer, count: int, size: int) -> list[asyncio.Futu
 
 async def test_messages_are_rejected_until_the_link_recovers() -> None:
     """Upstream: MemoryLimitTest.testRejectMessages"""
-    # Given
     broker = ScriptedBroker(limit_bytes=100 * KIB)
     producer = await broker.producer(block_if_queue_full=False)
     broker.cnx.takes_no_more()
     pending = await filled(producer, 101, KIB)
     assert broker.memory.current_usage == 101 * KIB
-    # When
     with pytest.raises(MemoryBufferIsFullError):
         await producer.send(bytes(KIB))
     broker.cnx.takes_more()
     broker.answers()
     await asyncio.gather(*pending)
-    # Then
     assert producer.statistics().pending_messages == 0
     assert broker.memory.current_usage == 0
     producer.send_nowait(b"again")
@@ -134,7 +127,6 @@ async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerTimeoutMemoryRelease and
     Upstream: ProducerMemoryLimitTest.testProducerBatchSendTimeoutMemoryRelease
     """
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(
         send_timeout_millis=5_000,
@@ -143,9 +135,7 @@ async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
     )
     broker.cnx.breaks()
     results = await filled(producer, 2, 5)
-    # When
     broker.clock.advance(5.0)
-    # Then
     assert broker.memory.current_usage == 0
     assert [type(one.exception()) for one in results] == [Timeout, Timeout]
 
@@ -178,7 +168,6 @@ async def test_a_closed_producer_holds_nothing() -> None:
 
 async def test_a_limit_below_a_batch_blocks_nobody_for_ever() -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerBlockReserveMemory"""
-    # Given
     broker = ScriptedBroker(limit_bytes=KIB)
     producer = await broker.producer(
         batching_enabled=True,
@@ -187,20 +176,17 @@ async def test_a_limit_below_a_batch_blocks_nobody_for_ever() -> None:
         block_if_queue_full=True,
     )
     sends = [await started(producer.send(bytes(KIB))) for _ in range(5)]
-    # When
     while not all(one.done() for one in sends):
         broker.clock.advance(0.01)
         broker.answers()
         await settle()
     await producer.close()
-    # Then
     assert all(one.result() for one in sends)
     assert broker.memory.current_usage == 0
 
 
 async def test_two_clients_share_one_limit() -> None:
     """Upstream: ProducerMemoryLimitTest.testMultiPulsarClientProducerShareMemoryLimitController"""
-    # Given
     one, other = ScriptedBroker(limit_bytes=600), ScriptedBroker()
     other.memory = one.memory
     first, second = await one.producer(), await other.producer()
@@ -210,12 +196,10 @@ async def test_two_clients_share_one_limit() -> None:
     for producer in (first, second):
         with pytest.raises(MemoryBufferIsFullError):
             producer.send_nowait(bytes(100))
-    # When
     one.cnx.breaks()
     await first.close()
     assert one.memory.current_usage == 400
     await filled(second, 3, 100)
-    # Then
     assert one.memory.current_usage == 700
     other.cnx.breaks()
     await second.close()
@@ -227,19 +211,16 @@ async def test_what_a_state_that_is_final_ends_is_released_once(
     state: type[PulsarException],
 ) -> None:
     """Upstream: ProducerImplTest.testProcessOpSendMsgInTerminalStateReleasesMemoryOnce"""
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer()
     result = producer.send_nowait(bytes(128))
     other = broker.memory.reserve_nowait(1)
-    # When
     if state is AlreadyClosed:
         broker.cnx.breaks()
         await producer.close()
     else:
         code = pb.TopicTerminatedError if state is TopicTerminated else pb.ProducerFenced
         broker.refuses(broker.sent[0].send, code)
-    # Then
     assert isinstance(result.exception(), state)
     assert broker.memory.current_usage == other.size
     with pytest.raises(state):
@@ -250,16 +231,13 @@ async def test_what_a_state_that_is_final_ends_is_released_once(
 
 async def test_a_message_sent_again_when_it_failed_is_the_only_pending_one() -> None:
     """Upstream: ProducerImplTest.testFailPendingMessagesSyncRetry"""
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=2, send_timeout_millis=1_000)
     again: list[asyncio.Future[MessageId]] = []
     first, _ = await filled(producer, 2, 10)
     first.add_done_callback(lambda _: again.append(producer.send_nowait(b"again")))
-    # When
     broker.clock.advance(1.0)
     await settle()
-    # Then
     assert len(again) == producer.statistics().pending_messages == 1
     assert broker.memory.current_usage == len(b"again")
 
@@ -310,15 +288,12 @@ async def test_a_message_that_consumers_of_the_same_memory_limit_refuse_is_refus
 
 async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() -> None:
     """Upstream: ProducerMemoryLeakTest.testDeferredOversizedMessageClosesProducerInCallback"""
-    # Given
     broker = ScriptedBroker(max_message_size=10)
     producer = await broker.producer(max_pending_messages=10)
     result = producer.send_nowait(bytes(11))
     closing: list[asyncio.Task[None]] = []
     result.add_done_callback(lambda _: closing.append(asyncio.create_task(producer.close())))
-    # When
     await settle()
-    # Then
     assert isinstance(result.exception(), MessageTooBig)
     assert closing[0].done()
     assert producer.statistics().pending_messages == 0
@@ -334,7 +309,6 @@ async def test_a_part_that_cannot_be_written_ends_its_message(
 
     Differs: upstream keeps the parts before it pending, though their memory is free; here they go.
     """
-    # Given
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(
         chunking_enabled=True, max_pending_messages=10, block_if_queue_full=block
@@ -349,10 +323,8 @@ async def test_a_part_that_cannot_be_written_ends_its_message(
         return written(writer, message, chunks)
 
     monkeypatch.setattr(EntryWriter, "next_chunk", next_chunk)
-    # When
     with pytest.raises(OSError, match="no such buffer"):
         await producer.send(bytes(2_500))
-    # Then
     assert built == list(range(rejected + 1))
     assert producer.statistics().pending_messages == 0
     assert broker.memory.current_usage == 0
@@ -364,14 +336,11 @@ async def test_a_send_cancelled_between_two_parts_goes_on_and_ends_with_its_prod
 
     Differs: parts that were sent are of no use without the others, so these are sent as well.
     """
-    # Given
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True, max_pending_messages=1)
     send = await started(producer.send(bytes(2_500)))
-    # When
     send.cancel()
     await settle()
-    # Then
     assert send.cancelled()
     assert producer.statistics().pending_messages == 1
     broker.answers(1)
@@ -462,16 +431,13 @@ async def test_more_parts_than_places_fail_together() -> None:
 
 async def test_more_parts_than_places_go_one_after_the_other() -> None:
     """Upstream: ProducerMemoryLeakTest.testChunksBlockedByTheirOwnPlaces (#17446)"""
-    # Given
     broker = ScriptedBroker(max_message_size=100)
     producer = await broker.producer(chunking_enabled=True, max_pending_messages=3)
     send = await started(producer.send(bytes(2_000)))
-    # When
     while not send.done():
         assert producer.statistics().pending_messages <= 3
         broker.answers(1)
         await settle()
-    # Then
     sent = broker.sent
     assert b"".join(one.payload for one in sent) == bytes(2_000)
     assert {one.metadata.num_chunks_from_msg for one in sent} == {len(sent)}

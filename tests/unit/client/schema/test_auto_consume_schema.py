@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -39,11 +37,9 @@ def test_values_are_read_by_their_type(kind: str, data: bytes, value: object) ->
 
 
 def test_avro_becomes_a_dict() -> None:
-    # Given
     schema = AvroSchema(None, PAIR)
     info = schema.schema_info()
     assert info is not None
-    # Then
     assert decoded(info, schema.encode({"a": 7})) == {"a": 7}
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -65,13 +63,11 @@ def test_a_value_that_does_not_fit_is_named(kind: Any, value: object, sentence: 
 
 @pytest.mark.parametrize("outermost", [{"type": "map"}, ["null", {"type": "map"}]], ids=str)
 def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
-    # Given: a default that JSON has as text
+    # A default that JSON has as text
     inner = {**EMPTY, "fields": [{"name": "a", "type": "bytes", "default": "\xff"}]}
     maps = outermost[-1] if isinstance(outermost, list) else outermost
     maps["values"] = inner
-    # When
     found = definition(outermost)
-    # Then
     data = found.written({"k": {}})
     assert found.read(data) == found.read(data, found) == {"k": {"a": b"\xff"}}
 
@@ -86,21 +82,16 @@ def test_a_field_that_is_not_there_is_null_or_its_default_and_one_too_many_is_re
 
 
 def test_the_record_of_a_union_is_the_one_that_has_the_fields() -> None:
-    # Given
     one, two = (
         {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
         for name, field in (("One", "a"), ("Two", "b"))
     )
-    # Then
     assert record([one, two]).written({"a": {"b": 1}}) == b"\x02\x02"
 
 
 def test_values_are_as_deep_as_the_bound() -> None:
-    # Given
     found = definition(NODE)
-    # When
     data = found.written(as_avro(nested(MAX_DEPTH)))
-    # Then
     assert found.read(data) == nested(MAX_DEPTH)
     for depth in (MAX_DEPTH + 1, 10_000):
         with pytest.raises(ValueError, match="the value is more than 64 records"):
@@ -128,9 +119,7 @@ def long_chain() -> dict[str, Any]:
     ids=["node", "array", "endless", "chain"],
 )
 def test_bytes_that_are_too_deep_are_refused_and_do_not_end_the_process(source: Any) -> None:
-    # Given
     found = definition(source)
-    # Then
     assert found.is_deep
     with pytest.raises(ValueError, match="maximum recursion depth exceeded"):
         found.read(MILLION_OF_BYTES)
@@ -157,9 +146,7 @@ def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
     ids=str,
 )
 def test_bytes_that_announce_more_than_there_is_are_refused(kind: Any, count: int) -> None:
-    # Given
     data = definition("long").written(count)
-    # When / Then
     with pytest.raises(ValueError, match="bytes cannot be read as Avro: they end too early"):
         record(kind).read(data)
 
@@ -178,9 +165,8 @@ def test_what_the_reader_lacks_is_passed_over_within_the_bytes(data: bytes, sent
 
 
 def test_the_length_of_a_block_is_not_believed() -> None:
-    # Given: a block of one item, which says that it is -3 bytes long
+    # A block of one item, which says that it is -3 bytes long
     data = b"\x01\x05\x01\x00"
-    # Then
     assert record(BOOLEANS).read(data, NOTHING) == {}
 
 
@@ -197,19 +183,14 @@ def test_the_length_of_a_block_is_not_believed() -> None:
 def test_a_value_is_made_to_fit_the_reader(
     writer: Any, value: object, reader: Any, found: object
 ) -> None:
-    # Given
     written = record(writer)
-    # When
     read = written.read(written.written({"a": value}), record(reader))
-    # Then
     assert read == {"a": found}
     assert type(read["a"]) is type(found)
 
 
 def test_what_cannot_fit_the_reader_is_refused() -> None:
-    # Given
     written = record(["null", "int"])
-    # Then
     with pytest.raises(ValueError, match="bytes cannot be read as Avro: schema mismatch"):
         written.read(b"\x00", record("int"))
     with pytest.raises(ValueError, match="No default value for field b"):
@@ -219,17 +200,13 @@ def test_what_cannot_fit_the_reader_is_refused() -> None:
 
 
 def test_each_value_has_a_default_of_its_own() -> None:
-    # Given
     writer = definition({"type": "record", "name": "R", "fields": []})
     reader = record({"type": "array", "items": "int"}, default=[1])
-    # When
     writer.read(b"", reader)["a"].append(2)
-    # Then
     assert writer.read(b"", reader) == {"a": [1]}
 
 
 def test_a_record_that_holds_itself_may_be_renamed() -> None:
-    # Given
     older = definition(
         {
             **NODE,
@@ -239,7 +216,6 @@ def test_a_record_that_holds_itself_may_be_renamed() -> None:
         }
     )
     newer = definition(NODE).also_named(older)
-    # Then
     assert older.read(older.written(nested(3)), newer) == nested(3)
 
 

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import avro.io
@@ -26,9 +24,7 @@ from client.schema import (
     Record,
     String,
 )
-
-if TYPE_CHECKING:
-    from client.schema.schema import Schema
+from client.schema.schema import Schema
 
 
 class Size(Enum):
@@ -88,7 +84,6 @@ DEFINITION = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type":
 
 
 def test_a_record_is_what_the_avro_library_writes() -> None:
-    # Given
     buffer = io.BytesIO()
     definition = avro.schema.make_avsc_object(Order.schema())
     fields = {
@@ -99,9 +94,7 @@ def test_a_record_is_what_the_avro_library_writes() -> None:
         "by_name": {"a": {"item": "mint", "sizes": None}},
     }
     avro.io.DatumWriter(definition).write(fields, avro.io.BinaryEncoder(buffer))
-    # When
     data = AvroSchema(Order).encode(ORDER)
-    # Then
     assert data == buffer.getvalue()
 
 
@@ -115,19 +108,14 @@ def test_what_was_encoded_beside_the_loop_is_sent_as_it_is() -> None:
     "value", [ORDER, WHOLE, Model(parts={"a": Part("tea", Size.SMALL)})], ids=lambda v: type(v)
 )
 def test_what_is_encoded_is_decoded(value: object) -> None:
-    # Given
     schema = AvroSchema(type(value))
-    # When
     found = schema.decode(schema.encode(value))
-    # Then
     assert type(found) is type(value)
     assert found == value
 
 
 def test_a_definition_takes_dicts() -> None:
-    # Given
     schema = AvroSchema(None, DEFINITION)
-    # Then
     assert schema.encode({"a": -1}) == b"\x01"
     assert schema.decode(b"\x01") == {"a": -1}
 
@@ -139,7 +127,6 @@ def message(data: bytes, schema: Schema) -> Message:
 
 
 def test_an_older_version_is_read_by_its_own_definition() -> None:
-    # Given
     class Older(Record):
         count = Integer(required=True)
         gone = String()
@@ -151,15 +138,12 @@ def test_an_older_version_is_read_by_its_own_definition() -> None:
     older, newer = AvroSchema(Older), AvroSchema(Newer)
     info = older.schema_info()
     assert info is not None
-    # When
     decoding = newer.decoding_of(info)
     found = decoding.decode_message(message(older.encode(Older(count=3, gone="x")), newer))
-    # Then
     assert found == Newer(count=3, added="new")
 
 
 def test_a_record_that_was_renamed_is_the_same() -> None:
-    # Given
     def version(name: str, namespace: str | None) -> AvroSchema:
         definition: dict[str, Any] = {**DEFINITION, "name": name}
         if namespace is not None:
@@ -169,17 +153,13 @@ def test_a_record_that_was_renamed_is_the_same() -> None:
     older, newer = version("Old", "shop"), version("New", "market")
     info = older.schema_info()
     assert info is not None
-    # When
     found = newer.decoding_of(info).decode_message(message(older.encode({"a": 5}), newer))
-    # Then
     assert found == {"a": 5}
 
 
 def test_another_type_of_schema_is_refused() -> None:
-    # Given
     info = JsonSchema(Order).schema_info()
     assert info is not None
-    # When / Then
     with pytest.raises(ValueError, match="the topic's schema is Json, not Avro"):
         AvroSchema(Order).decoding_of(info)
 
@@ -194,9 +174,7 @@ def test_another_type_of_schema_is_refused() -> None:
     ],
 )
 def test_a_definition_that_is_none_is_refused(text: str, sentence: str) -> None:
-    # Given
     info = pb.Schema(name="", type=pb.Schema.Avro, schema_data=text.encode())
-    # When / Then
     with pytest.raises(ValueError, match=sentence):
         AvroSchema(None, {"type": "record", "name": "R", "fields": []}).decoding_of(info)
 
@@ -230,9 +208,7 @@ def test_bytes_that_do_not_fit_are_refused(data: bytes) -> None:
 
 
 def test_the_broker_is_told_the_definition() -> None:
-    # When
     info = AvroSchema(Order).schema_info()
-    # Then
     assert info is not None
     assert (info.name, info.type) == ("AVRO", pb.Schema.Avro)
     assert json.loads(info.schema_data) == Order.schema()

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime  # noqa: TC003 - fields of a dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType
-from uuid import UUID  # noqa: TC003 - as above
+from uuid import UUID
 
 import avro.schema
 import pytest
@@ -63,9 +63,7 @@ class Model(BaseModel):
 
 
 def test_the_definition_of_a_dataclass() -> None:
-    # When
     found = derived(Order, as_json=True)
-    # Then
     line = {
         "type": "record",
         "name": "Line",
@@ -104,9 +102,7 @@ def test_the_definition_of_a_dataclass() -> None:
 
 
 def test_the_definition_of_a_model() -> None:
-    # When
     found = derived(Model, as_json=True)
-    # Then
     assert found.definition == {
         "type": "record",
         "name": "Model",
@@ -120,9 +116,7 @@ def test_the_definition_of_a_model() -> None:
 
 
 def test_a_class_that_holds_itself_is_named_once() -> None:
-    # When
     found = derived(Node, as_json=True)
-    # Then
     assert found.definition["fields"][1] == {
         "name": "next",
         "default": None,
@@ -131,12 +125,10 @@ def test_a_class_that_holds_itself_is_named_once() -> None:
 
 
 def test_times_are_text_in_json_and_numbers_in_avro() -> None:
-    # When
     kinds = [
         [one["type"] for one in derived(Times, as_json=as_json).definition["fields"]]
         for as_json in (True, False)
     ]
-    # Then
     assert kinds == [
         ["string"] * 3,
         [
@@ -148,13 +140,10 @@ def test_times_are_text_in_json_and_numbers_in_avro() -> None:
 
 
 def test_names_become_members_where_there_are_enums() -> None:
-    # Given
     read = derived(Order, as_json=False).read
     assert read is not None
     line = {"item": "tea", "sizes": ["SMALL"]}
-    # When
     found = read({"customer": "a", "size": "SMALL", "line": line, "lines": [line], "price": None})
-    # Then
     whole = {"item": "tea", "sizes": [Size.SMALL]}
     assert found == {
         "customer": "a",
@@ -178,18 +167,14 @@ def test_names_become_members_where_there_are_enums() -> None:
     ],
 )
 def test_what_no_definition_can_say_is_refused_by_name(kind: Any, sentence: str) -> None:
-    # Given
     odd = dataclass(type("Odd", (), {"__annotations__": {"one": kind}}))
-    # When / Then
     with pytest.raises(TypeError, match=sentence):
         derived(odd, as_json=False)
 
 
 def test_two_classes_of_one_name_are_refused() -> None:
-    # Given
     other = dataclass(type("Line", (), {"__annotations__": {"one": int}}))
     both = dataclass(type("Both", (), {"__annotations__": {"a": Line, "b": other}}))
-    # When / Then
     with pytest.raises(TypeError, match="two classes that are named Line: rename one of them"):
         derived(both, as_json=True)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from enum import Enum
@@ -37,33 +35,24 @@ class Model(BaseModel):
 
 
 def test_a_record_is_json_without_spaces() -> None:
-    # Given
     schema = JsonSchema(Line)
     line = Line(item="tea", size=Size.SMALL, raw=b"x")
-    # When
     data = schema.encode(line)
-    # Then
     assert data == b'{"item":"tea","size":1,"raw":"x"}'
     assert schema.decode(data) == line
 
 
 def test_a_dataclass_is_json() -> None:
-    # Given
     schema = JsonSchema(Order)
     order = Order("anna", Part("tea", [Size.SMALL]))
-    # When
     data = schema.encode(order)
-    # Then
     assert data == b'{"customer":"anna","part":{"item":"tea","sizes":[1]}}'
     assert schema.decode(data) == order
 
 
 def test_a_model_is_json_by_its_aliases() -> None:
-    # Given
     schema = JsonSchema(Model)
-    # When
     data = schema.encode(Model(Count=2))
-    # Then
     assert data == b'{"Count":2}'
     assert schema.decode(data) == Model(Count=2)
 
@@ -85,11 +74,8 @@ def test_a_value_of_another_class_is_refused() -> None:
 
 
 def test_a_definition_may_be_given() -> None:
-    # Given
     definition = {"type": "record", "name": "Order", "fields": []}
-    # When
     info = JsonSchema(Order, definition).schema_info()
-    # Then
     assert info is not None
     assert json.loads(info.schema_data) == definition
 

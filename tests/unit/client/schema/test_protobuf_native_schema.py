@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import base64
 import json
 
@@ -11,9 +9,7 @@ from client.schema import ProtobufNativeSchema
 
 
 def test_the_definition_has_the_file_of_the_class() -> None:
-    # When
     info = ProtobufNativeSchema(pb.KeyValue).schema_info()
-    # Then
     assert info is not None
     definition = json.loads(info.schema_data)
     whole = FileDescriptorSet.FromString(base64.b64decode(definition["fileDescriptorSet"]))
@@ -23,17 +19,13 @@ def test_the_definition_has_the_file_of_the_class() -> None:
 
 
 def test_what_is_encoded_is_decoded() -> None:
-    # Given
     schema = ProtobufNativeSchema(pb.KeyValue)
     value = pb.KeyValue(key="a", value="b")
-    # Then
     assert schema.decode(schema.encode(value)) == value
 
 
 def test_other_classes_values_and_bytes_are_refused() -> None:
-    # Given
     schema = ProtobufNativeSchema(pb.KeyValue)
-    # Then
     with pytest.raises(TypeError, match="ProtobufNativeSchema takes a class of protoc, not <class"):
         ProtobufNativeSchema(int)  # type: ignore[type-var] - that it is refused is the point
     with pytest.raises(TypeError, match="ProtobufNativeSchema encodes KeyValue"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any
 
@@ -27,11 +25,9 @@ class Order(Record):
 
 
 def test_dicts_become_records_however_deep() -> None:
-    # When
     order = Order(
         line={"item": "tea"}, lines=[{"count": 2}], by_name={"a": [{"item": "mint"}]}, sizes=[1]
     )
-    # Then
     made: Any = order
     assert made.line == Line(item="tea", count=1)
     assert made.lines == [Line(count=2)]
@@ -40,11 +36,8 @@ def test_dicts_become_records_however_deep() -> None:
 
 
 def test_a_record_that_nobody_gave_is_each_ones_own() -> None:
-    # Given
     one: Any = Order()
-    # When
     one.line.item = "tea"
-    # Then
     other: Any = Order()
     assert other.line.item is None
 
@@ -69,33 +62,25 @@ def test_a_record_shows_its_values() -> None:
 
 
 def test_a_class_that_holds_itself_is_named_once() -> None:
-    # Given
     class Node(Record):
         text = String()
 
     Node._fields["next"] = Node()
-    # When
     definition = Node.schema()
-    # Then
     assert definition["fields"][1] == {"name": "next", "type": ["null", "Node"]}
 
 
 def test_fields_may_have_the_names_of_methods() -> None:
-    # Given
     class Odd(Record):
         type = String()  # type: ignore[assignment] - it is a field here
         values = Integer()
 
-    # When
     odd = Odd(type="a", values=1)
-    # Then
     assert as_avro(odd) == {"type": "a", "values": 1}
 
 
 def test_avro_has_names_and_dicts() -> None:
-    # When
     found = as_avro(Order(customer="anna", line=None, lines=[{}], sizes=[Size.SMALL]))
-    # Then
     assert found == {
         "customer": "anna",
         "line": None,
@@ -106,11 +91,8 @@ def test_avro_has_names_and_dicts() -> None:
 
 
 def test_the_default_of_a_record_is_a_dict_in_its_definition() -> None:
-    # Given
     class Basket(Record):
         line = Line(default=Line(item="tea"), required_default=True, required=True)
 
-    # When
     (field,) = Basket.schema()["fields"]
-    # Then
     assert field["default"] == {"item": "tea", "count": 1}

@@ -1,7 +1,5 @@
 """A record's attributes for type checkers: ``make check`` has mypy read this file."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import assert_type
 
@@ -70,9 +68,7 @@ def test_attributes_have_the_types_of_values() -> None:
 
 
 def test_attributes_take_what_becomes_a_value() -> None:
-    # Given
     order = Order(id=1)
-    # When
     order.id = 5
     order.id += 1
     order.cents = None
@@ -81,7 +77,6 @@ def test_attributes_take_what_becomes_a_value() -> None:
     order.size = "LARGE"
     order.lines = [Line(item="tea")]
     order.lines.append(Line(item="milk"))
-    # Then
     assert (order.id, order.customer, order.size) == (6, "anna", Size.LARGE)
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -7,27 +5,20 @@ from client.schema import BytesSchema, Schema, StringSchema
 
 
 def test_bytes_are_bytes_and_the_broker_is_told_nothing() -> None:
-    # Given
     schema = BytesSchema()
-    # Then
     assert schema.encode(b"a") == schema.decode(b"a") == b"a"
     assert schema.schema_info() is None
 
 
 def test_text_is_utf_8() -> None:
-    # Given
     schema = StringSchema()
-    # Then
     assert schema.encode("ü") == b"\xc3\xbc"
     assert schema.decode(b"\xc3\xbc") == "ü"
 
 
 def test_a_schema_of_ones_own_tells_the_broker_its_definition() -> None:
-    # Given
     schema = Schema(dict, pb.Schema.Json, {"type": "record"}, "mine")
-    # When
     info = schema.schema_info()
-    # Then
     assert info == pb.Schema(
         name="mine", type=pb.Schema.Json, schema_data=b'{\n "type": "record"\n}'
     )

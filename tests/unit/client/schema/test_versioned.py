@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -19,9 +19,6 @@ from client.schema.versioned import (
 )
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOPIC = "persistent://public/default/t"
 V0, V1 = bytes(8), b"\0\0\0\0\0\0\0\1"
@@ -105,22 +102,17 @@ def versions(schema: Tagged, broker: Broker) -> TopicVersions:
 async def test_a_version_is_asked_for_once(
     versions: TopicVersions, schema: Tagged, broker: Broker
 ) -> None:
-    # Given
     first, second, other = (entry(schema, one) for one in (V0, V0, V1))
-    # When
     assert not versions.known(first)
     await versions.learn(first)
     await versions.learn(other)
-    # Then
     assert versions.known(second)
     assert [value(one) for one in (first, second, other)] == [(V0, b"x"), (V0, b"x"), (V1, b"x")]
     assert broker.asked == [(TOPIC, V0), (TOPIC, V1)]
 
 
 def test_without_a_version_the_schema_itself_reads(versions: TopicVersions, schema: Tagged) -> None:
-    # Given
     head = entry(schema, b"")
-    # Then
     assert versions.known(head)
     assert value(head) == (b"itself", b"x")
 
@@ -170,31 +162,24 @@ async def test_a_version_is_asked_for_again_when_its_broker_is_away(
 async def test_the_version_unused_for_longest_is_forgotten(
     versions: TopicVersions, schema: Tagged, broker: Broker
 ) -> None:
-    # Given
     numbers = [number.to_bytes(8, "big") for number in range(MAX_VERSIONS + 1)]
     for number in numbers[:-1]:
         await versions.learn(entry(schema, number))
     assert versions.known(entry(schema, numbers[0]))
-    # When
     await versions.learn(entry(schema, numbers[-1]))
-    # Then
     assert versions.known(entry(schema, numbers[0]))
     assert not versions.known(entry(schema, numbers[1]))
     assert len(broker.asked) == MAX_VERSIONS + 1
 
 
 async def test_the_newest_version_is_asked_for_without_a_number(broker: Broker) -> None:
-    # When
     await get_schema(broker, TOPIC, b"")  # type: ignore[arg-type]
-    # Then
     assert broker.asked == [(TOPIC, b"")]
 
 
 async def test_the_brokers_refusal_is_raised(broker: Broker) -> None:
-    # Given
     broker.answer.error_code = pb.TopicNotFound
     broker.answer.error_message = "no such topic"
-    # When / Then
     with pytest.raises(TopicNotFound, match="no such topic"):
         await get_schema(broker, TOPIC, V0)  # type: ignore[arg-type]
 

@@ -1,10 +1,7 @@
 """The figures of a client, as values, for Prometheus and for OpenTelemetry."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -13,6 +10,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricsData
 from prometheus_client import CollectorRegistry, generate_latest
 
 from client.consumers.statistics import ConsumerStatistics, TopicConsumerStatistics
+from client.context import Part
 from client.producers.statistics import ProducerStatistics
 from client.statistics.instruments import ALL_INSTRUMENTS, attribute_names
 from client.statistics.metrics import ClientMetrics
@@ -25,9 +23,6 @@ from client.statistics.statistics import (
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from client.context import Part
 
 TOPIC = TopicConsumerStatistics(
     topic="t",
@@ -85,17 +80,13 @@ class OneClient:
 
 
 def test_a_client_has_the_figures_of_its_parts() -> None:
-    # When
     found = OneClient().statistics()
-    # Then
     assert (found.producers, found.consumers) == ((PRODUCER,), (CONSUMER,))
     assert (found.memory.usage_bytes, found.memory.oldest_waiter_seconds) == (150, 3.0)
 
 
 def test_who_waits_for_what_is_said() -> None:
-    # When
     said = [str(one) for one in OneClient().statistics().waiting()]
-    # Then
     assert said == [
         "producer 'p' of t waits for a place in its queue, or memory (2)",
         "producer 'p' of t waits for receipts (5)",
@@ -111,13 +102,10 @@ def test_nobody_waits_in_a_client_at_rest() -> None:
 
 
 async def test_prometheus_shows_all_of_them() -> None:
-    # Given
     client = OneClient()
     registry = CollectorRegistry()
     registry.register(ClientMetrics(client, "mine"))
-    # When
     text = generate_latest(registry).decode()
-    # Then
     consumer = '{client="mine",consumer="c",subscription="s",topic="t"}'
     for line in (
         'floodgate_client_memory_limit_bytes{client="mine"} 100.0',
@@ -141,13 +129,10 @@ async def test_consumers_of_one_name_are_added_up() -> None:
 
 
 async def test_opentelemetry_shows_the_same() -> None:
-    # Given
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     create_instruments(provider.get_meter("test"), OneClient(), "mine")
-    # When
     data = reader.get_metrics_data()
-    # Then
     assert isinstance(data, MetricsData)
     metrics = data.resource_metrics[0].scope_metrics[0].metrics
     assert {one.name for one in metrics} == {one.full_name for one in ALL_INSTRUMENTS}
@@ -163,14 +148,11 @@ async def test_opentelemetry_shows_the_same() -> None:
 
 
 async def test_clients_without_a_name_are_told_apart() -> None:
-    # Given
     clients = OneClient(), OneClient()
     registry = CollectorRegistry()
     for client in clients:
         registry.register(ClientMetrics(client))
-    # When
     lines = generate_latest(registry).decode().splitlines()
-    # Then
     series = [line for line in lines if not line.startswith("#")]
     assert len(set(series)) == len(series) > 0
     name = client_name(clients[0])
@@ -178,26 +160,20 @@ async def test_clients_without_a_name_are_told_apart() -> None:
 
 
 async def test_a_reading_of_opentelemetry_asks_the_client_once() -> None:
-    # Given
     client = Mock(statistics=Mock(side_effect=OneClient().statistics))
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     create_instruments(provider.get_meter("test"), client)
-    # When
     for _ in range(3):
         reader.get_metrics_data()
-    # Then
     assert client.statistics.call_count == 3
     provider.shutdown()
 
 
 async def test_another_thread_reads_in_the_loop() -> None:
-    # Given
     client = OneClient()
     reader = StatisticsReader(client)
-    # When
     found = await asyncio.to_thread(reader.read)
-    # Then
     assert replace(found, memory=client.memory.statistics()) == client.statistics()
 
 
@@ -224,7 +200,6 @@ def test_a_loop_that_has_ended_is_said() -> None:
 
 
 async def test_of_a_loop_that_has_ended_there_are_no_metrics() -> None:
-    # Given
     registry, reader = CollectorRegistry(), InMemoryMetricReader()
     provider = MeterProvider([reader])
 
@@ -234,9 +209,7 @@ async def test_of_a_loop_that_has_ended_there_are_no_metrics() -> None:
         create_instruments(provider.get_meter("test"), client)
 
     await asyncio.to_thread(asyncio.run, made())
-    # When
     text, data = generate_latest(registry), reader.get_metrics_data()
-    # Then
     assert (text, data) == (b"", None)
     provider.shutdown()
 

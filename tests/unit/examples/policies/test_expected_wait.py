@@ -1,7 +1,5 @@
 """The policy of docs/your-own-policy.md is there as it is written, and does what it is for."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -30,16 +28,14 @@ def test_the_page_shows_the_example_whole(name: str) -> None:
 
 
 def test_who_would_wait_for_more_than_ten_seconds_is_refused_and_nobody_else() -> None:
-    # Given: twelve requests wait, and ten permits come back each second
+    # Twelve requests wait, and ten permits come back each second
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 0, 25.0, clock, rules=AdmissionRules(ExpectedWait))
     held = semaphore.request(10, owner="holder").result()
     waiters = [semaphore.request(10, owner=number) for number in range(12)]
     assert not any(each.done for each in waiters)
-    # When
     clock.advance(1.0)
     semaphore.release(held)
-    # Then
     assert waiters[0].permit is not None
     refused = [number for number, each in enumerate(waiters) if each.error is not None]
     assert refused == [11]
@@ -49,13 +45,10 @@ def test_who_would_wait_for_more_than_ten_seconds_is_refused_and_nobody_else() -
 
 
 def test_clients_in_virtual_time_are_told_the_policys_reason() -> None:
-    # Given
     policy = "examples.policies.expected_wait:ExpectedWait"
     key = f"servers.broker.floodgateAdmissionPolicy={policy}"
     document = read_document(str(STORM), [*SMALL, key], parse_expectation)
-    # When
     run = run_in_virtual_time(document)
-    # Then
     refused = [row for row in run.rows.requests if row.outcome is Outcome.REFUSED]
     reasons = {row.reason for row in refused}
     assert reasons == {"TooManyRequests: The wait would be longer than <n> s"}

@@ -1,7 +1,5 @@
 """Shares and caps: who may hold how much more, and who waits for its own to come back."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.caps import AdmissionCaps, Caps, OverQuota
@@ -32,14 +30,12 @@ def park(caps: Caps, account: Account) -> None:
 
 
 def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
-    # Given
     over = OverQuota()
     accounts = [waiting("a", 10, held=50), waiting("b", 20, held=10)]
     for account in accounts:
         waiter = account.first_in_line
         assert waiter is not None
         over.add(account, waiter)
-    # Then
     assert over.first_within(29) is None
     assert over.first_within(30) is accounts[1]
     over.discard(accounts[1])
@@ -51,11 +47,8 @@ def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
 
 
 def test_without_caps_nothing_is_kept() -> None:
-    # Given
     caps = Caps(AdmissionCaps())
-    # When
     caps.took_on(Permit(5, None, "t/x"))
-    # Then
     assert not caps.any
     assert caps.blocking("t/x", 10**9) is None
     caps.validate(10**9, many_clients=False)
@@ -72,13 +65,10 @@ def test_without_caps_nothing_is_kept() -> None:
 def test_what_no_cap_will_ever_allow_is_refused(
     configured: AdmissionCaps, scope: LimitScope
 ) -> None:
-    # Given
     caps = Caps(configured)
     caps.validate(10, many_clients=False)
-    # When
     with pytest.raises(PermitTooLargeError) as refused:
         caps.validate(11, many_clients=False)
-    # Then
     assert (refused.value.scope, refused.value.limit) == (scope, 10)
 
 
@@ -87,33 +77,25 @@ def test_the_cap_of_a_connection_is_not_that_of_many_clients() -> None:
 
 
 def test_a_connection_may_hold_up_to_its_cap() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_connection=10))
     account = waiting("a", 1, held=7)
-    # Then
     assert caps.connection_allows(account, 3)
     assert not caps.connection_allows(account, 4)
 
 
 def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_connection=10))
     account, holder = waiting("a", 1, held=2), SharedHolder("t/x")
     holder.joined_by(account)
-    # When
     holder.took_on(Permit(5))
-    # Then
     assert caps.connection_allows(account, 3)
     assert not caps.connection_allows(account, 4)
 
 
 def test_many_clients_have_no_cap_together() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_connection=10))
     proxy = Account("proxy", "t/x", many_clients=True)
-    # When
     proxy.took_on(Permit(10))
-    # Then
     assert caps.connection_allows(proxy, 1)
 
 
@@ -124,59 +106,47 @@ def test_many_clients_have_no_cap_together() -> None:
 def test_a_group_that_holds_its_cap_blocks_its_own_only(
     configured: AdmissionCaps, other: str
 ) -> None:
-    # Given
     caps = Caps(configured)
     caps.took_on(Permit(8, None, "t/x"))
-    # Then
     assert caps.blocking("t/x", 2) is None
     assert caps.blocking("t/x", 3) is not None
     assert caps.blocking(other, 3) is None
 
 
 def test_all_namespaces_of_a_tenant_count_for_its_cap() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_tenant=10))
     caps.took_on(Permit(5, None, "t/x"))
     caps.took_on(Permit(5, None, "t/y"))
-    # Then
     assert caps.blocking("t/z", 1) is not None
 
 
 def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_namespace=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
     accounts = [waiting(owner, size) for owner, size in (("a", 4), ("b", 4), ("c", 4), ("d", 1))]
     for account in accounts:
         park(caps, account)
-    # When
     caps.gave_back(held, 10)
-    # Then: 12 would be too much, and nobody goes before who came earlier
+    # 12 would be too much, and nobody goes before who came earlier
     assert caps.let_go("t/x") == accounts[:2]
 
 
 def test_a_group_that_holds_nothing_and_that_nobody_waits_for_is_forgotten() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_namespace=10, per_tenant=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
-    # When
     caps.gave_back(held, 10)
     caps.let_go("t/x")
-    # Then
     assert caps._groups == {}
 
 
 def test_permits_of_nothing_are_given_back_without_a_group() -> None:
-    # Given
     caps = Caps(AdmissionCaps(per_namespace=10))
     permits = [Permit(0, None, "t/x"), Permit(0, None, "t/x")]
     for permit in permits:
         caps.took_on(permit)
-    # When
     for permit in permits:
         caps.gave_back(permit, 0)
         caps.let_go("t/x")
-    # Then
     assert caps._groups == {}

@@ -1,7 +1,5 @@
 """A cap refuses what can never be held, growth included."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.caps import AdmissionCaps
@@ -23,7 +21,6 @@ from tests.support.clocks.manual_clock import ManualClock
 async def test_growth_that_alone_exceeds_a_cap_is_refused_every_time(
     caps: AdmissionCaps, scope: LimitScope
 ) -> None:
-    # Given
     outcomes: list[AcquireOutcome] = []
     rules = AdmissionRules(AdmissionPolicy.FAIR, caps=caps)
     semaphore = AsyncSemaphore(
@@ -36,10 +33,8 @@ async def test_growth_that_alone_exceeds_a_cap_is_refused_every_time(
     )
     permit = await semaphore.acquire(1, owner="a", namespace="t/n")
     for _ in range(2):
-        # When
         with pytest.raises(PermitTooLargeError) as refused:
             await semaphore.update(permit, 21)
-        # Then
         assert (refused.value.limit, refused.value.scope) == (20, scope)
     assert outcomes.count(AcquireOutcome.OVERSIZED) == 2
     assert semaphore.acquired_permits == 1

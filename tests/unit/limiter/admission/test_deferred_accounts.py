@@ -1,22 +1,16 @@
 """Who takes nothing of what it was sent goes after all others, and takes nobody with it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limiter.admission.fair import MEMBERS_LOOKED_AT
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.permits.account import Waiter
+from limiter.permits.permit import Permit
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.limiters import fair
-
-if TYPE_CHECKING:
-    from limiter.permits.account import Waiter
-    from limiter.permits.permit import Permit
 
 NS = "public/default"
 
@@ -42,31 +36,24 @@ class Full:
 
 
 def test_a_deferred_account_goes_after_who_asked_later() -> None:
-    # Given
     full = Full()
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
-    # When
     full.semaphore.owners.defer("slow")
     full.gives_back(10)
-    # Then
     assert (deferred.done, other.done) == (False, True)
 
 
 def test_a_deferred_account_goes_after_who_comes_later() -> None:
-    # Given
     full = Full()
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
-    # When
     other = full.semaphore.request(10, owner="other")
     full.gives_back(10)
-    # Then
     assert (deferred.done, other.done) == (False, True)
 
 
 def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() -> None:
-    # Given
     full = Full()
     full.gives_back(20)
     held(full.semaphore, 10, "other")
@@ -74,34 +61,27 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() 
     full.semaphore.owners.defer("slow")
     hungry = full.semaphore.request(10, owner="slow")
     more = full.semaphore.request(10, owner="other")
-    # When
     full.gives_back(10)
-    # Then
     assert (hungry.done, more.done) == (False, True)
 
 
 def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> None:
-    # Given: as long as others wait, they are who may go before one another
+    # As long as others wait, they are who may go before one another
     full = Full()
     full.semaphore.owners.defer("slow")
     small = full.semaphore.request(5, owner="slow")
     large = full.semaphore.request(50, owner="other")
-    # When
     full.gives_back(20)
-    # Then
     assert (small.done, large.done) == (False, False)
     full.gives_back(30)
     assert (small.done, large.done) == (False, True)
 
 
 def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
-    # Given
     full = Full()
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
-    # When
     full.gives_back(10)
-    # Then
     assert deferred.done
 
 
@@ -115,118 +95,93 @@ def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
 
 
 def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
-    # Given
     semaphore = fair(100)
     first, second = deferred_of(semaphore, 30, 30)
-    # When
     other = semaphore.request(60, owner="other")
-    # Then: what is free is left for who is not deferred
+    # What is free is left for who is not deferred
     assert (first.done, second.done, other.done) == (True, False, True)
 
 
 def test_what_a_deferred_account_gives_back_is_the_next_ones() -> None:
-    # Given
     semaphore = fair(100)
     first, second = deferred_of(semaphore, 30, 30)
-    # When
     semaphore.release(first.result())
-    # Then
     assert second.done
 
 
 def test_one_request_of_a_deferred_account_may_be_larger_than_half() -> None:
-    # Given
     semaphore = fair(100)
     large, small = deferred_of(semaphore, 80, 5)
-    # Then
     assert (large.done, small.done) == (True, False)
     semaphore.release(large.result())
     assert small.done
 
 
 def test_who_is_deferred_no_more_has_all_there_is() -> None:
-    # Given
     semaphore = fair(100)
     _, second = deferred_of(semaphore, 30, 30)
-    # When
     semaphore.owners.undefer(1)
-    # Then
     assert second.done
 
 
 def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
-    # Given
     semaphore = fair(100)
     deferred_of(semaphore, 30, 30)
-    # When
     contention = semaphore.contention.current()
-    # Then: so that who holds it is closed
+    # So that who holds it is closed
     assert contention is not None
     assert contention.owner == 1
 
 
 def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
-    # Given
     semaphore = fair(100)
     semaphore.owners.defer("a", "b", "c")
     holder = semaphore.shared.new(NS)
     for owner in ("a", "b"):
         semaphore.shared.join(holder, owner)
     semaphore.request(40, owner=holder).result()
-    # When
     third = semaphore.request(20, owner="c")
-    # Then
     assert not third.done
     semaphore.shared.disband(holder)
     assert third.done
 
 
 def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
-    # Given
     semaphore = fair(100)
     semaphore.owners.defer("slow")
-    # When, Then
     assert semaphore.request(10, owner="slow").done
 
 
 def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> None:
-    # Given
     full = Full()
     for owner in ("slow", "slower"):
         full.semaphore.owners.defer(owner)
     large = full.semaphore.request(50, owner="slow")
     small = full.semaphore.request(5, owner="slower")
-    # When
     full.gives_back(20)
-    # Then
     assert (large.done, small.done) == (False, True)
 
 
 def test_growth_of_a_deferred_account_still_goes_first() -> None:
-    # Given: it is admitted work, and ends
+    # It is admitted work, and ends
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
     other = full.semaphore.request(10, owner="other")
     growth = full.semaphore.request_update(permit, 20)
-    # When
     full.gives_back(10)
-    # Then
     assert (growth.done, other.done) == (True, False)
 
 
 def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
-    # Given
     full = Full()
     full.semaphore.owners.exempt_from_quota("proxy")
     before = full.semaphore.request(10, owner="proxy", namespace="t/one")
     full.semaphore.owners.defer("proxy")
     after = full.semaphore.request(10, owner="proxy", namespace="t/two")
     other = full.semaphore.request(10, owner="other", namespace="t/one")
-    # When
     full.gives_back(10)
-    # Then
     assert [one.done for one in (before, after, other)] == [False, False, True]
 
 
@@ -234,27 +189,23 @@ def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
 
 
 def test_a_deferred_account_is_served_within_its_share() -> None:
-    # Given: three accounts, so that a share is 25
+    # Three accounts, so that a share is 25
     full = Full()
     full.gives_back(50)
     held(full.semaphore, 20, "slow")
     held(full.semaphore, 30, "other")
     full.semaphore.owners.defer("slow")
     within = full.semaphore.request(5, owner="slow")
-    # When
     full.gives_back(5)
-    # Then
     assert within.done
 
 
 def test_a_deferred_account_is_lent_nothing_beyond_its_share() -> None:
-    # Given: alone, a share is 50
+    # Alone, a share is 50
     semaphore = fair(1_000)
     held(semaphore, 400, "slow")
     semaphore.owners.defer("slow")
-    # When
     beyond = semaphore.request(101, owner="slow")
-    # Then
     assert not beyond.done
     assert semaphore.contention.current() is None
 
@@ -271,32 +222,28 @@ def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
 
 
 def test_what_is_lent_goes_to_the_others() -> None:
-    # Given: both hold their share; the deferred one asks for less
+    # Both hold their share; the deferred one asks for less
     semaphore, permit = nine_accounts()
     deferred, other = semaphore.request(5, owner="slow"), semaphore.request(6, owner="other")
     semaphore.owners.defer("slow")
     # When half of what is free is enough for one of them
     semaphore.release(permit)
-    # Then
     assert (deferred.done, other.done) == (False, True)
 
 
 def test_who_waited_for_its_share_is_lent_again_when_it_is_deferred_no_more() -> None:
-    # Given
     semaphore, permit = nine_accounts()
     waiter = semaphore.request(5, owner="slow")
     semaphore.owners.defer("slow")
     semaphore.release(permit)
     waited = not waiter.done
-    # When
     semaphore.owners.undefer("slow")
-    # Then
     assert waited
     assert waiter.done
 
 
 def test_a_deferred_account_is_served_when_its_share_rises() -> None:
-    # Given: three accounts, so that a share is 25
+    # Three accounts, so that a share is 25
     semaphore = fair(100)
     held(semaphore, 20, "slow")
     others = [held(semaphore, 10, owner) for owner in ("one", "two")]
@@ -306,7 +253,6 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
     # When the others leave
     for permit in others:
         semaphore.release(permit)
-    # Then
     assert waited
     assert waiter.done
 
@@ -315,70 +261,57 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
 
 
 def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
-    # Given
     full = Full()
     waiter = full.semaphore.request(10, owner="slow")
     full.semaphore.owners.defer("slow")
-    # When
     full.semaphore.owners.undefer("slow")
     later = full.semaphore.request(10, owner="later")
     full.gives_back(10)
-    # Then
     assert (waiter.done, later.done) == (True, False)
 
 
 def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
-    # Given
     full = Full()
     full.semaphore.owners.defer("slow")
     full.semaphore.request(10, owner="slow")
-    # When
     full.semaphore.owners.cancel("slow")
     again = full.semaphore.request(10, owner="slow")
     later = full.semaphore.request(10, owner="later")
     full.gives_back(10)
-    # Then
     assert (again.done, later.done) == (True, False)
 
 
 def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> None:
-    # Given: it held something before, so that its account may be kept
+    # It held something before, so that its account may be kept
     full = Full()
     full.gives_back(10)
     full.semaphore.release(held(full.semaphore, 10, "slow"))
     full.semaphore.owners.defer("slow")
     held(full.semaphore, 10, "filler")
-    # When
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
     full.gives_back(10)
-    # Then
     assert (deferred.done, other.done) == (False, True)
 
 
 def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks() -> None:
-    # Given: its account is kept, deferred
+    # Its account is kept, deferred
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
     full.semaphore.release(permit)
-    # When
     full.semaphore.owners.undefer("slow")
     held(full.semaphore, 10, "filler")
     waiter = full.semaphore.request(10, owner="slow")
     later = full.semaphore.request(10, owner="later")
     full.gives_back(10)
-    # Then
     assert (waiter.done, later.done) == (True, False)
 
 
 def test_to_undefer_who_was_not_deferred_is_harmless() -> None:
-    # Given
     semaphore = fair(100)
-    # When
     semaphore.owners.undefer("other")
-    # Then
     assert semaphore.request(10, owner="other").done
 
 
@@ -404,100 +337,75 @@ class Shared(Full):
 
 @pytest.mark.parametrize("deferred", ["one", "two"])
 def test_a_shared_request_waits_with_a_sharer_that_is_not_deferred(deferred: str) -> None:
-    # Given
     shared = Shared("one", "two")
-    # When
     shared.semaphore.owners.defer(deferred)
-    # Then
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
-    # Given
     shared = Shared("one", "two")
-    # When
     shared.semaphore.owners.defer("one")
     shared.semaphore.owners.defer("two")
-    # Then
     assert not shared.goes_before_a_newcomer()
 
 
 @pytest.mark.parametrize("first", ["one", "two"])
 def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(first: str) -> None:
-    # Given
     shared = Shared("one", "two")
     shared.semaphore.owners.defer("one")
     shared.semaphore.owners.defer("two")
-    # When
     shared.semaphore.owners.undefer(first)
-    # Then
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_shared_request_goes_with_who_joins_and_is_not_deferred() -> None:
-    # Given
     shared = Shared("one")
     shared.semaphore.owners.defer("one")
-    # When
     shared.semaphore.shared.join(shared.holder, "two")
-    # Then
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own() -> None:
-    # Given
     shared = Shared("one")
     shared.semaphore.owners.defer("one")
     own = shared.semaphore.request(5, owner="two")
-    # When
     shared.semaphore.shared.join(shared.holder, "two")
     shared.semaphore.abandon(own)
-    # Then
     assert shared.waiter.account is not None
     assert shared.waiter.account.owner == "two"
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_shared_request_goes_with_the_others_when_its_last_punctual_sharer_leaves() -> None:
-    # Given
     shared = Shared("one", "two")
     shared.semaphore.owners.defer("one")
-    # When
     shared.semaphore.owners.cancel("two")
-    # Then
     assert not shared.waiter.done
     assert not shared.goes_before_a_newcomer()
 
 
 def test_one_punctual_sharer_is_found_among_many_deferred_ones() -> None:
-    # Given
     many = list(range(3 * MEMBERS_LOOKED_AT))
     shared = Shared(*many)
-    # When
     for number in many[:-1]:
         shared.semaphore.owners.defer(number)
-    # Then
     assert shared.waiter.account is not None
     assert shared.waiter.account.owner == many[-1]
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_punctual_sharer_who_came_last_is_found_when_another_leaves() -> None:
-    # Given
     many = list(range(3 * MEMBERS_LOOKED_AT))
     shared = Shared(*many)
     for number in many:
         shared.semaphore.owners.defer(number)
     for owner in ("first", "second"):
         shared.semaphore.shared.join(shared.holder, owner)
-    # When
     shared.semaphore.owners.cancel("first")
-    # Then
     assert shared.goes_before_a_newcomer()
 
 
 def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_share() -> None:
-    # Given
     full = Full()
     full.gives_back(60)
     held(full.semaphore, 60, "big")
@@ -508,20 +416,16 @@ def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_shar
     waiter = full.semaphore.request(10, owner=holder)
     # When nobody else waits
     full.gives_back(10)
-    # Then
     assert waiter.done
 
 
 def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> None:
-    # Given
     shared = Shared("one", "two")
     own = shared.semaphore.request(10, owner="one")
-    # When
     shared.semaphore.owners.defer("one")
     shared.gives_back(10)
     newcomer = shared.semaphore.request(10, owner="newcomer")
     shared.gives_back(10)
-    # Then
     assert [one.done for one in (shared.waiter, newcomer, own)] == [True, True, False]
 
 
@@ -529,14 +433,11 @@ def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> No
 
 
 def test_strict_order_knows_no_deferral() -> None:
-    # Given
     full = Full(AdmissionPolicy.FIFO)
     first = full.semaphore.request(10, owner="slow")
     second = full.semaphore.request(10, owner="other")
-    # When
     full.semaphore.owners.defer("slow")
     full.gives_back(10)
-    # Then
     assert (first.done, second.done) == (True, False)
 
 
@@ -593,16 +494,13 @@ class History:
 def test_whoever_is_deferred_nobody_waits_for_ever_and_no_permit_is_lost(
     steps: list[tuple[str, str | int, int]],
 ) -> None:
-    # Given
     history = History()
     semaphore = history.semaphore
-    # When
     for what, whose, number in steps:
         history.does(what, whose, number)
         assert semaphore.acquired_permits == sum(permit.size for permit in history.held) <= 100
         assert history.held or not semaphore.queue_size
     while history.held:
         history.gives_back(0)
-    # Then
     assert all(waiter.done for waiter in history.waiters)
     assert (semaphore.acquired_permits, semaphore.queue_size) == (0, 0)

@@ -1,9 +1,6 @@
 """Policy fair: growth first, who holds nothing next, shares, turns by bytes, and no stall."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,66 +13,51 @@ from limiter.errors import (
     PermitAcquireStalledError,
     PermitTooLargeError,
 )
-from limiter.permits.permit import AcquireOutcome
+from limiter.permits.account import Waiter
+from limiter.permits.permit import AcquireOutcome, Contention
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.limiters import FairLimiter, fair
-
-if TYPE_CHECKING:
-    from limiter.permits.account import Waiter
-    from limiter.permits.permit import Contention
-    from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 # -- growth -----------------------------------------------------------------------------------
 
 
 async def test_growth_goes_before_new_work_that_asked_earlier() -> None:
-    # Given
     semaphore = fair(100)
     small = await semaphore.acquire(5, owner="a")
     grows = await semaphore.acquire(50, owner="b")
     await semaphore.acquire(45, owner="c")
     new = semaphore.request(5, owner="d")
     growth = semaphore.request_update(grows, 55)
-    # When
     semaphore.release(small)
-    # Then
     assert growth.result().size == 55
     assert not new.done
 
 
 async def test_new_work_waits_while_growth_waits_even_if_it_fits() -> None:
-    # Given
     semaphore = fair(100)
     grows = await semaphore.acquire(40, owner="a")
     await semaphore.acquire(40, owner="b")
     growth = semaphore.request_update(grows, 70)
-    # When
     new = semaphore.request(5, owner="c")
-    # Then
     assert not new.done
     semaphore.abandon(growth)
     assert new.result().size == 5
 
 
 async def test_a_smaller_growth_may_go_before_an_older_one() -> None:
-    # Given
     semaphore = fair(100)
     first, second = await semaphore.acquire(40, owner="a"), await semaphore.acquire(40, owner="b")
     large = semaphore.request_update(first, 70)
-    # When
     small = semaphore.request_update(second, 50)
-    # Then
     assert small.result().size == 50
     assert not large.done
 
 
 async def test_beyond_its_share_an_account_grows_one_permit_at_a_time() -> None:
-    # Given
     semaphore = fair(100)
     first, second = await semaphore.acquire(30, owner="a"), await semaphore.acquire(20, owner="a")
     grown = await semaphore.update(first, 45)
-    # When
     other = semaphore.request_update(second, 30)
-    # Then
     assert not other.done
     assert semaphore.available_permits == 35
     semaphore.release(grown)
@@ -83,14 +65,12 @@ async def test_beyond_its_share_an_account_grows_one_permit_at_a_time() -> None:
 
 
 async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_share() -> None:
-    # Given: alone, a share is 50
+    # Alone, a share is 50
     semaphore = fair(100)
     first, second = await semaphore.acquire(10, owner="a"), await semaphore.acquire(40, owner="a")
     favoured = await semaphore.update(first, 20)
     semaphore.release(favoured)
-    # When
     other = semaphore.request_update(second, 55)
-    # Then
     assert other.done
 
 
@@ -98,65 +78,52 @@ async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_
 
 
 async def test_who_holds_nothing_goes_before_who_asked_earlier_and_holds_something() -> None:
-    # Given
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     await semaphore.acquire(10, owner="holds")
     more = semaphore.request(10, owner="holds")
     first = semaphore.request(10, owner="hungry")
-    # When
     await semaphore.update(blocker, 80)
-    # Then
     assert first.done
     assert not more.done
 
 
 async def test_nobody_who_holds_something_is_granted_more_while_a_hungry_one_does_not_fit() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(60, owner="blocker")
     await semaphore.acquire(5, owner="holds")
     hungry = semaphore.request(50, owner="hungry")
-    # When
     more = semaphore.request(5, owner="holds")
-    # Then: 35 are free, and 5 more would be within its share
+    # 35 are free, and 5 more would be within its share
     assert not hungry.done
     assert not more.done
 
 
 async def test_nine_thousand_queued_requests_do_not_delay_anothers_first() -> None:
-    # Given
     semaphore = fair(10_000, queue=0)
     blocker = await semaphore.acquire(10_000, owner="blocker")
     flood = [semaphore.request(1, owner="flood") for _ in range(9_000)]
-    # When
     other = semaphore.request(1, owner="other")
     await semaphore.update(blocker, 9_998)
-    # Then
     assert other.done
     assert sum(waiter.done for waiter in flood) == 1
 
 
 async def test_the_first_request_of_an_account_may_be_all_there_is() -> None:
-    # Given
     semaphore = fair(100)
-    # When
     permit = await semaphore.acquire(100, owner="a")
-    # Then
     assert permit.size == 100
 
 
 async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes() -> (
     None
 ):
-    # Given: two accounts, so a share is 33
+    # Two accounts, so a share is 33
     semaphore = fair(100)
     other = await semaphore.acquire(50, owner="other")
     await semaphore.acquire(10, owner="a")
     within = semaphore.request(23, owner="a")
-    # When
     beyond = semaphore.request(1, owner="a")
-    # Then
     assert within.done
     assert not beyond.done
     semaphore.release(other)
@@ -164,24 +131,22 @@ async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_fo
 
 
 async def test_beyond_its_share_an_account_is_lent_half_of_what_is_free() -> None:
-    # Given: twenty accounts, so that a share is below 5
+    # Twenty accounts, so that a share is below 5
     semaphore = fair(100)
     for number in range(20):
         await semaphore.acquire(1, owner=number)
-    # When, Then: 80, then 45 are free
+    # 80, then 45 are free
     assert semaphore.request(35, owner=0).done
     assert not semaphore.request(1, owner=0).done
 
 
 async def test_nothing_is_lent_while_another_waits_within_its_share() -> None:
-    # Given
     semaphore = fair(100)
     blocker = await semaphore.acquire(100, owner="blocker")
     hungry = semaphore.request(90, owner="hungry")
     more = semaphore.request(1, owner="blocker")
-    # When: 80 are free, of which 40 could be lent
+    # 80 are free, of which 40 could be lent
     await semaphore.update(blocker, 19)
-    # Then
     assert not hungry.done
     assert not more.done
 
@@ -201,27 +166,22 @@ def granted_permits(waiters: list[Waiter]) -> int:
 async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(
     large: str, small: str
 ) -> None:
-    # Given: of each a hundred connections that hold nothing
+    # Of each a hundred connections that hold nothing
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
     of_large = [semaphore.request(20, None, f"l{one}", large) for one in range(100)]
     of_small = [semaphore.request(2, None, f"s{one}", small) for one in range(100)]
-    # When
     await semaphore.update(blocker, 800)
-    # Then
     assert abs(granted_permits(of_large) - granted_permits(of_small)) <= 20
     assert semaphore.acquired_permits > 980
 
 
 async def test_connections_get_as_many_bytes_not_as_many_requests() -> None:
-    # Given
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
     of_large = [semaphore.request(20, None, "large", "t/x") for _ in range(100)]
     of_small = [semaphore.request(2, None, "small", "t/x") for _ in range(100)]
-    # When
     await semaphore.update(blocker, 700)
-    # Then
     assert abs(granted_permits(of_large) - granted_permits(of_small)) <= 22
     assert semaphore.acquired_permits > 980
 
@@ -232,14 +192,11 @@ async def pass_by(semaphore: AsyncSemaphore, times: int) -> None:
 
 
 async def test_small_requests_may_go_before_a_large_one_but_only_the_limit_in_all() -> None:
-    # Given
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     large = semaphore.request(60, owner="large")
     await pass_by(semaphore, times=10)
-    # When
     one_more = semaphore.request(10, owner="one more")
-    # Then
     assert not one_more.done
     assert semaphore.statistics().passed_total == 10
     semaphore.release(blocker)
@@ -248,15 +205,12 @@ async def test_small_requests_may_go_before_a_large_one_but_only_the_limit_in_al
 
 
 async def test_after_the_bound_what_comes_back_is_kept_for_the_large_one() -> None:
-    # Given
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     large = semaphore.request(60, owner="large")
     await pass_by(semaphore, times=10)
     semaphore.request(10, owner="one more")
-    # When
     shrunk = await semaphore.update(blocker, 41)
-    # Then
     assert semaphore.available_permits == 59
     await semaphore.update(shrunk, 40)
     assert large.done
@@ -266,91 +220,71 @@ async def test_after_the_bound_what_comes_back_is_kept_for_the_large_one() -> No
 
 
 async def test_in_a_full_queue_the_last_of_who_has_most_makes_room() -> None:
-    # Given
     semaphore = fair(100, queue=3)
     await semaphore.acquire(100, owner="blocker")
     flood = [semaphore.request(size, owner="flood") for size in (10, 20, 30)]
-    # When
     other = semaphore.request(1, owner="other")
-    # Then
     assert not other.done
     assert [waiter.done for waiter in flood] == [False, False, True]
     assert isinstance(flood[2].error, PermitAcquireQueueFullError)
 
 
 async def test_who_has_most_in_a_full_queue_is_refused_itself() -> None:
-    # Given
     semaphore = fair(100, queue=2)
     await semaphore.acquire(100, owner="blocker")
     waiting = [semaphore.request(1, owner="flood"), semaphore.request(1, owner="flood")]
-    # When, Then
     with pytest.raises(PermitAcquireQueueFullError):
         semaphore.request(1, owner="flood")
     assert not any(waiter.done for waiter in waiting)
 
 
 async def test_growth_finds_room_in_a_queue_that_is_full_of_new_work() -> None:
-    # Given
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(100, owner="a")
     shrunk = await semaphore.update(permit, 90)
     await semaphore.acquire(10, owner="b")
     new = semaphore.request(1, owner="c")
-    # When
     growth = semaphore.request_update(shrunk, 95)
-    # Then
     assert isinstance(new.error, PermitAcquireQueueFullError)
     assert not growth.done
 
 
 async def test_a_queue_full_of_who_waits_for_his_own_share_shuts_nobody_out() -> None:
-    # Given
     semaphore = fair(100, queue=1)
     await semaphore.acquire(60, owner="a")
     parked = semaphore.request(30, owner="a")
-    # When
     permit = await semaphore.acquire(30, owner="b")
-    # Then
     assert permit.size == 30
     assert not parked.done
 
 
 async def test_growth_that_crowds_out_the_last_of_its_own_account_is_not_forgotten() -> None:
-    # Given
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(5, owner="a")
     semaphore.release(permit)
     await semaphore.acquire(100, owner="b")
     waiting = semaphore.request(5, owner="a")
-    # When
     growth = semaphore.request_update(permit, 10)
-    # Then
     assert isinstance(waiting.error, PermitAcquireQueueFullError)
     semaphore.owners.cancel("a")
     assert isinstance(growth.error, PermitAcquireCancelledError)
 
 
 async def test_closing_grants_nobody_whatever_those_who_are_refused_do() -> None:
-    # Given
     semaphore = fair(100)
     blocker = await semaphore.acquire(100, owner="blocker")
     first, second = semaphore.request(10, owner="a"), semaphore.request(10, owner="b")
     first.on_done(lambda: semaphore.release(blocker))
-    # When
     semaphore.close()
-    # Then
     assert isinstance(second.error, PermitAcquireClosedError)
 
 
 async def test_what_is_granted_at_once_is_told_of_when_statistics_are_asked_for() -> None:
-    # Given
     limiter = FairLimiter(100)
     limiter.semaphore.request(10, owner="a")
     permit = await limiter.semaphore.acquire(10, owner="a")
     await limiter.semaphore.update(permit, 20)
-    # When
     limiter.semaphore.statistics()
-    # Then
     assert limiter.outcomes == [AcquireOutcome.GRANTED] * 3
 
 
@@ -358,7 +292,6 @@ async def test_what_is_granted_at_once_is_told_of_when_statistics_are_asked_for(
 
 
 async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_passes() -> None:
-    # Given
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
 
@@ -370,9 +303,7 @@ async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_pa
         semaphore.release(permit)
         return 20
 
-    # When
     grown = await asyncio.gather(*(hold_and_grow(number) for number in range(40)))
-    # Then
     assert grown == [20] * 40
     statistics = semaphore.statistics()
     assert statistics.overdrafts_total >= 1
@@ -383,11 +314,9 @@ async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_pa
 
 
 async def test_an_overdraft_is_visible_while_it_lasts() -> None:
-    # Given
     semaphore = fair(100)
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     oldest, younger = semaphore.request_update(first, 60), semaphore.request_update(second, 60)
-    # When, Then
     assert oldest.result().size == 60
     assert not younger.done
     assert semaphore.statistics().overdraft_permits == 10
@@ -398,12 +327,12 @@ async def test_an_overdraft_is_visible_while_it_lasts() -> None:
 
 
 async def test_there_is_one_overdraft_at_a_time() -> None:
-    # Given: 3 of 10 are overdrawn, so that 7 would be left
+    # 3 of 10 are overdrawn, so that 7 would be left
     semaphore = fair(100)
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     overdrawn = semaphore.request_update(first, 53)
     waits = semaphore.request_update(second, 54)
-    # When, Then: all wait to grow again
+    # All wait to grow again
     with pytest.raises(PermitAcquireStalledError):
         semaphore.request_update(overdrawn.result(), 56)
     assert semaphore.acquired_permits == 103
@@ -411,15 +340,12 @@ async def test_there_is_one_overdraft_at_a_time() -> None:
 
 
 async def test_with_an_overdraft_too_small_the_youngest_is_refused_at_once() -> None:
-    # Given
     limiter = FairLimiter(100, overdraft=5)
     semaphore = limiter.semaphore
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     oldest = semaphore.request_update(first, 60)
-    # When
     with pytest.raises(PermitAcquireStalledError):
         semaphore.request_update(second, 60)
-    # Then
     assert (second.size, oldest.done) == (50, False)
     assert limiter.outcomes[-1] is AcquireOutcome.STALLED
     semaphore.release(second)
@@ -427,13 +353,10 @@ async def test_with_an_overdraft_too_small_the_youngest_is_refused_at_once() -> 
 
 
 async def test_there_is_no_stall_while_one_who_holds_does_not_grow() -> None:
-    # Given
     semaphore = fair(100)
     first = await semaphore.acquire(50, owner="a")
     await semaphore.acquire(50, owner="b")
-    # When
     growth = semaphore.request_update(first, 60)
-    # Then
     assert not growth.done
     assert semaphore.statistics().overdrafts_total == 0
 
@@ -451,12 +374,9 @@ CAPS = [
 async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
     caps: AdmissionCaps, scope: LimitScope
 ) -> None:
-    # Given
     semaphore = fair(100, caps=caps)
-    # When
     with pytest.raises(PermitTooLargeError) as refused:
         await semaphore.acquire(31, owner="a", namespace="t/x")
-    # Then
     assert (refused.value.requested, refused.value.limit, refused.value.scope) == (31, 30, scope)
     assert semaphore.statistics().holders == 0
 
@@ -465,12 +385,9 @@ async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
 async def test_at_a_cap_a_request_waits_until_its_own_come_back(
     caps: AdmissionCaps, _scope: LimitScope
 ) -> None:
-    # Given
     semaphore = fair(1_000, caps=caps)
     held = await semaphore.acquire(30, owner="a", namespace="t/x")
-    # When
     more = semaphore.request(1, owner="a", namespace="t/x")
-    # Then
     assert not more.done
     assert semaphore.contention.current() is None
     semaphore.release(held)
@@ -478,43 +395,35 @@ async def test_at_a_cap_a_request_waits_until_its_own_come_back(
 
 
 async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
-    # Given
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     await semaphore.acquire(30, owner="a", namespace="t/x")
     capped = semaphore.request(30, owner="b", namespace="t/x")
-    # When
     other = semaphore.request(30, owner="c", namespace="t/y")
-    # Then
     assert other.done
     assert not capped.done
 
 
 async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
-    # Given
     semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     await semaphore.acquire(15, owner="a", namespace="t/x")
     permit = await semaphore.acquire(15, owner="a", namespace="t/x")
-    # When
     grown = await semaphore.update(permit, 30)
-    # Then: no one permit is larger, but together they are
+    # No one permit is larger, but together they are
     assert grown.size == 30
     assert semaphore.acquired_permits == 45
 
 
 async def test_a_capped_permit_may_be_released_twice() -> None:
-    # Given
     semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     permits = [await semaphore.acquire(size, owner="a", namespace="t/x") for size in (0, 0, 30)]
-    # When
     for permit in permits * 2:
         semaphore.release(permit)
-    # Then
     assert semaphore.acquired_permits == 0
     assert (await semaphore.acquire(30, owner="b", namespace="t/x")).size == 30
 
 
 async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves() -> None:
-    # Given: the cap lets one of two go, but the limit has been lowered meanwhile
+    # The cap lets one of two go, but the limit has been lowered meanwhile
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=50))
     held = await semaphore.acquire(50, owner="x", namespace="t/x")
     other = await semaphore.acquire(50, owner="y", namespace="o/y")
@@ -522,10 +431,8 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
     second = semaphore.request(30, owner="b", namespace="t/x")
     semaphore.change_limits(max_permits=60)
     semaphore.release(held)
-    # When
     semaphore.abandon(first)
     semaphore.release(other)
-    # Then
     assert second.done
 
 
@@ -533,50 +440,38 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
 
 
 async def test_a_connection_of_many_clients_has_no_share() -> None:
-    # Given
     semaphore = fair(100)
     semaphore.owners.exempt_from_quota("proxy")
     await semaphore.acquire(50, owner="other")
     await semaphore.acquire(20, owner="proxy", namespace="t/x")
-    # When
     more = semaphore.request(30, owner="proxy", namespace="t/x")
-    # Then
     assert more.done
 
 
 async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
-    # Given
     semaphore = fair(100, caps=AdmissionCaps(per_connection=30))
     semaphore.owners.exempt_from_quota("proxy")
-    # When
     permit = await semaphore.acquire(50, owner="proxy", namespace="t/x")
-    # Then
     assert permit.size == 50
 
 
 async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> None:
-    # Given
     semaphore = fair(100, queue=0)
     semaphore.owners.exempt_from_quota("proxy")
     blocker = await semaphore.acquire(100, owner="blocker")
     flood = [semaphore.request(10, None, "proxy", "t/x") for _ in range(50)]
-    # When
     other = semaphore.request(10, None, "proxy", "t/y")
     await semaphore.update(blocker, 80)
-    # Then
     assert other.done
     assert sum(waiter.done for waiter in flood) == 1
 
 
 async def test_a_connection_that_was_exempt_is_not_after_it_left() -> None:
-    # Given
     semaphore = fair(100)
     semaphore.owners.exempt_from_quota("proxy")
     semaphore.owners.cancel("proxy")
     await semaphore.acquire(60, owner="proxy")
-    # When
     more = semaphore.request(30, owner="proxy")
-    # Then
     assert not more.done
 
 
@@ -584,16 +479,13 @@ async def test_a_connection_that_was_exempt_is_not_after_it_left() -> None:
 
 
 async def test_contention_says_who_waits_for_how_much_and_for_how_long() -> None:
-    # Given
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
     assert semaphore.contention.current() is None
     await semaphore.acquire(90, owner="slow")
     semaphore.request(20, owner="b", namespace="t/x")
-    # When
     limiter.clock.advance(3.0)
     contention = semaphore.contention.current()
-    # Then
     assert contention is not None
     assert (contention.owner, contention.namespace) == ("b", "t/x")
     assert (contention.needed_permits, contention.available_permits) == (20, 10)
@@ -601,36 +493,29 @@ async def test_contention_says_who_waits_for_how_much_and_for_how_long() -> None
 
 
 async def test_contention_of_growth_names_its_owner() -> None:
-    # Given
     semaphore = fair(100)
     permit = await semaphore.acquire(60, owner="a")
     await semaphore.acquire(40, owner="b")
-    # When
     semaphore.request_update(permit, 70)
-    # Then
     contention = semaphore.contention.current()
     assert contention is not None
     assert (contention.owner, contention.needed_permits) == ("a", 10)
 
 
 async def test_contention_is_told_once_for_each_whose_turn_it_becomes() -> None:
-    # Given
     semaphore = fair(100)
     told: list[Contention] = []
     semaphore.contention.on_change(told.append)
     blocker = await semaphore.acquire(100, owner="slow")
     first = semaphore.request(20, owner="a")
     semaphore.request(30, owner="b")
-    # When
     shrunk = await semaphore.update(blocker, 90)
     await semaphore.update(shrunk, 80)
-    # Then
     assert first.done
     assert [one.owner for one in told] == ["a", "b"]
 
 
 async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(30, owner="fast")
     pinned = await semaphore.acquire(60, owner="slow")
@@ -642,9 +527,7 @@ async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on()
         semaphore.owners.cancel(slowest)
 
     semaphore.contention.on_change(evict)
-    # When
     waiter = semaphore.request(50, owner="hungry")
-    # Then
     assert waiter.result().size == 50
     assert closed == ["slow"]
     assert pinned.size == 0
@@ -654,7 +537,6 @@ async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on()
 
 
 async def test_what_is_shared_is_pinned_in_parts() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(5, owner="a")
     shared = semaphore.shared.new("t/x")
@@ -663,30 +545,24 @@ async def test_what_is_shared_is_pinned_in_parts() -> None:
     semaphore.shared.join(shared, "a")
     semaphore.shared.join(shared, "c")
     before = [semaphore.owners.pinned_by(owner) for owner in ("a", "b", "c")]
-    # When
     semaphore.shared.leave(shared, "c")
-    # Then
     assert before == [15, 10, 10]
     assert [semaphore.owners.pinned_by(owner) for owner in ("a", "b", "c")] == [20, 15, 0]
     assert semaphore.acquired_permits == 35
 
 
 async def test_a_shared_request_is_served_at_once_when_one_who_is_better_placed_joins() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(60, owner="attacker")
     shared = semaphore.shared.new("t/x")
     semaphore.shared.join(shared, "attacker")
     waiter = semaphore.request(30, owner=shared)
     assert not waiter.done
-    # When
     semaphore.shared.join(shared, "healthy")
-    # Then
     assert waiter.result().size == 30
 
 
 async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(50, owner="attacker")
     blocker = await semaphore.acquire(50, owner="blocker")
@@ -694,74 +570,62 @@ async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does(
     for owner in ("first", "attacker", "healthy"):
         semaphore.shared.join(shared, owner)
     waiter = semaphore.request(30, owner=shared)
-    # When
     semaphore.shared.leave(shared, "first")
     semaphore.release(blocker)
-    # Then
     assert waiter.done
 
 
 async def test_lent_permits_are_granted_at_once_and_when_something_comes_back() -> None:
-    # Given: three accounts, so that a share is 25
+    # Three accounts, so that a share is 25
     semaphore = fair(100)
     blocker = await semaphore.acquire(60, owner="blocker")
     await semaphore.acquire(20, owner="other")
     await semaphore.acquire(10, owner="a")
     more = semaphore.request(20, owner="a")
     assert not more.done
-    # When: 70 are free, of which 35 are lent
+    # 70 are free, of which 35 are lent
     await semaphore.update(blocker, 0)
-    # Then
     assert more.done
     assert not semaphore.request(5, owner="a").done
 
 
 async def test_growth_finds_a_place_without_taking_one_when_it_is_granted_at_once() -> None:
-    # Given: the queue is full of new work that does not fit
+    # The queue is full of new work that does not fit
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(10, owner="a")
     waiting = semaphore.request(95, owner="b")
-    # When
     grown = await semaphore.update(permit, 20)
-    # Then
     assert grown.size == 20
     assert not waiting.done
 
 
 async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(60, owner="blocker")
     large = semaphore.request(90, owner="a")
     small = semaphore.request(30, owner="a")
-    # When
     semaphore.abandon(large)
-    # Then
     assert small.done
 
 
 async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_them() -> None:
-    # Given
     semaphore = fair(100)
     semaphore.owners.exempt_from_quota("proxy")
     first = await semaphore.acquire(30, owner="proxy", namespace="t/x")
     second = await semaphore.acquire(20, owner="proxy", namespace="t/x")
     await semaphore.update(first, 45)
-    # When
     other = semaphore.request_update(second, 30)
-    # Then
     assert other.done
 
 
 async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
-    # Given: a waits for its share while its namespace has room for it
+    # A waits for its share while its namespace has room for it
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     for number in range(3):
         await semaphore.acquire(1, owner=number, namespace="u/x")
     await semaphore.acquire(25, owner="a", namespace="t/y")
     over_share = semaphore.request(20, owner="a", namespace="t/x")
     await semaphore.acquire(20, owner="b", namespace="t/x")
-    # When: a share is 33, and 76 could be lent
+    # A share is 33, and 76 could be lent
     semaphore.change_limits(max_permits=200)
-    # Then
     assert not over_share.done

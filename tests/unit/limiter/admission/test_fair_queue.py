@@ -1,57 +1,43 @@
 """Whose turn it is: the least first, by bytes, between tenants, namespaces and items."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.fair_queue import SLACK_ENTRIES, FairQueue, LeastFirst, TurnQueue, tenant_of
 
 
 def test_the_least_comes_first_and_the_older_of_equals() -> None:
-    # Given
     items: LeastFirst[str] = LeastFirst()
     for item, value in (("b", 2), ("a", 1), ("c", 1)):
         items.put(item, value)
-    # When
     order = []
     while (first := items.first()) is not None:
         order.append(first)
         items.discard(first)
-    # Then
     assert order == ["a", "c", "b"]
 
 
 def test_an_item_that_is_put_again_has_its_new_value_only() -> None:
-    # Given
     items: LeastFirst[str] = LeastFirst()
     items.put("a", 1)
     items.put("b", 2)
-    # When
     items.put("a", 3)
-    # Then
     assert items.first() == "b"
     assert (len(items), items.value_of("a")) == (2, 3)
 
 
 def test_an_item_that_is_discarded_twice_is_gone_once() -> None:
-    # Given
     items: LeastFirst[str] = LeastFirst()
     items.put("a", 1)
-    # When
     items.discard("a")
     items.discard("a")
-    # Then
     assert items.first() is None
     assert "a" not in items
 
 
 def test_outdated_entries_are_cleaned_away() -> None:
-    # Given
     items: LeastFirst[int] = LeastFirst()
-    # When
     for value in range(10_000):
         items.put(value % 3, value)
-    # Then
     assert len(items._heap) <= 2 * 3 + SLACK_ENTRIES + 1
     assert items.first() == 1
 
@@ -67,76 +53,59 @@ def served(queue: TurnQueue[str], sizes: dict[str, int], times: int) -> str:
 
 
 def test_who_is_served_ten_times_as_much_is_served_a_tenth_as_often() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("l")
     queue.add("s")
-    # When
     order = served(queue, {"l": 10, "s": 1}, 22)
-    # Then
     assert order == "l" + "s" * 10 + "l" + "s" * 10
 
 
 def test_a_newcomer_comes_after_whose_turn_it_is_and_need_not_catch_up() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     served(queue, {"a": 100}, 5)
-    # When
     queue.add("b")
-    # Then
     assert served(queue, {"a": 100, "b": 100}, 4) == "abab"
 
 
 def test_a_newcomer_comes_after_whose_turn_it_is_when_who_was_served_less_has_left() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
     queue.served("a", 100)
     queue.discard("b")
-    # When
     queue.add("c")
-    # Then
     assert queue.first() == "a"
 
 
 def test_who_leaves_and_comes_again_is_still_charged() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
     queue.served("a", 10)
-    # When
     queue.discard("a")
     queue.add("a")
-    # Then
     assert served(queue, {"a": 10, "b": 1}, 6) == "bbbbbb"
 
 
 def test_who_was_caught_up_with_is_forgotten() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     for number in range(1_000):
         queue.add(f"visitor {number}")
         queue.add("stays")
         queue.served(f"visitor {number}", 10)
         queue.discard(f"visitor {number}")
-        # When
         queue.served("stays", 10)
         queue.discard("stays")
-    # Then
     assert len(queue._ahead) < 5
 
 
 def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
-    # Given
     queue: TurnQueue[str] = TurnQueue()
     queue.add("waits")
     queue.add("other")
     queue.served("waits", 50)
     queue.add("newcomer 0")
-    # When
     times = 0
     while (child := queue.first()) != "waits" and times < 1_000:
         assert child is not None
@@ -145,7 +114,7 @@ def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
         if child != "other":
             queue.discard(child)
             queue.add(f"newcomer {times}")
-    # Then: it was served 50 more than they, who are three with it
+    # It was served 50 more than they, who are three with it
     assert 50 <= times <= 200
 
 
@@ -153,46 +122,37 @@ def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
     ("one", "other"), [("t/x", "u/x"), ("t/x", "t/y")], ids=["tenants", "namespaces"]
 )
 def test_many_items_in_one_place_do_not_outweigh_one_in_another(one: str, other: str) -> None:
-    # Given
     turns: FairQueue[int] = FairQueue()
     for number in range(100):
         turns.add(one, number)
     turns.add(other, 1_000)
-    # When
     order = []
     for _ in range(10):
         item = turns.first()
         assert item is not None
         turns.served(other if item == 1_000 else one, item, 5)
         order.append(item == 1_000)
-    # Then
     assert sum(order) == 5
 
 
 def test_items_of_a_namespace_take_turns() -> None:
-    # Given
     turns: FairQueue[str] = FairQueue()
     for item in "abc":
         turns.add("t/x", item)
-    # When
     order = ""
     for _ in range(6):
         item = turns.first() or ""
         turns.served("t/x", item, 5)
         order += item
-    # Then
     assert order == "abcabc"
 
 
 def test_levels_that_nobody_waits_in_are_forgotten() -> None:
-    # Given
     turns: FairQueue[str] = FairQueue()
     turns.add("t/x", "a")
     turns.add("t/y", "b")
-    # When
     turns.discard("t/x", "a")
     turns.discard("t/y", "b")
-    # Then
     assert turns.first() is None
     assert (len(turns), turns._items, turns._namespaces) == (0, {}, {})
 

@@ -1,7 +1,5 @@
 """Growth that waits: who is oldest, smallest, youngest, and when nobody can give back."""
 
-from __future__ import annotations
-
 from limiter.admission.growth_queue import GrowthQueue
 from limiter.permits.account import Waiter
 from limiter.permits.permit import Permit
@@ -30,67 +28,50 @@ class Growths:
 
 
 def test_the_oldest_is_first_and_the_youngest_last() -> None:
-    # Given
     growths = Growths()
     waiters = [growths.grow(growths.hold(1), 5) for _ in range(3)]
-    # Then
     assert growths.queue.oldest() is waiters[0]
     assert growths.queue.youngest() is waiters[2]
 
 
 def test_the_smallest_is_who_needs_least_not_who_asks_for_least() -> None:
-    # Given
     growths = Growths()
     growths.grow(growths.hold(1), 5)
-    # When
     smallest = growths.grow(growths.hold(90), 92)
-    # Then
     assert growths.queue.smallest() is smallest
 
 
 def test_a_growth_whose_permit_was_given_back_needs_the_whole() -> None:
-    # Given
     growths = Growths()
     permit = growths.hold(90)
     growths.grow(permit, 92)
     other = growths.grow(growths.hold(1), 5)
-    # When
     growths.give_back(permit)
-    # Then
     assert growths.queue.smallest() is other
 
 
 def test_every_holder_waits_when_each_permit_that_holds_something_grows() -> None:
-    # Given
     growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.hold(0)
     growths.grow(first, 6)
     before = growths.queue.every_holder_waits()
-    # When
     growths.grow(second, 6)
-    # Then
     assert (before, growths.queue.every_holder_waits()) == (False, True)
 
 
 def test_nobody_waits_where_nothing_is_held() -> None:
-    # Given
     growths = Growths()
-    # When
     growths.grow(growths.hold(0), 6)
-    # Then
     assert not growths.queue.every_holder_waits()
 
 
 def test_a_permit_that_grows_twice_is_one_holder() -> None:
-    # Given
     growths = Growths()
     permit = growths.hold(5)
     growths.hold(5)
-    # When
     growths.grow(permit, 6)
     again = growths.grow(permit, 7)
-    # Then
     assert not growths.queue.every_holder_waits()
     growths.queue.discard(again)
     growths.queue.ends(again, permit)
@@ -98,65 +79,52 @@ def test_a_permit_that_grows_twice_is_one_holder() -> None:
 
 
 def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
-    # Given
     growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.grow(first, 6)
     growths.grow(second, 6)
-    # When
     growths.give_back(first)
-    # Then: the other still waits, and it is all there is
+    # The other still waits, and it is all there is
     assert growths.queue.every_holder_waits()
 
 
 def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -> None:
-    # Given
     growths = Growths()
     permit = growths.hold(5)
     growths.grow(permit, 6)
     growths.give_back(permit)
     assert not growths.queue.every_holder_waits()
-    # When
     permit.size = 5
     growths.queue.took_on(permit)
-    # Then
     assert growths.queue.every_holder_waits()
 
 
 def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
-    # Given
     growths = Growths()
     permit = growths.hold(5)
     growths.grow(growths.hold(1), 4)
     again = growths.grow(permit, 6)
     growths.give_back(permit)
     assert growths.queue.smallest() is not again
-    # When
     permit.size = 5
     growths.queue.took_on(permit)
-    # Then
     assert growths.queue.smallest() is again
 
 
 def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_first() -> None:
-    # Given
     growths = Growths()
     permit = growths.hold(5)
     parked = Waiter(6, permit)
-    # When
     growths.queue.begins(parked, permit)
-    # Then
     assert growths.queue.oldest() is None
     assert growths.queue.every_holder_waits()
     assert growths.queue.oldest_within(1) is growths.queue.youngest() is parked
 
 
 def test_the_oldest_that_fits_a_room_is_found_behind_one_that_does_not() -> None:
-    # Given
     growths = Growths()
     growths.grow(growths.hold(1), 50)
     fits = growths.grow(growths.hold(1), 9)
     growths.grow(growths.hold(1), 5)
-    # Then
     assert growths.queue.oldest_within(8) is fits
     assert growths.queue.oldest_within(3) is None

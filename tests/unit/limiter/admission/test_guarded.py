@@ -1,23 +1,18 @@
 """A policy of one's own that fails harms nobody: its fault is told, and fifo takes its place."""
 
-from __future__ import annotations
-
 import math
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from limiter.admission.fair import FairAdmission
 from limiter.admission.policy import Admission
 from limiter.admission.rules import AdmissionRules
+from limiter.admission.view import BudgetView
 from limiter.errors import PermitAcquireRefusedError
 from limiter.permits.account import Waiter
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.admission.view import BudgetView
 
 REASON = PermitAcquireRefusedError("too_late", "Too late")
 OF_OURS = PermitAcquireRefusedError("timed_out", "Never waited")
@@ -82,9 +77,7 @@ def answering(hook: str, answer: object) -> type[Admission]:
 def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(
     hook: str, answer: object, sentence: str
 ) -> None:
-    # When
     world = World(answering(hook, answer))
-    # Then
     assert re.match(f"{hook} {sentence}", world.fault)
     world.semaphore.release(world.held)
     assert (world.first.done, world.second.done) == (True, False)
@@ -97,13 +90,10 @@ def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(
     ["turn", "sheds", "next", "admitted", "gave_back", "took_on", "accounts_changed"],
 )
 def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
-    # Given
     world = World(FairAdmission)
     policy = world.semaphore._granting._admission._policy  # type: ignore[attr-defined]
     policy.__class__ = answering(hook, KeyError)
-    # When
     world.semaphore.release(world.held)
-    # Then
     assert world.fault.startswith(f"{hook} raises KeyError: 'a bug'")
     assert (world.first.done, world.second.done) == (True, False)
     world.semaphore.release(world.first.result())
@@ -114,11 +104,8 @@ def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
 def test_a_policy_that_failed_is_logged_once_with_its_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     world = World(answering("turn", KeyError))
-    # When
     world.semaphore.release(world.held)
-    # Then
     (record,) = caplog.records
     name = f"{__name__}:answering.<locals>.Answering"
     said = f"The admission policy {name} has failed, policy fifo takes its place: {world.fault}"
@@ -165,12 +152,9 @@ class ServesNobody(Admission):
 
 
 def test_whom_a_policy_held_back_is_granted_a_moment_after_it_failed() -> None:
-    # Given
     world = World(ServesNobody)
     world.semaphore.release(world.held)
     assert not world.first.done
-    # When
     third = world.semaphore.request(60, owner="three")
     world.clock.advance(0.0)
-    # Then
     assert [one.done for one in (world.first, world.second, third)] == [True, False, False]

@@ -1,9 +1,5 @@
 """A policy of one's own decides who is next, who is refused and why, and how long one may wait."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from limiter.admission.fair import FairAdmission
@@ -13,13 +9,11 @@ from limiter.errors import (
     PermitAcquireRefusedError,
     PermitAcquireTimeoutError,
 )
+from limiter.permits.account import Waiter
 from limiter.permits.permit import AcquireOutcome
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from limiter.semaphore.outcomes import MOST_LABELS
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from limiter.permits.account import Waiter
 
 
 class World:
@@ -84,12 +78,9 @@ def test_a_policy_may_serve_in_any_order() -> None:
 
 
 def test_a_request_is_refused_before_it_waits_with_the_policys_own_reason() -> None:
-    # Given
     world = World(Strict)
-    # When
     with pytest.raises(PermitAcquireRefusedError, match="50 is too much") as caught:
         world.wait(50)
-    # Then
     assert caught.value.label == "of_50"
     assert world.outcomes == [AcquireOutcome.REFUSED]
     figures = world.semaphore.statistics()
@@ -104,12 +95,9 @@ def test_what_need_not_wait_is_not_refused() -> None:
 
 
 def test_a_request_that_waits_is_refused_in_favour_of_a_newer_one() -> None:
-    # Given
     world = World(AtMostTwoWait)
     first, second = world.wait(60, "one"), world.wait(60, "two")
-    # When
     third = world.wait(60, "three")
-    # Then
     with pytest.raises(PermitAcquireRefusedError, match="Two wait already"):
         first.result()
     assert not second.done
@@ -120,10 +108,8 @@ def test_a_request_that_waits_is_refused_in_favour_of_a_newer_one() -> None:
 
 
 def test_a_policy_says_how_long_a_request_may_wait() -> None:
-    # Given
     world = World(HalfAsLong)
     waiter = world.wait(60)
-    # When, Then
     world.clock.advance(12.4)
     assert not waiter.done
     world.clock.advance(0.1)

@@ -1,7 +1,5 @@
 """The rules of admission as configuration."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import pytest
@@ -16,9 +14,7 @@ def test_policies_have_the_names_of_the_configuration() -> None:
 
 
 def test_the_rules_are_as_shipped_unless_told_otherwise() -> None:
-    # Given
     rules = AdmissionRules()
-    # Then
     assert rules.policy is AdmissionPolicy.FIFO
     assert rules.caps == AdmissionCaps(per_connection=0, per_namespace=0, per_tenant=0)
 
@@ -32,9 +28,7 @@ def test_an_overdraft_is_a_tenth_of_the_limit_and_never_nothing(
 
 @pytest.mark.parametrize("configured", [0, 7])
 def test_an_overdraft_is_what_is_configured_whatever_the_limit(configured: int) -> None:
-    # Given
     rules = AdmissionRules(overdraft_max_permits=configured)
-    # Then
     assert rules.overdraft_max(1_000) == configured
 
 

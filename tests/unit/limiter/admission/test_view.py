@@ -1,16 +1,10 @@
 """What a policy is shown of its budget and its queue."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from limiter.admission.policy import Admission
+from limiter.admission.view import BudgetView
 from tests.unit.limiter.admission.test_policy import World
-
-if TYPE_CHECKING:
-    from limiter.admission.view import BudgetView
 
 VIEWS: list[BudgetView] = []
 
@@ -22,13 +16,10 @@ class Looking(Admission):
 
 
 def test_a_policy_sees_limit_queue_clock_and_how_long_the_oldest_has_waited() -> None:
-    # Given
     world, view = World(Looking), VIEWS[-1]
     assert (view.waiting_permits, view.oldest_wait_seconds) == (0, 0.0)
-    # When
     first, second = world.wait(30), world.wait(40)
     world.clock.advance(3.0)
-    # Then
     assert (view.budget.max_permits, view.budget.available_permits) == (100, 0)
     assert (list(view.waiting), view.waiting_permits) == ([first, second], 70)
     assert (view.oldest_wait_seconds, view.clock.now()) == (3.0, world.clock.now())
@@ -38,22 +29,20 @@ def test_a_policy_sees_limit_queue_clock_and_how_long_the_oldest_has_waited() ->
 
 
 def test_the_drain_rate_is_what_those_who_wait_are_granted_a_second() -> None:
-    # Given: it is measured from the first time that somebody asks
+    # It is measured from the first time that somebody asks
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
     waiters = [world.wait(50) for _ in range(10)]
     assert view.drain_rate is None
-    # When: 50 come back each second
+    # 50 come back each second
     world.held = world.semaphore.request_update(world.held, 50).result()
     for waiter in waiters[:5]:
         world.clock.advance(1.0)
         world.semaphore.release(waiter.result())
-    # Then
     assert view.drain_rate == pytest.approx(50, rel=0.3)
 
 
 def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
-    # Given
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
     waiter = world.wait(100)
@@ -61,9 +50,7 @@ def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
     world.semaphore.release(world.held)
     assert view.drain_rate == pytest.approx(50, rel=0.3)
     measured = view.drain_rate
-    # When
     world.clock.advance(1000.0)
-    # Then
     assert view.drain_rate == measured
     # When somebody waits in vain, it is.
     world.held = waiter.result()

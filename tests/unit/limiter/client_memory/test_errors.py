@@ -1,7 +1,5 @@
 """A refusal says what a caller needs to tell its user."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.client_memory.errors import (

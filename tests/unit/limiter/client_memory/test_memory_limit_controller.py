@@ -1,10 +1,7 @@
 """Client memory: who is admitted, who waits, and in what order; upstream's cases are named."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import FrozenInstanceError
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +13,9 @@ from limiter.client_memory.errors import (
     MemoryReserveTimeoutError,
 )
 from limiter.client_memory.memory_limit_controller import DEFAULT_LIMIT_BYTES, MemoryLimitController
-from limiter.client_memory.reservation import MemoryLimitStatistics, ReserveOutcome
+from limiter.client_memory.reservation import MemoryLimitStatistics, Reservation, ReserveOutcome
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
-
-if TYPE_CHECKING:
-    from limiter.client_memory.reservation import Reservation
 
 
 class Pool:
@@ -47,11 +41,9 @@ class Pool:
 
 def test_one_request_may_exceed_the_limit_and_the_next_may_not() -> None:
     """MemoryLimitControllerTest.testLimit."""
-    # Given
     pool = Pool(100)
     held = pool.fill(101)
     assert pool.memory.current_usage == 101
-    # When, Then
     assert pool.memory.try_reserve(1) is None
     assert pool.memory.current_usage == 101
     held.pop().release()
@@ -62,27 +54,22 @@ def test_one_request_may_exceed_the_limit_and_the_next_may_not() -> None:
 
 async def test_one_release_serves_all_who_fit() -> None:
     """MemoryLimitControllerTest.testBlocking."""
-    # Given
     pool = Pool(100)
     pool.fill(98)
     holder = pool.memory.reserve_nowait(3)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
     assert not any(task.done() for task in waiting)
-    # When
     holder.release()
     await settle()
-    # Then
     assert all(task.done() for task in waiting)
     assert pool.memory.current_usage == 101
 
 
 async def test_each_release_serves_one_who_waits() -> None:
     """MemoryLimitControllerTest.testStepRelease."""
-    # Given
     pool = Pool(100)
     held = pool.fill(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
-    # When, Then
     for served in (1, 2, 3):
         held.pop().release()
         await settle()
@@ -93,11 +80,8 @@ async def test_each_release_serves_one_who_waits() -> None:
 @pytest.mark.parametrize("limit_bytes", [0, -1])
 def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: int) -> None:
     """MemoryLimitControllerTest, limit 0: the fraction was not a number once."""
-    # Given
     pool = Pool(limit_bytes)
-    # When
     held = [pool.memory.reserve_nowait(1 << 40) for _ in range(3)]
-    # Then
     assert not pool.memory.is_memory_limited
     assert pool.memory.current_usage == 3 << 40
     assert pool.memory.current_usage_fraction == 0.0
@@ -108,10 +92,8 @@ def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: 
 
 async def test_a_negative_size_is_an_error_at_once() -> None:
     """MemoryLimitControllerTest, negative sizes: usage fell and nobody was woken once."""
-    # Given
     pool = Pool(100)
     sentence = "^A reservation cannot be negative: -1 bytes$"
-    # When, Then
     with pytest.raises(ValueError, match=sentence):
         pool.memory.try_reserve(-1)
     with pytest.raises(ValueError, match=sentence):
@@ -132,13 +114,10 @@ def test_the_limit_is_the_clients_default() -> None:
 
 
 async def test_a_request_larger_than_the_limit_is_served() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.reserve_nowait(1_000)
     oversized = await started(pool.memory.reserve(5_000))
-    # When
     holder.release()
-    # Then
     assert (await oversized).size == 5_000
     assert pool.memory.current_usage_fraction == 50.0
 
@@ -151,24 +130,18 @@ def test_above_the_limit_even_nothing_is_refused(size: int) -> None:
 
 
 def test_who_does_not_wait_is_told_the_figures() -> None:
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(101)
-    # When
     with pytest.raises(MemoryBufferIsFullError) as caught:
         pool.memory.reserve_nowait(7)
-    # Then
     figures = (caught.value.size_bytes, caught.value.usage_bytes, caught.value.limit_bytes)
     assert figures == (7, 101, 100)
 
 
 def test_what_has_arrived_is_counted_whatever_the_limit() -> None:
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(101)
-    # When
     arrived = pool.memory.force_reserve(500)
-    # Then
     assert arrived.size == 500
     assert pool.memory.current_usage == 601
     assert pool.memory.is_memory_limited
@@ -178,49 +151,41 @@ def test_what_has_arrived_is_counted_whatever_the_limit() -> None:
 
 
 async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size() -> None:
-    # Given
     pool = Pool(100)
     held = pool.fill(101)
     large = await started(pool.memory.reserve(500))
     small = await started(pool.memory.reserve(1))
-    # When
     held.pop().release()
     await settle()
-    # Then
     assert (large.done(), small.done()) == (True, False)
     (await large).release()
     assert (await small).size == 1
 
 
 async def test_a_newcomer_does_not_overtake_who_waits() -> None:
-    # Given: the one who comes at the moment of the release, before any waiter has run.
+    # The one who comes at the moment of the release, before any waiter has run.
     pool = Pool(100)
     held = pool.fill(101)
     waiting = await started(pool.memory.reserve(1))
-    # When
     held.pop().release()
     newcomer = pool.memory.try_reserve(1)
-    # Then
     assert newcomer is None
     assert (await waiting).size == 1
 
 
 def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits() -> None:
-    # Given: a grant crosses the threshold while two wait and usage allows both.
+    # A grant crosses the threshold while two wait and usage allows both.
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     first, second = pool.memory.request(50), pool.memory.request(50)
     newcomers: list[object] = []
     pool.memory.register_trigger(lambda: newcomers.append(pool.memory.try_reserve(1)), 0.5)
-    # When
     holder.release()
-    # Then
     assert newcomers == [None]
     assert (first.done, second.done) == (True, True)
 
 
 def test_a_callback_that_releases_does_not_turn_the_order() -> None:
-    # Given
     pool = Pool(100)
     holder, other = pool.memory.force_reserve(51), pool.memory.force_reserve(50)
     first, second = pool.memory.request(100), pool.memory.request(1)
@@ -231,35 +196,27 @@ def test_a_callback_that_releases_does_not_turn_the_order() -> None:
         other.release()
 
     pool.memory.register_trigger(release_more, 0.9)
-    # When
     holder.release()
-    # Then
     assert settled_before == [True]
     assert second.done
 
 
 async def test_a_release_wakes_nobody_who_must_go_on_waiting() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(150)
     first, second = pool.memory.request(1), pool.memory.request(1)
-    # When
     holder.resize(101)
-    # Then
     assert not first.done
     holder.resize(100)
     assert (first.done, second.done) == (True, False)
 
 
 async def test_the_queue_of_waiters_is_bounded() -> None:
-    # Given
     pool = Pool(100, max_waiters=2)
     holder = pool.memory.force_reserve(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
-    # When
     with pytest.raises(MemoryReserveQueueFullError) as caught:
         await pool.memory.reserve(1)
-    # Then
     assert caught.value.waiters == 2
     assert pool.outcomes[-1] == (ReserveOutcome.QUEUE_FULL, 0.0)
     assert pool.memory.statistics().rejected_total == 1
@@ -273,16 +230,13 @@ def test_at_least_one_may_wait() -> None:
 
 
 async def test_who_waits_too_long_is_refused() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     patient = await started(pool.memory.reserve(2))
-    # When
     pool.clock.advance(29.9)
     assert pool.memory.statistics().waiters == 2
     pool.clock.advance(0.1)
-    # Then
     with pytest.raises(MemoryReserveTimeoutError) as caught:
         await waiting
     assert caught.value.waited_seconds == pytest.approx(30.0)
@@ -292,38 +246,29 @@ async def test_who_waits_too_long_is_refused() -> None:
 
 
 def test_a_timeout_of_nothing_ends_before_time_passes() -> None:
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(101)
     waiter = pool.memory.request(1, timeout_seconds=0.0)
-    # When
     pool.clock.advance(0.0)
-    # Then
     assert isinstance(waiter.error, MemoryReserveTimeoutError)
 
 
 async def test_without_a_timeout_a_caller_waits_without_end() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1))
-    # When
     pool.clock.advance(1e9)
-    # Then
     assert pool.memory.statistics().waiters == 1
     holder.release()
     await waiting
 
 
 async def test_who_was_served_does_not_time_out() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
-    # When
     holder.release()
     pool.clock.advance(60.0)
-    # Then
     assert (await waiting).size == 1
     assert pool.memory.statistics().timeouts_total == 0
 
@@ -332,15 +277,12 @@ async def test_who_was_served_does_not_time_out() -> None:
 
 
 async def test_a_cancelled_caller_leaves_the_queue() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1))
     staying = await started(pool.memory.reserve(2))
-    # When
     leaving.cancel()
     await settle()
-    # Then
     assert leaving.cancelled()
     assert pool.memory.statistics().waiters == 1
     holder.release()
@@ -352,31 +294,26 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
 
 
 async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
-    # When
     holder.release()
     assert pool.memory.current_usage == 200
     leaving.cancel()
     await settle()
-    # Then
     assert leaving.cancelled()
     assert (await staying).size == pool.memory.current_usage == 2
 
 
 async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> None:
-    # Given
     pool = Pool(100)
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
-    # When: cancelled first, and its task has had no turn to say so.
+    # Cancelled first, and its task has had no turn to say so.
     leaving.cancel()
     holder.release()
-    # Then
     assert pool.memory.current_usage == 2
     assert (await staying).size == 2
     await settle()
@@ -386,29 +323,23 @@ async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> 
 
 
 async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once() -> None:
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1, timeout_seconds=30.0))
-    # When
     leaving.cancel()
     pool.clock.advance(30.0)
     await settle()
-    # Then
     assert leaving.cancelled()
     assert [outcome for outcome, _ in pool.outcomes][1:] == [ReserveOutcome.TIMED_OUT]
 
 
 def test_a_request_can_be_abandoned_without_a_task() -> None:
-    # Given
     pool = Pool(100)
     granted = pool.memory.request(101)
     waiting = pool.memory.request(1)
-    # When
     pool.memory.abandon(waiting)
     pool.memory.abandon(granted)
     pool.memory.abandon(granted)
-    # Then
     assert granted.result().released
     with pytest.raises(MemoryReserveCancelledError):
         waiting.result()
@@ -420,15 +351,12 @@ def test_a_request_can_be_abandoned_without_a_task() -> None:
 
 async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
     """The C++ client's close; the Java controller has none."""
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
-    # When
     pool.memory.close()
     assert pool.memory.statistics().waiters == 0
     pool.memory.close()
-    # Then
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(answer) for answer in answers] == [MemoryReserveClosedError] * 2
     with pytest.raises(MemoryReserveClosedError):
@@ -439,14 +367,11 @@ async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
 
 
 def test_what_is_held_at_close_can_be_resized_and_released() -> None:
-    # Given
     pool = Pool(100)
     held = pool.memory.force_reserve(50)
-    # When
     pool.memory.close()
     arrived = pool.memory.force_reserve(10)
     held.resize(60)
-    # Then
     assert pool.memory.current_usage == 70
     held.release()
     arrived.release()
@@ -454,16 +379,13 @@ def test_what_is_held_at_close_can_be_resized_and_released() -> None:
 
 
 def test_a_closed_controller_triggers_nothing() -> None:
-    # Given
     pool = Pool(100)
     runs: list[int] = []
     pool.memory.register_trigger(lambda: runs.append(1), 0.95, repeat_seconds=1.0)
     pool.memory.force_reserve(95)
-    # When
     pool.memory.close()
     pool.memory.force_reserve(100).release()
     pool.clock.advance(60.0)
-    # Then
     assert runs == [1]
 
 
@@ -471,17 +393,14 @@ def test_a_closed_controller_triggers_nothing() -> None:
 
 
 def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
-    # Given
     pool = Pool(100, max_waiters=2)
     holder = pool.memory.reserve_nowait(90)
     pool.memory.force_reserve(11)
-    # When
     pool.memory.try_reserve(1)
     pool.memory.request(1, timeout_seconds=2.0)
     pool.memory.request(1)
     pool.clock.advance(5.0)
     holder.release()
-    # Then
     assert pool.outcomes == [
         (ReserveOutcome.RESERVED, 0.0),
         (ReserveOutcome.FORCED, 0.0),
@@ -492,17 +411,13 @@ def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
 
 
 def test_the_high_water_mark_stays_when_usage_falls() -> None:
-    # Given
     pool = Pool(100)
     pool.memory.force_reserve(150).release()
-    # When
     pool.memory.force_reserve(10)
-    # Then
     assert pool.memory.statistics().high_water_bytes == 150
 
 
 def test_statistics_are_a_snapshot() -> None:
-    # Given
     pool = Pool(100, max_waiters=5)
     pool.memory.register_trigger(lambda: None)
     small, _ = pool.memory.reserve_nowait(20), pool.memory.force_reserve(130)
@@ -513,10 +428,8 @@ def test_statistics_are_a_snapshot() -> None:
     small.release()
     pool.memory.request(1)
     pool.clock.advance(2.0)
-    # When
     figures = pool.memory.statistics()
     pool.memory.close()
-    # Then
     assert figures == MemoryLimitStatistics(
         limit_bytes=100,
         usage_bytes=130,

@@ -1,7 +1,5 @@
 """Prefetching: what consumers are promised, whose turn it is, and that it comes."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.client_memory import prefetch
@@ -67,10 +65,9 @@ class Pool:
 
 
 def test_producers_have_their_share_whatever_is_prefetched() -> None:
-    # Given
     pool = Pool(100, 1, producer_share=0.25)
     pool.memory.reserve_prefetched().adjust(10_000)
-    # When, Then: up to the share, and one request beyond it.
+    # Up to the share, and one request beyond it.
     assert pool.memory.try_reserve(25) is not None
     assert pool.memory.try_reserve(50) is not None
     assert pool.memory.try_reserve(0) is None
@@ -83,15 +80,12 @@ def test_without_a_share_prefetched_messages_stop_producers() -> None:
 
 
 def test_what_a_producer_gives_back_serves_the_next_though_prefetching_fills_memory() -> None:
-    # Given
     pool = Pool(100, 1, producer_share=0.25)
     pool.memory.reserve_prefetched().adjust(10_000)
     sent = pool.memory.reserve_nowait(30)
     waiter = pool.memory.request(1)
     assert not waiter.done
-    # When
     sent.release()
-    # Then
     assert waiter.done
 
 
@@ -102,12 +96,10 @@ def test_a_share_is_a_fraction(share: float) -> None:
 
 
 def test_what_is_promised_beyond_one_entry_is_as_good_as_used() -> None:
-    # Given
     pool = Pool(1_000, 1)
     taker = pool.takers[0]
     taker.ask()
     pool.memory.prefetch.promise(taker.turn, ENTRY, 1_001)
-    # When, Then
     assert pool.memory.try_reserve(1) is None
     waiter = pool.memory.request(1)
     pool.memory.prefetch.leave(taker.turn)
@@ -118,12 +110,9 @@ def test_what_is_promised_beyond_one_entry_is_as_good_as_used() -> None:
 
 
 def test_turns_come_at_once_while_there_is_room() -> None:
-    # Given
     pool = Pool(400, 4, producer_share=0.25)
-    # When
     for taker in pool.takers:
         taker.ask()
-    # Then
     assert pool.turns() == [1, 1, 1, 0]
     assert [taker.rooms for taker in pool.takers] == [[100], [50], [0], []]
     assert pool.memory.prefetch.room() == 0
@@ -144,29 +133,23 @@ def test_memory_that_producers_use_is_no_room() -> None:
 
 
 def test_an_entry_larger_than_the_limit_comes_when_nothing_else_does() -> None:
-    # Given
     pool = Pool(1, 2)
     first, second = pool.takers
-    # When
     first.ask()
     second.ask()
     assert pool.turns() == [1, 0]
     first.arrive()
     assert pool.turns() == [1, 0]
     first.take()
-    # Then
     assert pool.turns() == [1, 1]
 
 
 def test_those_whose_application_waits_go_first() -> None:
-    # Given
     pool = Pool(1, 4)
     for taker in pool.takers:
         taker.ask()
-    # When
     pool.takers[3].ask(waits=True)
     pool.takers[2].ask(waits=True)
-    # Then
     for expected in ([1, 0, 0, 1], [1, 0, 1, 1], [1, 1, 1, 1]):
         holder = next(one for one in pool.takers if one.turn.entry_bytes)
         holder.arrive()
@@ -175,28 +158,25 @@ def test_those_whose_application_waits_go_first() -> None:
 
 
 def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> None:
-    # Given: memory is full of messages that nobody takes.
+    # Memory is full of messages that nobody takes.
     pool = Pool(100, 2)
     full, other = pool.takers
     full.ask()
     full.arrive()
     other.ask()
     assert pool.turns() == [1, 0]
-    # When
     other.ask(waits=True)
-    # Then
     assert pool.turns() == [1, 1]
 
 
 def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -> None:
-    # Given: memory is full of what one application keeps.
+    # Memory is full of what one application keeps.
     pool = Pool(100, 1)
     (keeper,) = pool.takers
     for kept in (ENTRY, 2 * ENTRY):
         keeper.ask(waits=True)
         keeper.arrive()
         keeper.kept_bytes = kept
-    # When, Then
     keeper.ask(waits=True)
     assert pool.turns() == [2]
     pool.clock.advance(PATIENCE_SECONDS + 0.5)
@@ -204,7 +184,6 @@ def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -
 
 
 def test_who_is_done_with_what_came_without_room_has_more_at_once() -> None:
-    # Given
     pool = Pool(100, 1)
     (keeper,) = pool.takers
     for kept in (ENTRY, 2 * ENTRY):
@@ -212,20 +191,16 @@ def test_who_is_done_with_what_came_without_room_has_more_at_once() -> None:
         keeper.arrive()
         keeper.kept_bytes = kept
     keeper.ask(waits=True)
-    # When
     keeper.kept_bytes = ENTRY
     keeper.take()
-    # Then
     assert pool.turns() == [3]
 
 
 def test_a_turn_to_which_nothing_comes_passes_on() -> None:
-    # Given
     pool = Pool(100, 2)
     idle, waiting = pool.takers
     idle.ask()
     waiting.ask(waits=True)
-    # When, Then
     pool.clock.advance(IDLE_SECONDS - 0.01)
     assert pool.turns() == [1, 0]
     pool.clock.advance(0.02)
@@ -242,12 +217,10 @@ def test_a_turn_does_not_pass_on_to_one_whose_application_does_not_wait() -> Non
 
 
 def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
-    # Given
     pool = Pool(100, 2)
     busy, waiting = pool.takers
     busy.ask()
     waiting.ask(waits=True)
-    # When, Then
     for _ in range(9):
         pool.memory.prefetch.came(busy.turn, 0)
         pool.clock.advance(PATIENCE_SECONDS / 10)
@@ -260,37 +233,29 @@ def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
 @pytest.mark.parametrize("consumers", [2, 50, 1_000, 5_000])
 def test_everybody_who_waits_has_a_turn_within_the_time_of_a_round(consumers: int) -> None:
     """Also if not one message comes, and one byte is the limit."""
-    # Given
     pool = Pool(1, consumers)
     for taker in pool.takers:
         taker.ask(waits=True)
     assert sum(pool.turns()) == 1
-    # When
     pool.clock.advance(PATIENCE_SECONDS + ROUND_SECONDS + 0.5)
-    # Then
     assert pool.turns() == [1] * consumers
 
 
 def test_turns_pass_on_evenly() -> None:
-    # Given
     pool = Pool(1, 1_000)
     for taker in pool.takers:
         taker.ask(waits=True)
-    # When
     pool.clock.advance(PATIENCE_SECONDS + ROUND_SECONDS / 2)
-    # Then
     assert 400 < sum(pool.turns()) < 700
 
 
 def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> None:
-    # Given
     pool = Pool(100_000, 600)
     sent = pool.memory.reserve_nowait(100_000)
     for taker in pool.takers:
         taker.ask()
-    # When
     sent.release()
-    # Then: the first had its turn before.
+    # The first had its turn before.
     assert sum(pool.turns()) == 1 + MOST_TURNS_AT_ONCE
     pool.clock.advance(0.0)
     assert pool.turns() == [1] * 600
@@ -313,40 +278,31 @@ def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(
 
 
 def test_who_leaves_makes_room() -> None:
-    # Given
     pool = Pool(100, 3)
     for taker in pool.takers:
         taker.ask()
-    # When
     pool.memory.prefetch.leave(pool.takers[1].turn)
     pool.memory.prefetch.leave(pool.takers[0].turn)
-    # Then
     assert pool.turns() == [1, 0, 1]
     assert pool.memory.prefetch.waiting == 0
     assert pool.memory.prefetch.turns == 1
 
 
 def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
-    # Given
     pool = Pool(100, 2)
     for taker in pool.takers:
         taker.ask()
-    # When
     for taker in pool.takers:
         pool.memory.prefetch.step_back(taker.turn)
-    # Then
     assert pool.memory.prefetch.waiting == 0
     assert pool.memory.prefetch.entry_bytes == ENTRY
 
 
 def test_statistics_tell_what_consumers_have_and_wait_for() -> None:
-    # Given
     pool = Pool(300, 4)
     for taker in pool.takers:
         taker.ask()
-    # When
     pool.takers[0].arrive()
-    # Then
     figures = pool.memory.statistics()
     assert (figures.prefetched_bytes, figures.promised_bytes) == (ENTRY, 2 * ENTRY)
     assert figures.consumers_waiting == 1

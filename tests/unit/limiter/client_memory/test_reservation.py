@@ -1,7 +1,5 @@
 """A reservation is held by one owner, may change its size, and ends once."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest
@@ -16,59 +14,45 @@ def controller(limit_bytes: int = 100) -> MemoryLimitController:
 
 
 def test_releasing_twice_gives_back_once() -> None:
-    # Given
     memory = controller()
     other = memory.force_reserve(30)
     reservation = memory.force_reserve(20)
-    # When
     reservation.release()
     reservation.release()
-    # Then
     assert memory.current_usage == other.size == 30
     assert memory.statistics().reservations == 1
     assert (reservation.size, reservation.released) == (0, True)
 
 
 def test_a_reservation_of_nothing_is_live_until_released() -> None:
-    # Given
     memory = controller()
     reservation = memory.force_reserve(0)
     assert (memory.statistics().reservations, reservation.released) == (1, False)
-    # When
     reservation.release()
     reservation.release()
-    # Then
     assert memory.statistics().reservations == 0
 
 
 def test_growing_goes_beyond_the_limit_without_waiting() -> None:
-    # Given
     memory = controller(100)
     batch = memory.force_reserve(90)
-    # When
     batch.resize(250)
-    # Then
     assert memory.current_usage == batch.size == 250
     assert memory.statistics().high_water_bytes == 250
 
 
 def test_shrinking_wakes_who_waits_for_it() -> None:
-    # Given
     memory = controller(100)
     batch = memory.force_reserve(101)
     waiter = memory.request(10)
-    # When
     batch.resize(100)
-    # Then
     assert waiter.done
     assert memory.current_usage == 110
 
 
 def test_a_difference_adjusts_the_size_up_and_down() -> None:
-    # Given
     memory = controller()
     batch = memory.force_reserve(64)
-    # When, Then
     batch.adjust(6)
     assert memory.current_usage == batch.size == 70
     batch.adjust(-70)
@@ -77,10 +61,8 @@ def test_a_difference_adjusts_the_size_up_and_down() -> None:
 
 
 def test_a_size_below_zero_is_an_error_and_changes_nothing() -> None:
-    # Given
     memory = controller()
     batch = memory.force_reserve(64)
-    # When, Then
     with pytest.raises(ValueError, match="cannot be negative: -1 bytes"):
         batch.resize(-1)
     with pytest.raises(ValueError, match="cannot be negative: -1 bytes"):
@@ -89,24 +71,19 @@ def test_a_size_below_zero_is_an_error_and_changes_nothing() -> None:
 
 
 def test_what_was_released_cannot_grow_again() -> None:
-    # Given
     memory = controller()
     batch = memory.force_reserve(64)
     batch.release()
-    # When, Then
     with pytest.raises(RuntimeError, match="was released"):
         batch.resize(1)
     assert memory.current_usage == 0
 
 
 def test_a_block_releases_at_its_end_even_by_an_error() -> None:
-    # Given
     memory = controller()
-    # When
     with suppress(KeyError), memory.force_reserve(64) as held:
         assert memory.current_usage == held.size == 64
         raise KeyError
-    # Then
     assert memory.current_usage == 0
 
 

@@ -1,7 +1,5 @@
 """A trigger runs when usage rises to its threshold, and harms nobody who reserves."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 
@@ -31,33 +29,26 @@ def test_a_trigger_runs_when_its_threshold_is_crossed_from_below(
     before: int, size: int, runs: int
 ) -> None:
     """MemoryLimitControllerTest, trigger cases: once for each crossing."""
-    # Given
     pool = Pool()
     pool.memory.force_reserve(before)
     pool.memory.register_trigger(pool.note, SHRINK_THRESHOLD)
-    # When
     pool.memory.force_reserve(size)
-    # Then
     assert pool.seen == [before + size] * runs
     assert pool.memory.statistics().triggers_fired_total == runs
 
 
 def test_a_trigger_runs_again_after_usage_fell_below() -> None:
     """MemoryLimitControllerTest, trigger cases: once for each crossing."""
-    # Given
     pool = Pool()
     pool.memory.register_trigger(pool.note)
     prefetched = pool.memory.force_reserve(96)
     pool.memory.force_reserve(4)
-    # When
     prefetched.release()
     pool.memory.force_reserve(91)
-    # Then
     assert pool.seen == [96, 95]
 
 
 def test_every_way_to_take_memory_can_cross() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(pool.note)
     ways = [
@@ -65,30 +56,24 @@ def test_every_way_to_take_memory_can_cross() -> None:
         lambda: pool.memory.request(95).result(),
         lambda: pool.memory.force_reserve(95),
     ]
-    # When
     for way in ways:
         reservation = way()
         assert isinstance(reservation, Reservation)
         reservation.release()
     pool.memory.force_reserve(1).adjust(94)
-    # Then
     assert pool.seen == [95, 95, 95, 95]
 
 
 def test_memory_granted_to_a_waiter_can_cross() -> None:
-    # Given
     pool = Pool()
     holder = pool.memory.force_reserve(101)
     pool.memory.request(97)
     pool.memory.register_trigger(pool.note)
-    # When
     holder.release()
-    # Then
     assert pool.seen == [97]
 
 
 def test_a_callback_that_reserves_is_not_entered_again() -> None:
-    # Given
     pool = Pool()
     depths: list[int] = []
 
@@ -98,47 +83,36 @@ def test_a_callback_that_reserves_is_not_entered_again() -> None:
         pool.memory.force_reserve(95)
 
     pool.memory.register_trigger(crosses_again)
-    # When
     held = pool.memory.force_reserve(60)
     pool.memory.force_reserve(40)
-    # Then
     assert depths == [100]
     assert pool.memory.current_usage == 135
 
 
 def test_several_clients_have_a_trigger_each() -> None:
-    # Given
     pool = Pool()
     calls: list[str] = []
     pool.memory.register_trigger(lambda: calls.append("first"), 0.5)
     pool.memory.register_trigger(lambda: calls.append("second"), 0.5)
     pool.memory.register_trigger(lambda: calls.append("higher"), 0.95)
-    # When
     pool.memory.force_reserve(50)
-    # Then
     assert calls == ["first", "second"]
 
 
 def test_a_removed_trigger_does_not_run() -> None:
-    # Given
     pool = Pool()
     trigger = pool.memory.register_trigger(pool.note)
-    # When
     trigger.remove()
     trigger.remove()
     pool.memory.force_reserve(100)
-    # Then
     assert pool.seen == []
 
 
 def test_a_trigger_that_an_earlier_one_removes_does_not_run() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(lambda: second.remove())
     second = pool.memory.register_trigger(pool.note)
-    # When
     pool.memory.force_reserve(100)
-    # Then
     assert pool.seen == []
 
 
@@ -146,7 +120,6 @@ def test_a_trigger_that_an_earlier_one_removes_does_not_run() -> None:
 def test_what_a_callback_raises_does_not_reach_who_reserves(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     pool = Pool()
 
     def fails() -> None:
@@ -154,10 +127,8 @@ def test_what_a_callback_raises_does_not_reach_who_reserves(
 
     pool.memory.register_trigger(fails)
     pool.memory.register_trigger(pool.note)
-    # When
     with caplog.at_level(logging.ERROR, "limiter.client_memory.triggers"):
         reservation = pool.memory.try_reserve(100)
-    # Then
     assert reservation is not None
     assert pool.memory.current_usage == reservation.size == 100
     assert pool.seen == [100]
@@ -167,13 +138,10 @@ def test_what_a_callback_raises_does_not_reach_who_reserves(
 
 
 def test_a_callback_that_raised_runs_at_the_next_crossing() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(lambda: pool.seen.append(1 // 0))
-    # When
     pool.memory.force_reserve(95).release()
     pool.memory.force_reserve(95).release()
-    # Then
     assert pool.memory.statistics().triggers_failed_total == 2
 
 
@@ -181,60 +149,47 @@ def test_a_callback_that_raised_runs_at_the_next_crossing() -> None:
 
 
 def test_a_trigger_does_not_repeat_unless_asked() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(pool.note)
-    # When
     pool.memory.force_reserve(100)
     pool.clock.advance(3600.0)
-    # Then
     assert pool.seen == [100]
 
 
 def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
-    # When
     pool.clock.advance(2.5)
     held.adjust(-1)
     pool.clock.advance(60.0)
-    # Then
     assert pool.seen == [95, 95, 95]
 
 
 def test_a_new_crossing_puts_the_repetition_off() -> None:
-    # Given
     pool = Pool()
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
-    # When
     pool.clock.advance(0.6)
     held.adjust(-1)
     held.adjust(1)
     pool.clock.advance(0.6)
-    # Then
     assert pool.seen == [95, 95]
     pool.clock.advance(0.4)
     assert pool.seen == [95, 95, 95]
 
 
 def test_a_removed_trigger_does_not_repeat() -> None:
-    # Given
     pool = Pool()
     trigger = pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     pool.memory.force_reserve(95)
-    # When
     trigger.remove()
     pool.clock.advance(60.0)
-    # Then
     assert pool.seen == [95]
     assert trigger.timer is None
 
 
 def test_a_trigger_that_removes_itself_does_not_repeat() -> None:
-    # Given
     pool = Pool()
 
     def once() -> None:
@@ -242,10 +197,8 @@ def test_a_trigger_that_removes_itself_does_not_repeat() -> None:
         trigger.remove()
 
     trigger = pool.memory.register_trigger(once, 0.95, repeat_seconds=1.0)
-    # When
     pool.memory.force_reserve(95)
     pool.clock.advance(60.0)
-    # Then
     assert pool.seen == [95]
     assert trigger.timer is None
 
@@ -261,14 +214,11 @@ def test_without_a_limit_no_trigger_runs() -> None:
 
 
 def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_one_at_least() -> None:
-    # Given
     small, tiny = Pool(10), Pool(1)
     small.memory.register_trigger(small.note, 0.95)
     tiny.memory.register_trigger(tiny.note, 0.95)
-    # When
     small.memory.force_reserve(9)
     tiny.memory.force_reserve(1)
-    # Then
     assert (small.seen, tiny.seen) == ([9], [1])
 
 

@@ -1,7 +1,5 @@
 """Permits a period, while a window is open: upstream's cases, on a clock that is moved by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.flow.cooldown import CooldownRules, TimedRateLimiter
@@ -31,23 +29,18 @@ class Limited:
 
 def test_a_new_limiter_has_all_permits_of_its_period() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 1."""
-    # When
     limiter = TimedRateLimiter(100, 5.0, ManualClock())
-    # Then
     assert (limiter.permits, limiter.period_seconds, limiter.remaining) == (100, 5.0, 100)
 
 
 @pytest.mark.parametrize("seconds", [1.0, 2.0, MINUTE_SECONDS])
 def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: float) -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 2."""
-    # Given
     limited = Limited(1, seconds, window=HOUR_SECONDS)
     limited.acquires(1)
-    # When
     limited.clock.advance(seconds)
     too_early = limited.acquires(1)
     limited.clock.advance(0.001)
-    # Then
     assert (limited.limiter.period_seconds, too_early, limited.acquires(1)) == (seconds, [0], [1])
 
 
@@ -78,21 +71,16 @@ def test_to_acquire_none_costs_none() -> None:
 
 def test_after_a_period_there_are_all_permits_again() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 7."""
-    # Given
     limited = Limited(10, 0.100)
     limited.acquires(10)
-    # When
     limited.clock.advance(0.150)
-    # Then
     assert (limited.acquires(5), limited.remaining) == ([5], 5)
 
 
 def test_before_the_period_is_over_there_are_no_more() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 8."""
-    # Given
     limited = Limited(10)
     limited.acquires(10)
-    # When, Then
     assert limited.acquires(5) == [0]
     limited.clock.advance(0.999)
     assert limited.acquires(5) == [0]
@@ -100,12 +88,9 @@ def test_before_the_period_is_over_there_are_no_more() -> None:
 
 def test_when_the_window_is_over_everything_is_granted() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 9."""
-    # Given
     limited = Limited(10, window=0.500)
     within = limited.acquires(15)
-    # When
     limited.clock.advance(1.0)
-    # Then
     assert (within, limited.acquires(1_000)) == ([10], [1_000])
 
 
@@ -128,45 +113,33 @@ def test_a_low_rate_is_granted_in_full_and_no_more() -> None:
 
 def test_what_was_not_used_of_a_period_is_lost() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 13."""
-    # Given
     limited = Limited(10, 0.100)
     limited.acquires(6)
-    # When
     limited.clock.advance(0.150)
-    # Then
     assert (limited.acquires(8), limited.remaining) == ([8], 2)
 
 
 def test_many_who_ask_in_one_period_share_its_permits() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 14."""
-    # Given
     limited = Limited(20, 0.100)
     first = limited.acquires(*[5] * 5)
-    # When
     limited.clock.advance(0.150)
-    # Then
     assert first == [5, 5, 5, 5, 0]
     assert (limited.acquires(10), limited.remaining) == ([10], 10)
 
 
 def test_a_period_may_be_very_short() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 15."""
-    # Given
     limited = Limited(5, 0.010)
     limited.acquires(5)
-    # When
     limited.clock.advance(0.020)
-    # Then
     assert (limited.acquires(3), limited.remaining) == ([3], 2)
 
 
 def test_a_period_may_be_very_long() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 16."""
-    # Given
     limited = Limited(10, HOUR_SECONDS)
-    # When
     limited.clock.advance(9.0)
-    # Then
     assert (limited.acquires(7, 5), limited.remaining) == ([7, 3], 0)
 
 
@@ -189,14 +162,11 @@ def test_a_negative_request_gets_nothing_and_changes_nothing() -> None:
 
 def test_each_period_has_its_own_permits() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 20."""
-    # Given
     limited = Limited(5, 0.050)
     seen = [(limited.acquires(5), limited.remaining)]
-    # When
     for size in (3, 4, 5):
         limited.clock.advance(0.060)
         seen.append((limited.acquires(size), limited.remaining))
-    # Then
     assert seen == [([5], 0), ([3], 2), ([4], 1), ([5], 0)]
 
 
@@ -224,67 +194,49 @@ def test_a_negative_request_gets_nothing_outside_of_a_window_too() -> None:
 
 
 def test_a_window_is_open_up_to_and_including_its_last_moment() -> None:
-    # Given
     limited = Limited(1, HOUR_SECONDS, window=0.5)
-    # When
     limited.clock.advance(0.5)
     at_the_end = limited.acquires(2)
     limited.clock.advance(0.001)
-    # Then
     assert (at_the_end, limited.acquires(2)) == ([1], [2])
 
 
 def test_opening_a_window_refills_nothing() -> None:
-    # Given
     limited = Limited(5)
     limited.acquires(5)
-    # When
     limited.limiter.open_window(10.0)
-    # Then
     assert limited.acquires(1) == [0]
 
 
 def test_opening_a_window_does_not_begin_a_period() -> None:
-    # Given
     limited = Limited(5, 1.0)
     limited.acquires(5)
     limited.clock.advance(0.9)
-    # When
     limited.limiter.open_window(10.0)
     limited.clock.advance(0.2)
-    # Then
     assert limited.acquires(1) == [1]
 
 
 def test_a_window_that_is_opened_again_ends_later() -> None:
-    # Given
     limited = Limited(1, HOUR_SECONDS, window=1.0)
     limited.clock.advance(0.9)
-    # When
     limited.limiter.open_window(1.0)
     limited.clock.advance(0.9)
-    # Then
     assert limited.acquires(2) == [1]
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 def test_a_window_of_no_time_closes_the_one_that_is_open(seconds: float) -> None:
-    # Given
     limited = Limited(1)
-    # When
     limited.limiter.open_window(seconds)
-    # Then
     assert limited.acquires(100) == [100]
 
 
 def test_a_period_begins_with_the_first_request_after_the_one_before_has_ended() -> None:
-    # Given
     limited = Limited(5, 1.0)
     limited.clock.advance(1.7)
     limited.acquires(5)
-    # When
     limited.clock.advance(0.9)
-    # Then
     assert limited.acquires(1) == [0]
     limited.clock.advance(0.2)
     assert limited.acquires(1) == [1]

@@ -1,7 +1,5 @@
 """When a connection is paused for its own sake: its unread answers, its haste afterwards."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.flow.causes import PauseCause
@@ -42,9 +40,7 @@ def test_the_defaults_are_those_of_upstream() -> None:
 
 
 def test_reading_pauses_while_the_outbound_buffer_is_unwritable() -> None:
-    # Given
     paced = Paced()
-    # When, Then
     paced.flow.writability_changed(writable=False)
     assert repr(paced.gate) == "<ReadGate closed: OUTBOUND_BUFFER_FULL>"
     paced.flow.writability_changed(writable=True)
@@ -52,9 +48,7 @@ def test_reading_pauses_while_the_outbound_buffer_is_unwritable() -> None:
 
 
 def test_nothing_pauses_when_pausing_is_off() -> None:
-    # Given
     paced = Paced(pauses=False)
-    # When, Then
     paced.flow.writability_changed(writable=False)
     assert paced.gate.open
     paced.flow.writability_changed(writable=True)
@@ -63,30 +57,23 @@ def test_nothing_pauses_when_pausing_is_off() -> None:
 
 
 def test_before_the_first_resume_commands_are_not_counted() -> None:
-    # Given
     paced = Paced()
-    # When
     paced.flow.writability_changed(writable=False)
     paced.gate.open_for(FULL)
-    # Then
     assert paced.handles(1_000) == 1_000
 
 
 def test_the_command_without_a_permit_is_handled_and_those_after_it_wait() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
-    # When, Then
     assert paced.handles(100) == 5 + 1
     assert repr(paced.gate) == "<ReadGate closed: COOLDOWN>"
 
 
 def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
-    # When, Then
     paced.clock.advance(0.0099)
     assert not paced.gate.open
     paced.clock.advance(0.0002, late_seconds=0.00005)
@@ -95,7 +82,6 @@ def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits() -> No
 
 
 def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
@@ -104,7 +90,6 @@ def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
     for _ in range(20):
         paced.flow.command_received()
     paced.clock.advance(0.0051)
-    # Then
     assert paced.gate.open
     # nor the next one shorter
     paced.handles(100)
@@ -114,47 +99,36 @@ def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
 
 @pytest.mark.parametrize(("seconds", "handled"), [(5.0, 6), (5.001, 100)])
 def test_the_cooldown_ends_with_its_window(seconds: float, handled: int) -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
-    # When
     paced.clock.advance(seconds)
-    # Then
     assert paced.handles(100) == handled
 
 
 def test_each_resume_begins_the_window_anew() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.clock.advance(4.9)
-    # When
     paced.pauses_and_resumes()
     paced.clock.advance(4.9)
-    # Then
     assert paced.handles(100) == 6
 
 
 def test_the_window_goes_on_while_reading_is_paused_again() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.flow.writability_changed(writable=False)
-    # When
     paced.clock.advance(4.0)
     for _ in range(6):
         paced.flow.command_received()
-    # Then
     assert paced.gate.is_closed_for(COOLDOWN)
 
 
 def test_neither_cause_lifts_the_other() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
-    # When, Then
     paced.clock.advance(1.0)
     assert repr(paced.gate) == "<ReadGate closed: OUTBOUND_BUFFER_FULL>"
     paced.flow.writability_changed(writable=True)
@@ -163,10 +137,8 @@ def test_neither_cause_lifts_the_other() -> None:
 
 @pytest.mark.parametrize("window", [0.0, -1.0])
 def test_without_a_window_there_is_no_cooldown(window: float) -> None:
-    # Given
     paced = Paced(CooldownRules(window_seconds=window))
     paced.pauses_and_resumes()
-    # When, Then
     assert paced.handles(1_000) == 1_000
 
 
@@ -174,17 +146,14 @@ def test_a_rate_a_second_is_held_too() -> None:
     # Given the proposal's two keys: 1,000 a second
     paced = Paced(CooldownRules(1_000, 1.0, 5.0))
     paced.pauses_and_resumes()
-    # When, Then
     assert paced.handles(5_000) == 1_001
     paced.clock.advance(0.999)
     assert not paced.gate.open
 
 
 def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
-    # Given
     paced = Paced(CooldownRules(0, 0.010, 5.0))
     paced.pauses_and_resumes()
-    # When, Then
     for _ in range(3):
         assert paced.handles(10) == 1
         paced.clock.advance(0.011)
@@ -194,37 +163,29 @@ def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
 
 
 def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
-    # When
     paced.flow.lift_cooldown()
-    # Then
     assert not paced.gate.open
     paced.clock.advance(0.011)
     assert paced.handles(1_000) == 1_000
 
 
 def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
     paced.gate.close_for(PauseCause.PEER_LEG_FULL)
-    # When
     paced.flow.stop()
-    # Then
     assert repr(paced.gate) == "<ReadGate closed: PEER_LEG_FULL>"
 
 
 def test_no_timer_of_a_connection_outlives_it() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
-    # When
     paced.flow.end()
     paced.clock.advance(1.0)
     # Then the gate is as it was left
@@ -232,12 +193,9 @@ def test_no_timer_of_a_connection_outlives_it() -> None:
 
 
 def test_after_the_end_a_stop_is_harmless() -> None:
-    # Given
     paced = Paced()
     paced.pauses_and_resumes()
     paced.handles(100)
-    # When
     paced.flow.end()
     paced.flow.stop()
-    # Then
     assert paced.gate.open

@@ -1,7 +1,5 @@
 """Places for requests that ask for metadata."""
 
-from __future__ import annotations
-
 from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
 
 
@@ -12,10 +10,8 @@ def place_of(lookups: LookupSemaphore, owner: str = "cnx") -> LookupPermit:
 
 
 def test_a_full_house_refuses() -> None:
-    # Given
     lookups = LookupSemaphore(2)
     places = [place_of(lookups), place_of(lookups)]
-    # When, Then
     assert lookups.try_acquire("cnx") is None
     assert lookups.pending_requests == 2
     places[0].release()
@@ -24,52 +20,40 @@ def test_a_full_house_refuses() -> None:
 
 
 def test_a_place_is_held_for_a_block_and_freed_once() -> None:
-    # Given
     lookups = LookupSemaphore(2)
     place_of(lookups)
-    # When
     with place_of(lookups) as place:
         inside = lookups.pending_requests
         place.release()
     place.release()
-    # Then
     assert (inside, lookups.pending_requests) == (2, 1)
 
 
 def test_a_leaked_place_is_taken_for_ever() -> None:
-    # Given
     lookups = LookupSemaphore(2)
-    # When
     with place_of(lookups) as place:
         place.leak()
         place.leak()
     lookups.cancel_owner("cnx")
-    # Then
     assert lookups.pending_requests == 1
     assert lookups._owned == {}
 
 
 def test_a_freed_place_cannot_leak() -> None:
-    # Given
     lookups = LookupSemaphore(2)
     place = place_of(lookups)
-    # When
     place.release()
     place.leak()
-    # Then
     assert lookups.pending_requests == 0
 
 
 def test_cancel_owner_frees_all_places_of_one_owner() -> None:
-    # Given
     lookups = LookupSemaphore(5)
     places = [place_of(lookups, "gone"), place_of(lookups, "gone"), place_of(lookups, "stays")]
-    # When
     lookups.cancel_owner("gone")
     freed_at_once = lookups.pending_requests == 1
     for place in places[:2]:
         place.release()
-    # Then
     assert freed_at_once
     assert lookups.pending_requests == 1
     places[2].release()

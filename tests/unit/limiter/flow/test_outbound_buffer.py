@@ -1,7 +1,5 @@
 """Netty's marks: strictly above, strictly below, and 96 bytes an entry."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -19,12 +17,9 @@ MARKS = WriteBufferMarks(1_000, 500)
 
 
 def test_each_entry_weighs_96_bytes_more_than_it_has() -> None:
-    # Given
     buffer = OutboundBuffer(WriteBufferMarks())
-    # When
     buffer.queued(0)
     buffer.queued(10)
-    # Then
     assert buffer.pending_bytes == 2 * 96 + 10
     assert repr(buffer) == "<OutboundBuffer 202 bytes, writable>"
 
@@ -34,9 +29,7 @@ def test_the_default_marks_are_nettys() -> None:
 
 
 def test_unwritable_begins_strictly_above_the_high_mark() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
-    # When, Then
     assert not buffer.queued(1_000 - ENTRY_OVERHEAD_BYTES)
     assert buffer.writable
     assert buffer.queued(0)
@@ -46,11 +39,9 @@ def test_unwritable_begins_strictly_above_the_high_mark() -> None:
 
 
 def test_writable_begins_strictly_below_the_low_mark() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
     buffer.queued(500 - ENTRY_OVERHEAD_BYTES)
     buffer.queued(1_000)
-    # When, Then
     assert not buffer.left(1_000)
     assert buffer.pending_bytes == 500
     assert not buffer.writable
@@ -60,24 +51,18 @@ def test_writable_begins_strictly_below_the_low_mark() -> None:
 
 
 def test_between_the_marks_nothing_changes() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
-    # When
     buffer.queued(600)
-    # Then
     assert buffer.writable
     assert not buffer.left(600)
 
 
 def test_totals_add_up_all_connections_and_keep_the_most() -> None:
-    # Given
     totals = OutboundTotals()
     one, two = OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)
-    # When
     one.queued(4)
     two.queued(4)
     one.left(4)
-    # Then
     assert (totals.pending_bytes, totals.peak_bytes) == (100, 200)
 
 
@@ -96,22 +81,17 @@ def test_the_marks_may_be_the_same(mark: int) -> None:
 
 
 def test_other_marks_apply_at_once_to_who_is_writable() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
-    # When
     buffer.change_marks(WriteBufferMarks(200, 100))
-    # Then
     assert buffer.queued(105)
     assert not buffer.left(0)
     assert buffer.left(6)
 
 
 def test_other_marks_wait_until_who_is_unwritable_is_writable_again() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
     buffer.queued(2_000)
     buffer.queued(300)
-    # When
     buffer.change_marks(WriteBufferMarks(200, 100))
     # Then the low mark is still the old one
     assert buffer.left(2_000)
@@ -123,24 +103,18 @@ def test_other_marks_wait_until_who_is_unwritable_is_writable_again() -> None:
 
 
 def test_of_several_changes_while_unwritable_the_last_one_counts() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
     buffer.queued(2_000)
-    # When
     buffer.change_marks(WriteBufferMarks(200, 100))
     buffer.change_marks(WriteBufferMarks(400, 300))
     buffer.left(2_000)
-    # Then
     assert not buffer.queued(400 - ENTRY_OVERHEAD_BYTES)
     assert buffer.queued(0)
 
 
 def test_an_entry_may_be_weighed_before_it_is_judged() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
-    # When
     buffer.weigh(2_000)
-    # Then
     assert (buffer.pending_bytes, buffer.writable) == (2_096, True)
     assert buffer.became_unwritable()
     assert not buffer.writable
@@ -148,12 +122,9 @@ def test_an_entry_may_be_weighed_before_it_is_judged() -> None:
 
 
 def test_what_left_before_it_was_judged_made_nobody_unwritable() -> None:
-    # Given
     buffer = OutboundBuffer(MARKS)
     buffer.weigh(2_000)
-    # When
     left = buffer.left(2_000)
-    # Then
     assert not left
     assert not buffer.became_unwritable()
 
@@ -162,42 +133,32 @@ def test_what_left_before_it_was_judged_made_nobody_unwritable() -> None:
 
 
 def test_a_listener_is_called_once_however_often_it_asked() -> None:
-    # Given
     buffer, called = OutboundBuffer(MARKS), []
     buffer.on_writable(listener := lambda: called.append("told"))
     buffer.on_writable(listener)
-    # When
     buffer.tell_listeners()
     buffer.tell_listeners()
-    # Then
     assert called == ["told"]
 
 
 def test_listeners_are_called_in_the_order_they_asked() -> None:
-    # Given
     buffer, called = OutboundBuffer(MARKS), []
     for number in range(5):
         buffer.on_writable(partial(called.append, number))
-    # When
     buffer.tell_listeners()
-    # Then
     assert called == [0, 1, 2, 3, 4]
 
 
 def test_a_forgotten_listener_is_not_called() -> None:
-    # Given
     buffer, called = OutboundBuffer(MARKS), []
     buffer.on_writable(listener := lambda: called.append("told"))
-    # When
     buffer.forget_listener(listener)
     buffer.forget_listener(listener)
     buffer.tell_listeners()
-    # Then
     assert called == []
 
 
 def test_a_listener_that_asks_again_is_called_the_next_time() -> None:
-    # Given
     buffer, called = OutboundBuffer(MARKS), []
 
     def listener() -> None:
@@ -205,7 +166,6 @@ def test_a_listener_that_asks_again_is_called_the_next_time() -> None:
         buffer.on_writable(listener)
 
     buffer.on_writable(listener)
-    # When, Then
     buffer.tell_listeners()
     assert called == ["told"]
     buffer.tell_listeners()
@@ -213,7 +173,6 @@ def test_a_listener_that_asks_again_is_called_the_next_time() -> None:
 
 
 def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_time() -> None:
-    # Given
     buffer, called = OutboundBuffer(MARKS), []
 
     def fills_it() -> None:
@@ -222,7 +181,6 @@ def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_tim
 
     buffer.on_writable(fills_it)
     buffer.on_writable(lambda: called.append("second"))
-    # When, Then
     buffer.tell_listeners()
     assert called == ["first"]
     buffer.left(2_000)
@@ -234,10 +192,8 @@ def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_tim
 
 
 def test_what_a_permit_pays_for_is_pending_and_not_unpaid() -> None:
-    # Given
     totals = OutboundTotals()
     buffer = OutboundBuffer(MARKS, totals)
-    # When
     buffer.queued(1_000, 900)
     # Then the head and the fixed part are unpaid
     assert (totals.pending_bytes, totals.unpaid_bytes) == (1_096, 196)
@@ -246,9 +202,7 @@ def test_what_a_permit_pays_for_is_pending_and_not_unpaid() -> None:
 
 
 def test_too_much_is_strictly_more_than_the_cap() -> None:
-    # Given
     totals = OutboundTotals(1_000)
-    # When, Then
     totals.change(1_000)
     assert not totals.full
     totals.change(1)
@@ -260,21 +214,16 @@ def test_too_much_is_strictly_more_than_the_cap() -> None:
 
 @pytest.mark.parametrize("cap", [0, -1])
 def test_without_a_cap_it_is_never_too_much(cap: int) -> None:
-    # Given
     totals = OutboundTotals(cap)
-    # When
     totals.change(10**12)
-    # Then
     assert not totals.full
 
 
 def test_who_waits_is_called_once_when_half_of_what_may_wait_is_left() -> None:
-    # Given
     totals, called = OutboundTotals(1_000), []
     totals.change(2_000)
     totals.call_when_less(callback := lambda: called.append("told"))
     totals.call_when_less(callback)
-    # When, Then
     totals.change(-1_499)
     assert called == []
     totals.change(-1)
@@ -284,32 +233,26 @@ def test_who_waits_is_called_once_when_half_of_what_may_wait_is_left() -> None:
 
 
 def test_bytes_that_are_paid_for_do_not_keep_anybody_waiting() -> None:
-    # Given
     totals, called = OutboundTotals(1_000), []
     totals.change(5_000, 3_800)
     totals.call_when_less(lambda: called.append("told"))
     # When the unpaid part has left
     totals.change(-1_200)
-    # Then
     assert totals.pending_bytes == 3_800
     assert called == ["told"]
 
 
 def test_who_is_forgotten_is_not_called() -> None:
-    # Given
     totals, called = OutboundTotals(1_000), []
     totals.change(2_000)
     totals.call_when_less(callback := lambda: called.append("told"))
-    # When
     totals.forget(callback)
     totals.forget(callback)
     totals.change(-2_000)
-    # Then
     assert called == []
 
 
 def test_who_is_called_may_wait_again() -> None:
-    # Given
     totals, called = OutboundTotals(1_000), []
 
     def fills_it_again() -> None:
@@ -319,9 +262,7 @@ def test_who_is_called_may_wait_again() -> None:
 
     totals.change(2_000)
     totals.call_when_less(fills_it_again)
-    # When
     totals.change(-2_000)
-    # Then
     assert called == ["told"]
     assert totals.full
 
@@ -334,12 +275,10 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), max_size=4
 def test_in_any_order_the_sums_are_those_of_the_entries_and_end_at_nothing(
     entries: list[tuple[int, float]], queues: list[bool]
 ) -> None:
-    # Given
     totals, most = OutboundTotals(), 0
     buffers = [OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)]
     waiting = [(buffers[size % 2], size, int(size * paid)) for size, paid in entries]
     pending: list[tuple[OutboundBuffer, int, int]] = []
-    # When
     for queue in [*queues, *[False] * len(entries)]:
         if queue and waiting:
             buffer, size, paid = one = waiting.pop()
@@ -356,6 +295,5 @@ def test_in_any_order_the_sums_are_those_of_the_entries_and_end_at_nothing(
         assert totals.unpaid_bytes == weight - sum(paid for _, _, paid in pending)
         for one in buffers:
             assert one.pending_bytes <= 1_000 if one.writable else one.pending_bytes >= 500
-    # Then
     assert (totals.pending_bytes, totals.unpaid_bytes) == (0, 0)
     assert all(one.writable for one in buffers)

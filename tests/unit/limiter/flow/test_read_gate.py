@@ -1,7 +1,5 @@
 """A gate is open when nobody wants it closed."""
 
-from __future__ import annotations
-
 from limiter.flow.causes import PauseCause, RateLimitOperation
 from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
@@ -21,10 +19,8 @@ class Watched:
 
 
 def test_the_first_cause_pauses_and_the_last_one_resumes() -> None:
-    # Given
     watched = Watched()
     gate = watched.gate
-    # When, Then
     gate.close_for(FULL)
     gate.close_for(PEER)
     assert watched.calls == ["pause"]
@@ -37,45 +33,33 @@ def test_the_first_cause_pauses_and_the_last_one_resumes() -> None:
 
 
 def test_the_same_cause_twice_counts_once() -> None:
-    # Given
     watched = Watched()
-    # When
     watched.gate.close_for(FULL)
     watched.gate.close_for(FULL)
     watched.gate.open_for(FULL)
-    # Then
     assert watched.gate.open
     assert watched.calls == ["pause", "resume"]
 
 
 def test_nobody_can_lift_anothers_cause() -> None:
-    # Given
     watched = Watched()
     watched.gate.close_for(FULL)
-    # When
     watched.gate.open_for(PEER)
-    # Then
     assert not watched.gate.open
     assert watched.calls == ["pause"]
 
 
 def test_lifting_what_was_not_there_does_not_resume() -> None:
-    # Given
     watched = Watched()
-    # When
     watched.gate.open_for(FULL)
-    # Then
     assert watched.calls == []
 
 
 def test_a_gate_names_its_causes() -> None:
-    # Given
     gate = Watched().gate
     open_text = repr(gate)
-    # When
     gate.close_for(PEER)
     gate.close_for(FULL)
-    # Then
     assert open_text == "<ReadGate open>"
     assert repr(gate) == "<ReadGate closed: OUTBOUND_BUFFER_FULL, PEER_LEG_FULL>"
 
@@ -99,80 +83,59 @@ class Adding:
 
 
 def test_a_cause_that_came_up_twice_is_counted_once() -> None:
-    # Given
     adding = Adding()
-    # When
     adding.gate.close_for(FULL)
     adding.gate.close_for(FULL)
-    # Then
     assert adding.counted() == {FULL: 1}
     assert adding.totals.pauses[FULL] == 1
 
 
 def test_lifting_what_was_not_there_is_not_counted() -> None:
-    # Given
     adding = Adding()
     adding.gate.close_for(PEER)
-    # When
     adding.gate.open_for(FULL)
-    # Then
     assert adding.counted() == {PEER: 1}
     assert adding.totals.operations[RateLimitOperation.RESUMED] == 0
 
 
 def test_a_gate_that_ends_resumes_nothing_and_is_paused_for_nothing() -> None:
-    # Given
     adding = Adding()
     adding.gate.close_for(FULL)
     adding.gate.close_for(PEER)
-    # When
     adding.gate.end()
-    # Then
     assert adding.calls == ["pause"]
     assert adding.counted() == {}
     assert adding.gate.open
 
 
 def test_who_lifts_its_cause_after_the_end_changes_nothing() -> None:
-    # Given
     adding = Adding()
     adding.gate.close_for(FULL)
     adding.gate.end()
-    # When
     adding.gate.open_for(FULL)
     adding.gate.end()
-    # Then
     assert adding.calls == ["pause"]
     assert adding.counted() == {}
 
 
 def test_a_gate_says_for_which_causes_it_is_closed() -> None:
-    # Given
     gate = Adding().gate
-    # When
     gate.close_for(FULL)
-    # Then
     assert gate.is_closed_for(FULL)
     assert not gate.is_closed_for(PEER)
 
 
 def test_when_reading_pauses_and_resumes_the_cause_is_known_already() -> None:
-    # Given
     seen: list[bool] = []
     gate = ReadGate(lambda: seen.append(gate.open), lambda: seen.append(gate.open))
-    # When
     gate.close_for(FULL)
     gate.open_for(FULL)
-    # Then
     assert seen == [False, True]
 
 
 def test_without_totals_a_gate_ends_as_well() -> None:
-    # Given
     watched = Watched()
     watched.gate.close_for(FULL)
-    # When
     watched.gate.end()
-    # Then
     assert watched.gate.open
     assert watched.calls == ["pause"]

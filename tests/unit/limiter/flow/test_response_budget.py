@@ -1,7 +1,5 @@
 """Answers in the making: counted before they are made, and beyond the bound by one only."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,12 +24,9 @@ class Connection:
 
 
 def test_what_is_reserved_is_counted_until_it_is_released() -> None:
-    # Given
     one = Connection()
     two = Connection(totals=one.totals)
-    # When
     first, _ = one.budget.reserve(20_000), two.budget.reserve(30_000)
-    # Then
     assert (one.budget.reserved_bytes, one.totals.response_bytes) == (20_000, 50_000)
     first.release()
     assert (one.budget.reserved_bytes, one.totals.response_bytes) == (0, 30_000)
@@ -39,49 +34,34 @@ def test_what_is_reserved_is_counted_until_it_is_released() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, SMALL_RESPONSE_BYTES])
 def test_an_answer_counts_at_least_what_a_small_one_costs(size: int) -> None:
-    # Given
     budget = Connection().budget
-    # When
     budget.reserve(size)
-    # Then
     assert budget.reserved_bytes == SMALL_RESPONSE_BYTES == 8_192
 
 
 def test_an_answer_of_unknown_size_takes_the_whole_budget() -> None:
-    # Given
     budget = Connection().budget
-    # When
     budget.reserve(None)
-    # Then
     assert budget.reserved_bytes == BOUND
 
 
 def test_without_a_bound_an_answer_of_unknown_size_counts_as_a_small_one() -> None:
-    # Given
     budget = Connection(0).budget
-    # When
     budget.reserve(None)
-    # Then
     assert budget.reserved_bytes == SMALL_RESPONSE_BYTES
 
 
 @pytest.mark.parametrize("size", [BOUND - 1, BOUND, 10 * BOUND, None])
 def test_one_answer_alone_pauses_nobody_however_large_it_is(size: int | None) -> None:
-    # Given
     connection = Connection()
-    # When
     connection.budget.reserve(size)
-    # Then
     assert connection.gate.open
 
 
 def test_two_of_unknown_size_pause_the_reading() -> None:
-    # Given
     connection = Connection()
-    # When
     connection.budget.reserve(None)
     connection.budget.reserve(None)
-    # Then
     assert connection.gate.is_closed_for(IN_FLIGHT)
 
 
@@ -90,23 +70,17 @@ def test_two_of_unknown_size_pause_the_reading() -> None:
 def test_reading_pauses_when_all_but_the_largest_answer_reach_the_bound(
     rest: int, paused: bool, largest_first: bool
 ) -> None:
-    # Given
     connection = Connection()
     sizes = [rest // 2, rest - rest // 2]
-    # When
     for size in [2 * BOUND, *sizes] if largest_first else [*sizes, 2 * BOUND]:
         connection.budget.reserve(size)
-    # Then
     assert connection.gate.is_closed_for(IN_FLIGHT) is paused
 
 
 def test_the_request_that_goes_beyond_the_bound_is_served() -> None:
-    # Given
     connection = Connection()
     connection.budget.reserve(BOUND)
-    # When
     reservation = connection.budget.reserve(10 * BOUND)
-    # Then
     assert reservation.size_bytes == 10 * BOUND
     assert connection.budget.reserved_bytes == 11 * BOUND
     assert not connection.gate.open
@@ -116,49 +90,37 @@ def test_the_request_that_goes_beyond_the_bound_is_served() -> None:
 def test_reading_resumes_when_all_but_the_largest_are_at_half_of_the_bound(
     left: int, opens: bool
 ) -> None:
-    # Given
     connection = Connection()
     connection.budget.reserve(3 * BOUND)
     connection.budget.reserve(left)
     reservation = connection.budget.reserve(BOUND)
-    # When
     reservation.release()
-    # Then
     assert connection.gate.open is opens
 
 
 def test_when_the_largest_is_done_the_next_one_is_free() -> None:
-    # Given
     connection = Connection()
     largest = connection.budget.reserve(3 * BOUND)
     connection.budget.reserve(2 * BOUND)
     connection.budget.reserve(BOUND // 2)
     paused = not connection.gate.open
-    # When
     largest.release()
-    # Then
     assert paused
     assert connection.gate.open
 
 
 def test_an_answer_that_is_done_makes_nothing_free_any_more() -> None:
-    # Given
     connection = Connection()
     connection.budget.reserve(5 * BOUND).release()
-    # When
     for _ in range(3):
         connection.budget.reserve(BOUND // 2)
-    # Then
     assert connection.gate.is_closed_for(IN_FLIGHT)
 
 
 @pytest.mark.parametrize("bound", [0, -1])
 def test_without_a_bound_nothing_pauses_and_all_is_counted(bound: int) -> None:
-    # Given
     connection = Connection(bound)
-    # When
     reservations = [connection.budget.reserve(size) for size in (10**9, 10**8)]
-    # Then
     assert connection.gate.open
     assert connection.totals.response_bytes == 1_100_000_000
     for reservation in reservations:
@@ -167,19 +129,15 @@ def test_without_a_bound_nothing_pauses_and_all_is_counted(bound: int) -> None:
 
 
 def test_a_reservation_is_given_back_once() -> None:
-    # Given
     budget = Connection().budget
     budget.reserve(20_000)
     reservation = budget.reserve(30_000)
-    # When
     reservation.release()
     reservation.release()
-    # Then
     assert budget.reserved_bytes == 20_000
 
 
 def test_a_block_gives_back_at_its_end_whatever_happened_in_it() -> None:
-    # Given
     budget = Connection().budget
     within = []
 
@@ -188,32 +146,24 @@ def test_a_block_gives_back_at_its_end_whatever_happened_in_it() -> None:
             within.append(budget.reserved_bytes)
             raise ValueError("broken")
 
-    # When
     with pytest.raises(ValueError, match="broken"):
         answers()
-    # Then
     assert (within, budget.reserved_bytes) == ([20_000], 0)
 
 
 def test_what_was_released_in_a_block_is_not_given_back_again() -> None:
-    # Given
     budget = Connection().budget
-    # When
     with budget.reserve(20_000) as reservation:
         reservation.release()
         budget.reserve(20_000)
-    # Then
     assert budget.reserved_bytes == 20_000
 
 
 def test_a_lifted_bound_resumes_at_once_and_pauses_no_more() -> None:
-    # Given
     connection = Connection()
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
     paused = not connection.gate.open
-    # When
     connection.budget.lift()
-    # Then
     assert paused
     assert connection.gate.open
     reservations += [connection.budget.reserve(10 * BOUND) for _ in range(2)]
@@ -225,26 +175,20 @@ def test_a_lifted_bound_resumes_at_once_and_pauses_no_more() -> None:
 
 
 def test_other_causes_stay_when_the_budget_has_room_again() -> None:
-    # Given
     connection = Connection()
     connection.budget.reserve(BOUND)
     reservation = connection.budget.reserve(BOUND)
     connection.gate.close_for(PauseCause.COOLDOWN)
-    # When
     reservation.release()
-    # Then
     assert repr(connection.gate) == "<ReadGate closed: COOLDOWN>"
 
 
 def test_what_is_given_back_after_the_end_leaves_no_sum_behind() -> None:
-    # Given
     connection = Connection()
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
-    # When
     connection.gate.end()
     for reservation in reservations:
         reservation.release()
-    # Then
     assert connection.totals.response_bytes == 0
     assert connection.totals.connections[IN_FLIGHT] == 0
 
@@ -254,10 +198,8 @@ def test_what_is_given_back_after_the_end_leaves_no_sum_behind() -> None:
 def test_in_any_order_a_closed_gate_means_more_than_half_and_an_open_one_less_than_all(
     steps: list[int | None],
 ) -> None:
-    # Given
     connection = Connection()
     live = []
-    # When
     for step in steps:
         if step is not None:
             live.append(connection.budget.reserve(step))
@@ -272,6 +214,5 @@ def test_in_any_order_a_closed_gate_means_more_than_half_and_an_open_one_less_th
             assert 2 * beside_the_largest > BOUND
     for one in live:
         one.release()
-    # Then
     assert connection.gate.open
     assert connection.totals.response_bytes == 0

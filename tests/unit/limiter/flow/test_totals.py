@@ -1,7 +1,5 @@
 """Who is paused, why and for how long: sums that return to nothing."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -39,9 +37,7 @@ class Process:
 
 
 def test_every_cause_and_reason_is_there_from_the_start() -> None:
-    # When
     totals = FlowTotals(ManualClock())
-    # Then
     assert totals.connections == totals.pauses == dict.fromkeys(PauseCause, 0)
     assert dict(totals.paused_seconds()) == dict.fromkeys(PauseCause, 0.0)
     assert totals.closed == dict.fromkeys(CloseReason, 0)
@@ -49,17 +45,13 @@ def test_every_cause_and_reason_is_there_from_the_start() -> None:
 
 
 def test_what_waits_to_leave_is_that_of_the_process() -> None:
-    # Given
     outbound = OutboundTotals()
-    # When, Then
     assert FlowTotals(ManualClock(), outbound).outbound is outbound
 
 
 def test_connections_are_counted_by_cause_while_they_are_paused() -> None:
-    # Given
     process = Process()
     one, two = process.gates
-    # When, Then
     one.close_for(FULL)
     two.close_for(FULL)
     two.close_for(COOLDOWN)
@@ -69,23 +61,18 @@ def test_connections_are_counted_by_cause_while_they_are_paused() -> None:
 
 
 def test_a_pause_counts_once_for_each_time_its_cause_comes_up() -> None:
-    # Given
     process = Process(1)
     (gate,) = process.gates
-    # When
     gate.close_for(FULL)
     gate.close_for(FULL)
     gate.open_for(FULL)
     gate.close_for(FULL)
-    # Then
     assert process.totals.pauses[FULL] == 2
 
 
 def test_seconds_of_pauses_are_added_up_over_connections() -> None:
-    # Given
     process = Process()
     one, two = process.gates
-    # When
     one.close_for(FULL)
     process.clock.advance(2.0)
     two.close_for(FULL)
@@ -93,18 +80,15 @@ def test_seconds_of_pauses_are_added_up_over_connections() -> None:
     one.open_for(FULL)
     two.open_for(FULL)
     process.clock.advance(100.0)
-    # Then
     assert process.seconds(FULL) == pytest.approx(5.0 + 3.0)
 
 
 def test_seconds_include_the_pauses_of_now() -> None:
-    # Given
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
     process.clock.advance(2.0)
     two.close_for(FULL)
-    # When, Then
     process.clock.advance(1.0)
     assert process.seconds(FULL) == pytest.approx(3.0 + 1.0)
     one.open_for(FULL)
@@ -114,10 +98,8 @@ def test_seconds_include_the_pauses_of_now() -> None:
 
 
 def test_seconds_never_go_back() -> None:
-    # Given
     process = Process(50)
     seen = []
-    # When
     for number, gate in enumerate(process.gates):
         gate.close_for(FULL)
         process.clock.advance(0.1 + number / 7)
@@ -125,15 +107,12 @@ def test_seconds_never_go_back() -> None:
     for gate in process.gates:
         gate.open_for(FULL)
         seen.append(process.seconds(FULL))
-    # Then
     assert all(now >= before - 1e-6 for before, now in pairwise(seen))
 
 
 def test_a_connection_is_paused_by_the_first_cause_and_resumed_by_the_last() -> None:
-    # Given
     process = Process(1)
     (gate,) = process.gates
-    # When, Then
     gate.close_for(FULL)
     gate.close_for(COOLDOWN)
     gate.open_for(FULL)
@@ -143,11 +122,9 @@ def test_a_connection_is_paused_by_the_first_cause_and_resumed_by_the_last() -> 
 
 
 def test_pending_publishes_throttle_whatever_else_pauses() -> None:
-    # Given
     process = Process(1)
     (gate,) = process.gates
     gate.close_for(FULL)
-    # When, Then
     gate.close_for(PUBLISHES)
     assert process.operations() == {PAUSED: 1, THROTTLED: 1}
     gate.open_for(PUBLISHES)
@@ -155,17 +132,14 @@ def test_pending_publishes_throttle_whatever_else_pauses() -> None:
 
 
 def test_who_dies_while_paused_is_counted_no_more_and_does_not_resume() -> None:
-    # Given
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
     one.close_for(PUBLISHES)
     two.close_for(FULL)
     process.clock.advance(2.0)
-    # When
     one.end()
     process.clock.advance(2.0)
-    # Then
     assert (process.totals.connections[FULL], process.totals.connections[PUBLISHES]) == (1, 0)
     assert process.seconds(FULL) == pytest.approx(2.0 + 4.0)
     assert process.seconds(PUBLISHES) == pytest.approx(2.0)
@@ -188,10 +162,8 @@ STEPS = st.lists(
 def test_whatever_happened_when_all_connections_have_ended_nobody_is_paused(
     steps: list[tuple[int, str, PauseCause, float]],
 ) -> None:
-    # Given
     process = Process(4)
     expected = dict.fromkeys(PauseCause, 0.0)
-    # When
     for number, what, cause, seconds in steps:
         gate = process.gates[number]
         if what == "end":
@@ -207,7 +179,6 @@ def test_whatever_happened_when_all_connections_have_ended_nobody_is_paused(
             assert process.seconds(one) == pytest.approx(expected[one], abs=1e-6)
     for gate in process.gates:
         gate.end()
-    # Then
     process.clock.advance(1_000.0)
     assert set(process.totals.connections.values()) == {0}
     assert dict(process.totals.paused_seconds()) == pytest.approx(expected, abs=1e-6)

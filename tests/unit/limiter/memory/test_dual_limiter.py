@@ -1,7 +1,5 @@
 """Rules of AsyncDualMemoryLimiter and MemoryHold beyond upstream's cases."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.errors import (
@@ -33,44 +31,34 @@ def dual(
 
 
 async def test_an_update_without_waiting_grows_what_fits() -> None:
-    # Given
     limiter = dual()
     permit = await limiter.acquire(HEAP, 100)
-    # When
     grown = limiter.try_update(permit, 1000)
-    # Then
     assert grown is not None
     assert (grown.size, permit.size) == (1000, 0)
 
 
 async def test_an_update_without_waiting_that_does_not_fit_changes_nothing() -> None:
-    # Given
     limiter = dual()
     permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 900)
-    # When
     grown = limiter.try_update(permit, 101)
-    # Then
     assert grown is None
     assert permit.size == 100
     assert (limiter.acquired_permits(HEAP), limiter.queue_size(HEAP)) == (1000, 0)
 
 
 async def test_an_update_without_waiting_does_not_overtake() -> None:
-    # Given
     limiter = dual()
     permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 800)
     limiter.request(HEAP, 500)
-    # When, Then
     assert limiter.try_update(permit, 150) is None
     assert limiter.queue_size(HEAP) == 1
 
 
 async def test_an_update_without_waiting_says_what_can_never_be() -> None:
-    # Given
     limiter = dual(queue=1)
     permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 900)
     limiter.request(HEAP, 1)
-    # When, Then
     with pytest.raises(PermitTooLargeError):
         limiter.try_update(permit, 1001)
     with pytest.raises(PermitAcquireQueueFullError):
@@ -79,7 +67,6 @@ async def test_an_update_without_waiting_says_what_can_never_be() -> None:
 
 
 async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount() -> None:
-    # Given
     clock = ManualClock()
     limit = MemoryLimit(1000, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -94,9 +81,7 @@ async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount()
                 sizes.append(hold.size)
 
     working = await started(work())
-    # When
     clock.advance(5.0)
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await working
     assert sizes == [100]
@@ -104,7 +89,6 @@ async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount()
 
 
 async def test_a_hold_that_is_cancelled_as_it_grows_leaves_nothing() -> None:
-    # Given
     limiter = dual()
     other = await limiter.acquire(HEAP, 900)
 
@@ -113,64 +97,49 @@ async def test_a_hold_that_is_cancelled_as_it_grows_leaves_nothing() -> None:
             await hold.resize(300)
 
     working = await started(work())
-    # When
     limiter.release(other)
     working.cancel()
     await settle()
-    # Then
     assert working.cancelled()
     assert limiter.acquired_permits(HEAP) == 0
 
 
 async def test_a_hold_can_be_resized_only_inside_its_block() -> None:
-    # Given
     hold: MemoryHold = dual().hold(HEAP, 100)
-    # When, Then
     assert hold.size == 0
     with pytest.raises(RuntimeError, match="outside"):
         await hold.resize(200)
 
 
 async def test_a_hold_that_was_never_entered_releases_nothing() -> None:
-    # Given
     limiter = dual()
-    # When
     await limiter.hold(HEAP, 100).__aexit__(None, None, None)
-    # Then
     assert limiter.acquired_permits(HEAP) == 0
 
 
 async def test_cancel_owner_reaches_both_budgets() -> None:
-    # Given
     limiter = dual(100, 200)
     await limiter.acquire(HEAP, 100, owner="gone")
     await limiter.acquire(DIRECT, 200, owner="gone")
     waiting = limiter.request(HEAP, 1, owner="gone")
-    # When
     limiter.cancel_owner("gone")
-    # Then
     assert isinstance(waiting.error, PermitAcquireCancelledError)
     assert [limiter.acquired_permits(one) for one in LimitType] == [0, 0]
 
 
 async def test_an_abandoned_request_is_forgotten() -> None:
-    # Given
     limiter = dual(100)
     granted, waiting = limiter.request(HEAP, 100), limiter.request(HEAP, 50)
-    # When
     limiter.abandon(HEAP, granted)
-    # Then
     assert waiting.done
     limiter.abandon(HEAP, waiting)
     assert limiter.acquired_permits(HEAP) == 0
 
 
 async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
-    # Given
     seen: list[tuple[LimitType, AcquireOutcome]] = []
     limiter = dual(100, 200, queue=3)
     await limiter.acquire(HEAP, 1)  # nobody watches yet
-    # When
     limiter.statistics()  # what was granted until now has been told
     limiter.observe_with(
         lambda limit_type, outcome, _, count: seen.extend([(limit_type, outcome)] * count)
@@ -178,7 +147,6 @@ async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
     await limiter.acquire(HEAP, 10)
     await limiter.acquire(DIRECT, 20)
     statistics = limiter.statistics()
-    # Then
     assert seen == [(HEAP, AcquireOutcome.GRANTED), (DIRECT, AcquireOutcome.GRANTED)]
     assert statistics == DualStatistics(
         SemaphoreStatistics(100, 11, 89, 0, 3, 11), SemaphoreStatistics(200, 20, 180, 0, 3, 20)
@@ -186,11 +154,8 @@ async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
 
 
 async def test_one_budget_may_be_unbounded() -> None:
-    # Given
     limiter = dual(0, 100)
-    # When
     permit = await limiter.acquire(HEAP, 10**12)
-    # Then
     assert permit.size == 10**12
     assert limiter.acquired_permits(HEAP) == 0
     with pytest.raises(PermitTooLargeError):

@@ -12,8 +12,6 @@ Under both policies; each request comes from an owner of its own, because policy
 for each.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 
@@ -68,9 +66,7 @@ async def test_a_permit_knows_its_size_and_its_budget(
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 1 and 2."""
     limiter, _ = dual(rules=rules)
-    # When
     permit = await limiter.acquire(limit_type, 100)
-    # Then
     assert (permit.size, permit.limit_type) == (100, limit_type)
     limiter.release(permit)
     assert permit.size == 0
@@ -84,9 +80,7 @@ async def test_several_permits_fit_side_by_side(
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 3 and 4."""
     limiter, _ = dual(rules=rules)
-    # When
     permits = [await limiter.acquire(limit_type, 100, owner=number) for number in range(5)]
-    # Then
     assert [permit.size for permit in permits] == [100] * 5
     assert limiter.acquired_permits(limit_type) == 500
 
@@ -94,12 +88,9 @@ async def test_several_permits_fit_side_by_side(
 @RULES
 async def test_an_exhausted_heap_does_not_hold_up_direct_memory(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 5."""
-    # Given
     limiter, _ = dual(rules=rules)
     await limiter.acquire(HEAP, 1000)
-    # When
     waiter = limiter.request(DIRECT, 500)
-    # Then
     assert waiter.result().size == limiter.acquired_permits(DIRECT) == 500
 
 
@@ -109,14 +100,11 @@ async def test_a_request_waits_until_a_release(
     limit_type: LimitType, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 6 and 7."""
-    # Given
     limiter, _ = dual(rules=rules)
     holder = await limiter.acquire(limit_type, 1000, owner="holder")
     waiting = await started(limiter.acquire(limit_type, 100, owner="waiting"))
     assert not waiting.done()
-    # When
     limiter.release(holder)
-    # Then
     assert (await waiting).size == 100
 
 
@@ -124,11 +112,9 @@ async def test_a_request_waits_until_a_release(
 @BOTH
 async def test_a_full_queue_refuses(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 8 and 9."""
-    # Given
     limiter, _ = dual(queue=2, rules=rules)
     await limiter.acquire(limit_type, 1000, owner="holder")
     waiting = [limiter.request(limit_type, 100, owner=number) for number in range(2)]
-    # When, Then
     with pytest.raises(PermitAcquireQueueFullError):
         limiter.request(limit_type, 100, owner="third")
     assert limiter.queue_size(limit_type) == 2
@@ -139,13 +125,10 @@ async def test_a_full_queue_refuses(limit_type: LimitType, rules: AdmissionRules
 @BOTH
 async def test_a_wait_times_out(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 10 and 11."""
-    # Given
     limiter, clock = dual(timeout_seconds=0.1, rules=rules)
     await limiter.acquire(limit_type, 1000, owner="holder")
     waiting = await started(limiter.acquire(limit_type, 100, owner="waiting"))
-    # When
     clock.advance(0.1)
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await waiting
 
@@ -156,15 +139,12 @@ async def test_a_request_nobody_wants_is_cancelled(
     limit_type: LimitType, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 12 and 13."""
-    # Given
     limiter, _ = dual(timeout_seconds=0.5, rules=rules)
     holder = await limiter.acquire(limit_type, 1000, owner="holder")
     unwanted: list[bool] = []
     waiting = await started(limiter.acquire(limit_type, 100, lambda: bool(unwanted), "waiting"))
-    # When
     unwanted.append(True)
     limiter.release(holder)
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         await waiting
     assert nothing_leaked(limiter)
@@ -177,12 +157,9 @@ async def test_an_update_stays_in_its_budget(
     limit_type: LimitType, before: int, after: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 14, 15, 16 and 17."""
-    # Given
     limiter, _ = dual(rules=rules)
     permit = await limiter.acquire(limit_type, before)
-    # When
     updated = await limiter.update(permit, after)
-    # Then
     assert (updated.size, updated.limit_type) == (after, limit_type)
     assert limiter.acquired_permits(limit_type) == after
 
@@ -190,10 +167,8 @@ async def test_an_update_stays_in_its_budget(
 @pytest.mark.parametrize("foreign", [object(), Permit(100)], ids=["object", "a semaphore's"])
 async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: object) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 18 and 19; the type checker says so first."""
-    # Given
     limiter, _ = dual()
     await limiter.acquire(HEAP, 100)
-    # When, Then
     with pytest.raises(TypeError, match="Invalid permit type"):
         await limiter.update(foreign, 10)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="Invalid permit type"):
@@ -212,7 +187,6 @@ async def test_many_tasks_finish(
     tasks: int, rounds: int, kinds: list[LimitType], max_bytes: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; scarce, they take turns."""
-    # Given
     limiter, _ = dual(max_bytes, rules=rules)
     finished = 0
 
@@ -223,9 +197,7 @@ async def test_many_tasks_finish(
                 await asyncio.sleep(0)
             finished += 1
 
-    # When
     await asyncio.gather(*(work(number, kinds[number % len(kinds)]) for number in range(tasks)))
-    # Then
     assert finished == tasks * rounds
     statistics = limiter.statistics()
     assert statistics.heap.high_water_permits == (min(100, max_bytes) if HEAP in kinds else 0)
@@ -236,12 +208,9 @@ async def test_many_tasks_finish(
 @BOTH
 async def test_after_close_nobody_is_granted(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 23: the clock is its own."""
-    # Given
     limit = MemoryLimit(1000, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(limit, limit, rules=rules)
-    # When
     limiter.close()
-    # Then
     with pytest.raises(PermitAcquireClosedError):
         await limiter.acquire(limit_type, 1)
 
@@ -252,16 +221,13 @@ async def test_close_leaves_a_clock_that_others_use_alone(
     limit_type: LimitType, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 24: the clock was given."""
-    # Given
     closed, clock = dual(rules=rules)
     limit = MemoryLimit(1000, 10, 5.0)
     other = AsyncDualMemoryLimiter(limit, limit, clock, rules=rules)
     for limiter in (closed, other):
         await limiter.acquire(limit_type, 1000, owner="holder")
         limiter.request(limit_type, 100, "waiting")
-    # When
     closed.close()
-    # Then
     with pytest.raises(PermitAcquireClosedError):
         await closed.acquire(limit_type, 1)
     clock.advance(5.0)
@@ -271,12 +237,9 @@ async def test_close_leaves_a_clock_that_others_use_alone(
 @RULES
 async def test_the_getters_tell_the_budgets_apart(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 25 and 26."""
-    # Given
     limiter, _ = dual(rules=rules)
-    # When
     await limiter.acquire(HEAP, 250)
     await limiter.acquire(DIRECT, 350)
-    # Then
     assert (limiter.acquired_permits(HEAP), limiter.available_permits(HEAP)) == (250, 750)
     assert (limiter.acquired_permits(DIRECT), limiter.available_permits(DIRECT)) == (350, 650)
 
@@ -285,15 +248,12 @@ async def test_the_getters_tell_the_budgets_apart(rules: AdmissionRules) -> None
 @BOTH
 async def test_releases_grant_all_who_wait(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 27 and 28."""
-    # Given
     limiter, _ = dual(rules=rules)
     holders = [await limiter.acquire(limit_type, 200, owner=number) for number in range(5)]
     waiting = [limiter.request(limit_type, 150, number) for number in range(5, 8)]
     assert not any(waiter.done for waiter in waiting)
-    # When
     for holder in holders:
         limiter.release(holder)
-    # Then
     assert [waiter.result().size for waiter in waiting] == [150] * 3
     assert limiter.acquired_permits(limit_type) == 450
 
@@ -305,7 +265,6 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
     turns: int, others: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 29; also where the growth has to wait."""
-    # Given
     limiter, _ = dual(100_000, rules=rules)
     for _ in range(100):
         other = await limiter.acquire(HEAP, others, owner="other")
@@ -313,10 +272,9 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
         inner = asyncio.get_running_loop().create_task(limiter.update(outer, 200))
         for _ in range(turns):
             await asyncio.sleep(0)
-        # When
         limiter.release(outer)
         await settle()
-        # Then: what the outer scope held is no longer there to grow from
+        # What the outer scope held is no longer there to grow from
         assert inner.done() is (others == 0)
         limiter.release(other)
         updated = await inner
@@ -333,7 +291,6 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
 @BOTH
 async def test_a_hold_ends_with_its_block(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 1."""
-    # Given
     limiter = ample(rules)
 
     async def work() -> str:
@@ -341,7 +298,6 @@ async def test_a_hold_ends_with_its_block(limit_type: LimitType, rules: Admissio
             assert limiter.acquired_permits(limit_type) == 100
             return "success"
 
-    # When, Then
     assert await work() == "success"
     assert nothing_leaked(limiter)
 
@@ -351,7 +307,6 @@ async def test_who_is_refused_handles_it_and_the_block_is_never_entered(
     rules: AdmissionRules,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 2."""
-    # Given
     limiter, clock = dual(10_000, 100, 5.0, rules)
     await limiter.acquire(HEAP, 10_000, owner="holder")
     seen: list[Exception] = []
@@ -365,9 +320,7 @@ async def test_who_is_refused_handles_it_and_the_block_is_never_entered(
             return "handled"
 
     waiting = await started(work())
-    # When
     clock.advance(5.0)
-    # Then
     assert await waiting == "handled"
     assert [type(error) for error in seen] == [PermitAcquireTimeoutError]
     assert limiter.acquired_permits(HEAP) == 10_000
@@ -375,13 +328,10 @@ async def test_who_is_refused_handles_it_and_the_block_is_never_entered(
 
 @RULES
 async def test_a_hold_that_was_never_granted_releases_nothing(rules: AdmissionRules) -> None:
-    # Given
     limiter = ample(rules)
     await limiter.acquire(HEAP, 100)
-    # When
     async with AsyncExitStack() as stack:
         hold = stack.push_async_exit(limiter.hold(HEAP, 100))
-    # Then
     assert hold.size == 0
     assert limiter.acquired_permits(HEAP) == 100
 
@@ -391,17 +341,14 @@ async def test_an_error_in_the_block_passes_through_and_leaks_nothing(
     rules: AdmissionRules,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 3 and 17."""
-    # Given
     limiter = ample(rules)
 
     async def work() -> None:
         async with limiter.hold(HEAP, 100):
             raise ZeroDivisionError("in the block")
 
-    # When
     with pytest.raises(ZeroDivisionError, match="in the block"):
         await work()
-    # Then
     assert limiter.available_permits(HEAP) == 10_000
 
 
@@ -410,7 +357,6 @@ async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothin
     rules: AdmissionRules,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 4."""
-    # Given
     limiter = ample(rules)
     awaited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -420,9 +366,7 @@ async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothin
 
     working = await started(work())
     held = limiter.acquired_permits(HEAP)
-    # When
     awaited.set_exception(ZeroDivisionError("later"))
-    # Then
     with pytest.raises(ZeroDivisionError, match="later"):
         await working
     assert held == 100
@@ -434,7 +378,6 @@ async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(
     rules: AdmissionRules,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 18."""
-    # Given
     limiter = ample(rules)
     held = 0
 
@@ -445,10 +388,8 @@ async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(
             held = limiter.acquired_permits(HEAP)
             raise ZeroDivisionError("after the resize")
 
-    # When
     with pytest.raises(ZeroDivisionError, match="after the resize"):
         await work()
-    # Then
     assert held == 200
     assert limiter.available_permits(HEAP) == 10_000
 
@@ -456,7 +397,6 @@ async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(
 @RULES
 async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 5."""
-    # Given
     limiter = ample(rules)
     awaited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -466,9 +406,7 @@ async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: Admission
 
     working = await started(work())
     held = limiter.acquired_permits(HEAP)
-    # When
     awaited.set_result("done")
-    # Then
     assert await working == "done"
     assert held == 100
     assert nothing_leaked(limiter)
@@ -477,16 +415,13 @@ async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: Admission
 @RULES
 async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag, asked by the limiter."""
-    # Given
     limiter, _ = dual(100, 100, 5.0, rules)
     holder = await limiter.acquire(DIRECT, 100, owner="holder")
     unwanted: list[bool] = []
     waiting = await started(limiter.acquire(DIRECT, 50, lambda: bool(unwanted), "waiting"))
-    # When
     unwanted.append(True)
     assert not waiting.done()
     limiter.release(holder)
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         await waiting
     assert nothing_leaked(limiter)
@@ -498,7 +433,6 @@ async def test_twenty_holds_at_once_each_get_their_own_result(
     max_bytes: int, rules: AdmissionRules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 14; scarce, they take turns."""
-    # Given
     limiter, _ = dual(max_bytes, 100, 5.0, rules)
     released: list[int] = []
 
@@ -513,9 +447,7 @@ async def test_twenty_holds_at_once_each_get_their_own_result(
             await asyncio.sleep(0)
             return number
 
-    # When
     results = await asyncio.gather(*(work(number) for number in range(20)))
-    # Then
     assert results == list(range(20))
     assert released == [50] * 20
     assert nothing_leaked(limiter)
@@ -527,13 +459,10 @@ async def test_ten_thousand_resized_holds_leak_nothing(
     first: int, second: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 15 and 16."""
-    # Given
     limiter = ample(rules)
-    # When
     for _ in range(10_000):
         async with limiter.hold(HEAP, first) as hold:
             await hold.resize(second)
-    # Then
     assert limiter.available_permits(HEAP) == 10_000
     assert limiter.statistics().heap.high_water_permits == 100
 
@@ -543,14 +472,11 @@ async def test_ten_thousand_resized_holds_leak_nothing(
 
 async def test_a_cancelled_task_leaves_no_place_in_the_queue() -> None:
     """What upstream's dual limiter leaks: its future does not reach the semaphore."""
-    # Given
     limiter, _ = dual()
     holder = await limiter.acquire(HEAP, 1000)
     waiting = await started(limiter.acquire(HEAP, 100))
-    # When
     waiting.cancel()
     await settle()
     limiter.release(holder)
-    # Then
     assert limiter.queue_size(HEAP) == 0
     assert nothing_leaked(limiter)

@@ -1,7 +1,5 @@
 """A response's memory: each its own, or one charge for all who send the same bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.errors import (
@@ -33,13 +31,10 @@ class Budget:
 
 @BOTH
 async def test_heap_is_held_for_the_block(kind: type[PrivateMemory | SharedMemory]) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     async with memory.heap("listing", 100, "cnx"):
         inside = budget.used
-    # Then
     assert inside == (100, 0)
     assert budget.used == (0, 0)
 
@@ -48,15 +43,12 @@ async def test_heap_is_held_for_the_block(kind: type[PrivateMemory | SharedMemor
 async def test_direct_memory_is_held_until_it_is_given_back(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     give_back = await memory.direct("answer", 100, "cnx")
     inside = budget.used
     give_back()
     give_back()
-    # Then
     assert inside == (0, 100)
     assert budget.used == (0, 0)
 
@@ -65,10 +57,8 @@ async def test_direct_memory_is_held_until_it_is_given_back(
 async def test_three_who_send_the_same(
     kind: type[PrivateMemory | SharedMemory], charged: int
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     async with (
         memory.heap("listing", 100, 1),
         memory.heap("listing", 100, 2),
@@ -78,7 +68,6 @@ async def test_three_who_send_the_same(
         used = budget.used
         for give_back in returns:
             give_back()
-    # Then
     assert used == (charged, charged)
     assert budget.used == (0, 0)
 
@@ -90,13 +79,11 @@ async def test_three_who_send_the_same(
 async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     ahead = await kind(budget.limiter).direct_ahead("question", 100, "cnx")
-    # When
     give_back = ahead.pay("answer", 90)
     ahead.release()
-    # Then: it is the answer's
+    # It is the answer's
     assert give_back is not None
     assert budget.used == (0, 100)
     assert ahead.pay("answer", 90) is None
@@ -108,14 +95,11 @@ async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(
 async def test_what_was_waited_for_and_pays_for_nothing_is_given_back(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     ahead = await kind(budget.limiter).direct_ahead("question", 100, "cnx")
-    # When
     too_large = ahead.pay("answer", 101)
     ahead.release()
     ahead.release()
-    # Then
     assert too_large is None
     assert budget.used == (0, 0)
 
@@ -124,26 +108,21 @@ async def test_what_was_waited_for_and_pays_for_nothing_is_given_back(
 async def test_what_was_waited_for_by_who_has_left_pays_for_nothing(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory = kind(budget.limiter)
     ahead = await memory.direct_ahead("question", 100, "cnx")
-    # When
     memory.cancel_owner("cnx")
-    # Then
     assert ahead.pay("answer", 100) is None
     assert budget.used == (0, 0)
 
 
 async def test_who_waited_for_the_same_pays_for_the_same_once() -> None:
-    # Given
     budget = Budget()
     memory = SharedMemory(budget.limiter)
     first, second, third = [await memory.direct_ahead("question", 100, one) for one in (1, 2, 3)]
-    # When: the list of the third has changed
+    # The list of the third has changed
     paid = [first.pay("answer", 100), second.pay("answer", 100), third.pay("newer", 100)]
     third.release()
-    # Then
     assert paid[2] is None
     assert budget.used == (0, 100)
     for give_back in paid[:2]:
@@ -153,15 +132,12 @@ async def test_who_waited_for_the_same_pays_for_the_same_once() -> None:
 
 
 async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
-    # Given
     budget = Budget()
     memory = SharedMemory(budget.limiter)
     sending = await memory.direct("answer", 100, 1)
     ahead = await memory.direct_ahead("question", 100, 2)
-    # When
     paid = ahead.pay("answer", 100)
     joined = memory.transient(DIRECT, "answer", 100, 2)
-    # Then
     assert paid is None
     assert joined is not None
     give_back = joined.stay()
@@ -177,31 +153,26 @@ async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
 async def test_a_resized_hold_ends_with_its_block(
     kind: type[PrivateMemory | SharedMemory], sizes: list[int]
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     used = []
-    # When
     async with memory.heap("listing", 100, "cnx") as hold:
         for size in sizes:
             await hold.resize(size)
             used.append(budget.used[0])
-    # Then: what is shared does not shrink
+    # What is shared does not shrink
     most = [max([100, *sizes[: number + 1]]) for number in range(len(sizes))]
     assert used == (most if kind is SharedMemory else sizes)
     assert budget.used == (0, 0)
 
 
 async def test_the_shared_amount_grows_once_for_all_who_need_more() -> None:
-    # Given
     budget = Budget()
     memory = SharedMemory(budget.limiter)
-    # When
     async with memory.heap("listing", 100, 1) as one, memory.heap("listing", 100, 2) as two:
         await one.resize(250)
         await two.resize(240)
         used = budget.used[0]
-    # Then
     assert used == 250
     assert budget.used == (0, 0)
 
@@ -210,7 +181,6 @@ async def test_the_shared_amount_grows_once_for_all_who_need_more() -> None:
 async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     blocker = await budget.limiter.acquire(HEAP, 900)
@@ -220,9 +190,7 @@ async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(
             await hold.resize(200)
 
     working = await started(work())
-    # When
     budget.clock.advance(5.0)
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await working
     budget.limiter.release(blocker)
@@ -233,7 +201,6 @@ async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(
 async def test_cancel_owner_gives_everything_back_in_this_turn(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     block = memory.heap("listing", 100, "gone")
@@ -242,9 +209,7 @@ async def test_cancel_owner_gives_everything_back_in_this_turn(
     await memory.direct("answer", 1000, "gone")
     waiting = await started(memory.direct("other answer", 500, "gone"))
     follower = await started(memory.direct("next answer", 1000, "stays"))
-    # When
     memory.cancel_owner("gone")
-    # Then
     assert budget.used == (0, 1000)
     with pytest.raises(PermitAcquireCancelledError):
         await waiting
@@ -254,10 +219,8 @@ async def test_cancel_owner_gives_everything_back_in_this_turn(
 
 
 async def test_a_shared_hold_can_be_resized_only_inside_its_block() -> None:
-    # Given
     budget = Budget()
     block = SharedMemory(budget.limiter).heap("listing", 100, "cnx")
-    # When, Then
     with pytest.raises(RuntimeError, match="outside"):
         await block.resize(200)  # type: ignore[attr-defined]
     await block.__aexit__(None, None, None)
@@ -269,12 +232,9 @@ async def test_a_shared_hold_can_be_resized_only_inside_its_block() -> None:
 
 @BOTH
 async def test_what_is_free_is_had_at_once(kind: type[PrivateMemory | SharedMemory]) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     give_back = memory.direct_at_once("update", 1_000, "cnx")
-    # Then
     assert give_back is not None
     assert budget.used == (0, 1_000)
     give_back()
@@ -286,11 +246,9 @@ async def test_what_is_free_is_had_at_once(kind: type[PrivateMemory | SharedMemo
 async def test_what_would_have_to_wait_is_not_had_and_leaves_no_place(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     blocker = await budget.limiter.acquire(DIRECT, 901)
-    # When, Then
     assert memory.direct_at_once("update", 100, "cnx") is None
     assert budget.limiter.queue_size(DIRECT) == 0
     budget.limiter.release(blocker)
@@ -299,14 +257,11 @@ async def test_what_would_have_to_wait_is_not_had_and_leaves_no_place(
 
 @BOTH
 async def test_nobody_goes_past_those_who_wait(kind: type[PrivateMemory | SharedMemory]) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(memory.direct("answer", 600, "patient"))
-    # When
     hasty = memory.direct_at_once("update", 100, "hasty")
-    # Then
     assert hasty is None
     budget.limiter.release(blocker)
     give_back = await waiting
@@ -318,12 +273,10 @@ async def test_nobody_goes_past_those_who_wait(kind: type[PrivateMemory | Shared
 async def test_a_full_queue_is_no_error_for_who_does_not_wait(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     blocker = await budget.limiter.acquire(DIRECT, 1_000)
     waiting = [await started(memory.direct(number, 1, number)) for number in range(10)]
-    # When, Then
     assert memory.direct_at_once("update", 1, "cnx") is None
     budget.limiter.release(blocker)
     for each in waiting:
@@ -335,10 +288,8 @@ async def test_a_full_queue_is_no_error_for_who_does_not_wait(
 async def test_what_can_never_be_had_is_an_error_for_who_does_not_wait(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When, Then
     with pytest.raises(PermitTooLargeError):
         memory.direct_at_once("update", 1_001, "cnx")
     assert budget.used == (0, 0)
@@ -348,12 +299,9 @@ async def test_what_can_never_be_had_is_an_error_for_who_does_not_wait(
 async def test_a_closed_limiter_gives_nothing_at_once(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     budget.limiter.close()
-    # Then
     assert memory.direct_at_once("update", 1, "cnx") is None
 
 
@@ -361,13 +309,10 @@ async def test_a_closed_limiter_gives_nothing_at_once(
 async def test_two_who_send_the_same_at_once(
     kind: type[PrivateMemory | SharedMemory], charged: int
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
-    # When
     returns = [memory.direct_at_once("update", 100, owner) for owner in (1, 2)]
     used = budget.used
-    # Then
     assert memory.shares is (kind is SharedMemory)
     assert used == (0, charged)
     for give_back in returns:
@@ -380,13 +325,10 @@ async def test_two_who_send_the_same_at_once(
 async def test_who_is_cancelled_gives_back_what_he_had_at_once(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     budget = Budget()
     memory: ResponseMemory = kind(budget.limiter)
     give_back = memory.direct_at_once("update", 100, "gone")
-    # When
     memory.cancel_owner("gone")
-    # Then
     assert budget.used == (0, 0)
     assert give_back is not None
     give_back()
@@ -397,13 +339,10 @@ async def test_who_is_cancelled_gives_back_what_he_had_at_once(
 async def test_without_a_limit_all_is_had_at_once_and_nothing_counted(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    # Given
     unlimited = MemoryLimit(0, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(unlimited, unlimited, ManualClock())
     memory: ResponseMemory = kind(limiter)
-    # When
     give_back = memory.direct_at_once("update", 10**12, "cnx")
-    # Then
     assert give_back is not None
     assert (limiter.acquired_permits(DIRECT), memory.pays) == (0, False)
     give_back()

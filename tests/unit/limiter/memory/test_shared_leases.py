@@ -1,7 +1,5 @@
 """Leases that many share: one charge, and the last one returns it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -35,58 +33,46 @@ class Budget:
 
 
 async def test_fifty_share_one_charge_and_the_last_one_returns_it() -> None:
-    # Given
     budget = Budget()
     references = [await budget.leases.acquire("answer", 600, number) for number in range(50)]
     assert (budget.used, len(budget.leases)) == (600, 1)
-    # When
     for reference in references[:-1]:
         reference.release()
     used_by_the_last = budget.used, references[-1].size
     references[-1].release()
-    # Then
     assert used_by_the_last == (600, 600)
     assert (budget.used, len(budget.leases), references[-1].size) == (0, 0, 0)
 
 
 async def test_when_the_first_of_fifty_leaves_the_others_still_get_it() -> None:
-    # Given
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(50)]
-    # When
     waiting[0].cancel()
     await settle()
     budget.limiter.release(blocker)
     references = await asyncio.gather(*waiting[1:])
-    # Then
     assert waiting[0].cancelled()
     assert [reference.size for reference in references] == [600] * 49
     assert budget.used == 600
 
 
 async def test_a_reference_is_given_back_once() -> None:
-    # Given
     budget = Budget()
     first = await budget.leases.acquire("answer", 600, "a")
     second = await budget.leases.acquire("answer", 600, "b")
-    # When
     first.release()
     first.release()
-    # Then
     assert (budget.used, second.size, first.size) == (600, 600, 0)
 
 
 async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten() -> None:
-    # Given
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(3)]
-    # When
     budget.clock.advance(5.0)
     forgotten = len(budget.leases) == 0
     results = await asyncio.gather(*waiting, return_exceptions=True)
-    # Then
     assert forgotten
     assert [type(result) for result in results] == [PermitAcquireTimeoutError] * 3
     budget.limiter.release(blocker)
@@ -94,17 +80,14 @@ async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten() -> None:
 
 
 async def test_who_comes_between_a_refusal_and_its_news_opens_a_lease_of_his_own() -> None:
-    # Given
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     refused = await started(budget.leases.acquire("answer", 600, "early"))
     budget.clock.advance(5.0)
-    # When
     late = budget.leases.reference("answer", 600, "late")
     with pytest.raises(PermitAcquireTimeoutError):
         await refused
     budget.limiter.release(blocker)
-    # Then
     assert late.size == 600
     assert len(budget.leases) == 1
 
@@ -113,11 +96,9 @@ async def test_who_comes_between_a_refusal_and_its_news_opens_a_lease_of_his_own
     ("size", "error"), [(1001, PermitTooLargeError), (600, PermitAcquireQueueFullError)]
 )
 async def test_a_lease_refused_at_once_leaves_nothing(size: int, error: type[Exception]) -> None:
-    # Given
     budget = Budget(queue=1)
     await budget.limiter.acquire(DIRECT, 1000)
     budget.limiter.request(DIRECT, 1)
-    # When, Then
     with pytest.raises(error):
         await budget.leases.acquire("answer", size, "a")
     assert len(budget.leases) == 0
@@ -125,98 +106,74 @@ async def test_a_lease_refused_at_once_leaves_nothing(size: int, error: type[Exc
 
 
 async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn() -> None:
-    # Given
     budget = Budget()
     mine = await budget.leases.acquire("mine", 400, "gone")
     ours = await budget.leases.acquire("ours", 600, "gone")
     kept = await budget.leases.acquire("ours", 600, "stays")
     follower = budget.limiter.request(DIRECT, 400)
-    # When
     budget.leases.cancel_owner("gone")
-    # Then
     assert follower.done
     assert (mine.size, ours.size, kept.size) == (0, 0, 600)
     assert len(budget.leases) == 1
 
 
 async def test_cancel_owner_ends_a_wait_and_frees_its_place() -> None:
-    # Given
     budget = Budget()
     await budget.limiter.acquire(DIRECT, 1000)
     waiting = await started(budget.leases.acquire("answer", 600, "gone"))
-    # When
     budget.leases.cancel_owner("gone")
-    # Then
     assert budget.limiter.queue_size(DIRECT) == 0
     with pytest.raises(PermitAcquireCancelledError):
         await waiting
 
 
 async def test_a_released_reference_is_not_granted() -> None:
-    # Given
     budget = Budget()
     reference = budget.leases.reference("answer", 600, "a")
-    # When
     reference.release()
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         await reference.granted()
 
 
 async def test_a_late_sharer_joins_a_granted_lease_without_waiting() -> None:
-    # Given
     budget = Budget()
     await budget.leases.acquire("answer", 600, "early")
-    # When
     late = budget.leases.reference("answer", 600, "late")
-    # Then
     await late.granted()
     assert (late.size, budget.used) == (600, 600)
 
 
 async def test_who_comes_after_the_last_one_left_opens_a_new_lease() -> None:
-    # Given
     budget = Budget()
     (await budget.leases.acquire("answer", 600, "a")).release()
-    # When
     again = await budget.leases.acquire("answer", 700, "b")
-    # Then
     assert again.size == budget.used == 700
 
 
 async def test_a_grant_that_meets_the_last_sharers_cancellation_is_given_back() -> None:
-    # Given
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = await started(budget.leases.acquire("answer", 600, "a"))
-    # When
     budget.limiter.release(blocker)
     waiting.cancel()
     await settle()
-    # Then
     assert waiting.cancelled()
     assert (budget.used, len(budget.leases)) == (0, 0)
 
 
 async def test_other_keys_are_charged_for_themselves() -> None:
-    # Given
     budget = Budget()
-    # When
     await budget.leases.acquire("one", 300, "a")
     await budget.leases.acquire("two", 400, "a")
-    # Then
     assert (budget.used, len(budget.leases)) == (700, 2)
 
 
 async def test_two_who_let_one_reference_grow_are_both_woken_when_it_is_released() -> None:
-    # Given
     budget = Budget()
     reference = budget.leases.reference("list", 1, "one")
     await budget.limiter.acquire(DIRECT, 999)
     growing = [await started(reference.grow(size)) for size in (3, 2)]
-    # When
     reference.release()
     ended = await asyncio.gather(*growing, return_exceptions=True)
-    # Then
     assert [type(error) for error in ended] == [PermitAcquireCancelledError] * 2
     assert budget.used == 999

@@ -1,7 +1,5 @@
 """A lease of one owner is held alone, and shared from the moment another joins."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
@@ -34,31 +32,25 @@ class Budget:
 
 @POLICIES
 async def test_what_one_owner_holds_is_his_until_another_joins(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     first = await budget.leases.acquire("answer", 600, "first", "t/ns")
     alone = budget.held
-    # When
     second = await budget.leases.acquire("answer", 600, "second", "t/ns")
     together = budget.held
     first.release()
     left = budget.held
     second.release()
-    # Then
     assert (alone, together) == ((600, 600, 0), (600, 300, 300))
     assert (left, budget.held, len(budget.leases)) == ((600, 0, 600), (0, 0, 0), 0)
 
 
 @POLICIES
 async def test_two_references_of_one_owner_are_one_charge(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     references = [await budget.leases.acquire("answer", 600, "first") for _ in range(2)]
-    # When
     references[0].release()
     after_one = budget.held
     references[1].release()
-    # Then
     assert (after_one, budget.held) == ((600, 600, 0), (0, 0, 0))
     assert len(budget.leases) == 0
 
@@ -67,31 +59,25 @@ async def test_two_references_of_one_owner_are_one_charge(policy: AdmissionPolic
 async def test_a_lease_that_nobody_joined_is_forgotten_with_its_owners_release(
     policy: AdmissionPolicy,
 ) -> None:
-    # Given
     budget = Budget(policy)
     reference = await budget.leases.acquire("answer", 600, "first")
-    # When
     reference.release()
-    # Then
     assert (len(budget.leases), budget.held) == (0, (0, 0, 0))
 
 
 @POLICIES
 async def test_who_joins_while_it_grows_has_the_growth_too(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     first = await budget.leases.acquire("answer", 300, "first")
     blocker = await budget.limiter.acquire(DIRECT, 600, None, "other")
     growing = await started(first.grow(800))
     second = await budget.leases.acquire("answer", 300, "second")
     also_growing = await started(second.grow(800))
-    # When
     growing.cancel()
     await settle()
     first.release()
     budget.limiter.release(blocker)
     await also_growing
-    # Then
     assert budget.held == (800, 0, 800)
     second.release()
     assert budget.held == (0, 0, 0)
@@ -99,14 +85,11 @@ async def test_who_joins_while_it_grows_has_the_growth_too(policy: AdmissionPoli
 
 @POLICIES
 async def test_an_owner_that_leaves_gives_back_what_it_held_alone(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     reference = await budget.leases.acquire("answer", 600, "first")
     waiting = await started(budget.leases.acquire("other answer", 600, "second"))
-    # When
     budget.leases.cancel_owner("first")
     await settle()
-    # Then
     assert (reference.size, (await waiting).size) == (0, 600)
     with pytest.raises(PermitAcquireCancelledError):
         await reference.granted()
@@ -120,9 +103,7 @@ async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolic
     budget = Budget(policy)
     lost = await budget.leases.acquire("answer", 600, "first")
     budget.limiter.cancel_owner("first")
-    # When
     second = await budget.leases.acquire("answer", 700, "second")
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         await lost.grow(800)
     lost.release()
@@ -133,22 +114,17 @@ async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolic
 
 @POLICIES
 async def test_what_is_shared_already_cannot_be_shared_out_again(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = Budget(policy).limiter.semaphore(DIRECT)
     permit = semaphore.immediate.permit(600, "first")
     assert permit is not None
     semaphore.shared.of(permit)
-    # Then
     with pytest.raises(ValueError, match="only what one owner holds alone"):
         semaphore.shared.of(permit)
 
 
 @POLICIES
 async def test_those_without_a_name_share_from_the_start(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     budget.leases.reference("answer", 600, None)
-    # When
     budget.leases.reference("answer", 600, None)
-    # Then
     assert budget.limiter.acquired_permits(DIRECT) == 600

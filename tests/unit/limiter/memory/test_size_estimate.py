@@ -1,7 +1,5 @@
 """Estimates of a listing's size, upstream's 14 cases of TopicListSizeResultCacheTest among them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -75,22 +73,17 @@ async def test_the_first_to_ask_gets_the_first_guess_at_once() -> None:
 )
 async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) -> None:
     """Upstream: TopicListSizeResultCacheTest cases 5, 7 and 14 (there with 20 threads)."""
-    # Given
     holder = ResultHolder()
     asking = [await started(holder.size()) for _ in range(callers)]
     assert [task.done() for task in asking] == [True] + [False] * (callers - 1)
-    # When
     holder.update_size(actual)
-    # Then
     assert await asyncio.gather(*asking) == [10_240] + [actual] * (callers - 1)
 
 
 async def test_later_callers_get_the_last_actual_size() -> None:
     """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last one wins)."""
-    # Given
     holder = ResultHolder()
     assert await holder.size() == 10_240
-    # When, Then
     for actual in (20_480, 15_000, 25_000):
         holder.update_size(actual)
         assert await holder.size() == holder.last_size_bytes == actual
@@ -98,63 +91,48 @@ async def test_later_callers_get_the_last_actual_size() -> None:
 
 async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess() -> None:
     """Upstream: TopicListSizeResultCacheTest case 8."""
-    # Given
     holder = ResultHolder()
     await holder.size()
     waiting = await started(holder.size())
-    # When
     holder.reset_if_initializing()
-    # Then
     assert await waiting == 10_240
     assert await holder.size() == 10_240
 
 
 async def test_a_reset_after_a_result_changes_nothing() -> None:
     """Upstream: TopicListSizeResultCacheTest case 9."""
-    # Given
     holder = ResultHolder()
     await holder.size()
     holder.update_size(20_000)
-    # When
     holder.reset_if_initializing()
-    # Then
     assert await holder.size() == 20_000
 
 
 async def test_a_caller_that_leaves_takes_nothing_from_the_others() -> None:
-    # Given
     holder = ResultHolder()
     await holder.size()
     leaves, stays = await started(holder.size()), await started(holder.size())
-    # When
     leaves.cancel()
     await settle()
     holder.update_size(20_000)
-    # Then
     assert leaves.cancelled()
     assert await stays == 20_000
 
 
 def test_the_key_unused_for_longest_is_forgotten() -> None:
-    # Given
     cache = TopicListSizeResultCache(max_keys=2)
     used, unused = cache.holder("used"), cache.holder("unused")
     assert cache.holder("used") is used
-    # When
     cache.holder("new")
-    # Then
     assert len(cache) == 2
     assert cache.holder("used") is used
     assert cache.holder("unused") is not unused
 
 
 async def test_a_forgotten_size_is_measured_anew() -> None:
-    # Given
     holder = ResultHolder()
     holder.update_size(20_000)
-    # When
     holder.forget()
-    # Then
     assert holder.last_size_bytes is None
     assert await holder.size() == 10_240
     assert holder.measurement is not None
@@ -165,14 +143,11 @@ async def test_a_forgotten_size_is_measured_anew() -> None:
 
 @pytest.mark.parametrize("anyone_resets", [True, False])
 async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_resets: bool) -> None:
-    # Given
     holder = ResultHolder()
     first = SizeGuess(holder, anyone_resets=anyone_resets)
     await first.size()
     waiting = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
-    # When
     first.failed()
-    # Then
     assert await waiting == 10_240
 
 
@@ -180,18 +155,15 @@ async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_res
 async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
     anyone_resets: bool,
 ) -> None:
-    # Given
     holder = ResultHolder()
     await SizeGuess(holder, anyone_resets=anyone_resets).size()
     leaves = SizeGuess(holder, anyone_resets=anyone_resets)
     leaving = await started(leaves.size())
     stays = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
-    # When
     leaving.cancel()
     await settle()
     leaves.failed()
     await settle()
-    # Then
     assert not stays.done()
     holder.update_size(20_000)
     assert await stays == 20_000
@@ -204,7 +176,7 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     anyone_resets: bool, estimate: int
 ) -> None:
     """Upstream: whoever fails calls resetIfInitializing."""
-    # Given: one that got its estimate from a measurement that failed, and a new measurement
+    # One that got its estimate from a measurement that failed, and a new measurement
     holder = ResultHolder()
     failed = SizeGuess(holder, anyone_resets=anyone_resets)
     await failed.size()
@@ -214,22 +186,17 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     await SizeGuess(holder, anyone_resets=anyone_resets).size()
     assert await waiting == 10_240
     behind = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
-    # When
     waits.failed()
     failed.failed()
     await settle()
     holder.update_size(20_000)
-    # Then
     assert await behind == estimate
 
 
 async def test_what_failed_after_the_truth_was_told_resets_nothing() -> None:
-    # Given
     holder = ResultHolder()
     guess = SizeGuess(holder, anyone_resets=True)
     await guess.size()
     guess.actual(20_000)
-    # When
     guess.failed()
-    # Then
     assert await holder.size() == 20_000

@@ -1,7 +1,5 @@
 """Memory of what is gone before its turn ends: asked for, counted, and in nobody's way."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.caps import AdmissionCaps
@@ -54,11 +52,8 @@ class Budget:
 
 @BOTH
 async def test_what_passes_is_counted_and_nobody_holds_it(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
-    # When
     passed = budget.passes(700)
-    # Then
     assert passed
     assert (budget.used, budget.traces) == (0, (0, 0, 700))
     assert budget.told == [(AcquireOutcome.GRANTED, 1)]
@@ -66,22 +61,16 @@ async def test_what_passes_is_counted_and_nobody_holds_it(kind: Kind) -> None:
 
 @BOTH
 async def test_the_most_ever_held_is_what_others_hold_and_what_passes(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
     await budget.limiter.acquire(DIRECT, 300)
-    # When
     budget.passes(200)
-    # Then
     assert budget.traces == (1, 0, 500)
 
 
 @BOTH
 async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
-    # When
     budget.passes(700)
-    # Then
     entries = budget.ledger.recent()
     assert [(one.event, one.owner, one.namespace, one.size_bytes) for one in entries] == [
         (LedgerEvent.RELEASED, "'cnx'", "a/b", 700),
@@ -94,14 +83,11 @@ async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None
 
 @BOTH
 async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
-    # When
     give_back = permit.stay()
     permit.end()
-    # Then
     assert (budget.used, budget.traces) == (700, (1, 0, 700))
     assert budget.told == [(AcquireOutcome.GRANTED, 1)]
     give_back()
@@ -111,14 +97,11 @@ async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: 
 
 @BOTH
 async def test_what_stays_comes_back_with_its_owner(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
-    # When
     budget.memory.cancel_owner("cnx")
-    # Then
     assert budget.used == 0
     give_back()
     assert budget.used == 0
@@ -126,10 +109,8 @@ async def test_what_stays_comes_back_with_its_owner(kind: Kind) -> None:
 
 @BOTH
 async def test_what_is_not_free_does_not_pass_and_leaves_nothing(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
     await budget.limiter.acquire(DIRECT, 301)
-    # When, Then
     assert not budget.passes(700)
     assert budget.traces == (1, 0, 301)
     assert budget.told == [(AcquireOutcome.GRANTED, 1)]
@@ -138,11 +119,9 @@ async def test_what_is_not_free_does_not_pass_and_leaves_nothing(kind: Kind) -> 
 
 @BOTH
 async def test_nobody_passes_those_who_wait(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(budget.memory.direct("list", 600, "patient"))
-    # When, Then
     assert not budget.passes(1)
     budget.limiter.release(blocker)
     (await waiting)()
@@ -151,10 +130,9 @@ async def test_nobody_passes_those_who_wait(kind: Kind) -> None:
 
 @BOTH
 async def test_nobody_passes_beyond_his_share_but_what_is_lent(kind: Kind) -> None:
-    # Given: a share is half of the limit
+    # A share is half of the limit
     budget = Budget(kind)
     await budget.memory.direct("list", 400, "greedy")
-    # When, Then
     assert not budget.passes(101, "greedy")
     assert budget.passes(100, "greedy")
     assert budget.passes(600, "modest")
@@ -162,32 +140,24 @@ async def test_nobody_passes_beyond_his_share_but_what_is_lent(kind: Kind) -> No
 
 @BOTH
 async def test_a_cap_holds_for_what_passes(kind: Kind) -> None:
-    # Given
     budget = Budget(kind, caps=AdmissionCaps(per_connection=100))
-    # When, Then
     assert not budget.passes(101)
     assert budget.passes(100)
 
 
 @BOTH
 async def test_nothing_passes_a_closed_limiter(kind: Kind) -> None:
-    # Given
     budget = Budget(kind)
-    # When
     budget.limiter.close()
-    # Then
     assert not budget.passes(1)
 
 
 @BOTH
 async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Kind) -> None:
-    # Given
     budget = Budget(kind, limit=0)
     permit = budget.memory.transient(DIRECT, "answer", 10**12, "cnx")
     assert permit is not None
-    # When
     give_back = permit.stay()
-    # Then
     assert budget.passes(10**12)
     assert (budget.used, budget.told) == (0, [])
     give_back()
@@ -195,10 +165,8 @@ async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Ki
 
 
 async def test_what_others_hold_already_passes_without_a_charge() -> None:
-    # Given
     budget = Budget(SharedMemory)
     give_back = await budget.memory.direct("answer", 900, "slow")
-    # When, Then
     assert budget.passes(900)
     assert not budget.passes(900, key="another")
     assert budget.traces == (1, 0, 900)
@@ -207,35 +175,28 @@ async def test_what_others_hold_already_passes_without_a_charge() -> None:
 
 
 async def test_who_stays_with_what_others_hold_keeps_it_when_they_leave() -> None:
-    # Given
     budget = Budget(SharedMemory)
     first = await budget.memory.direct("answer", 900, "slow")
     permit = budget.memory.transient(DIRECT, "answer", 900, "slower")
     assert permit is not None
-    # When
     second = permit.stay()
     first()
-    # Then
     assert budget.used == 900
     second()
     assert budget.used == 0
 
 
 async def test_what_others_still_wait_for_does_not_pass() -> None:
-    # Given
     budget = Budget(SharedMemory)
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(budget.memory.direct("answer", 600, "patient"))
-    # When, Then
     assert not budget.passes(600)
     budget.limiter.release(blocker)
     (await waiting)()
 
 
 async def test_what_is_more_than_others_hold_for_the_same_does_not_pass() -> None:
-    # Given
     budget = Budget(SharedMemory)
     async with budget.memory.heap("list", 100, "first"):
-        # When, Then
         assert budget.memory.transient(HEAP, "list", 101, "second") is None
         assert budget.memory.transient(HEAP, "list", 100, "second") is not None

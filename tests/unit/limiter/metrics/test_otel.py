@@ -1,7 +1,5 @@
 """The OpenTelemetry instruments are those of a real broker, and agree with Prometheus."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest
@@ -110,20 +108,17 @@ def shipped(kind: str, values: tuple[float, float, int, int, int]) -> dict[str, 
 
 
 def test_the_twelve_instruments_are_as_shipped_and_have_no_attributes() -> None:
-    # Given
     telemetry = Telemetry()
     telemetry.tally.observe(HEAP, AcquireOutcome.TIMED_OUT, 25.0)
     telemetry.tally.observe(DIRECT, AcquireOutcome.GRANTED, 0.0)
-    # When
     metrics = telemetry.read()
-    # Then
     rows = {name: row(metric) for name, metric in metrics.items() if name.startswith("topic.")}
     expected = {
         **shipped("heap", (1040.0, 1000.0, 3, 10, 1)),
         **shipped("direct", (0.0, 0.0, 0, 20, 0)),
     }
     assert rows == expected
-    # Then: doubles are doubles and longs are longs, as on the wire
+    # Doubles are doubles and longs are longs, as on the wire
     assert {name: type(one.value) for name, one in rows.items()} == {
         name: type(one.value) for name, one in expected.items()
     }
@@ -134,28 +129,22 @@ def test_before_the_first_wait_there_is_no_histogram() -> None:
 
 
 def test_waits_are_recorded_in_seconds() -> None:
-    # Given
     telemetry = Telemetry()
-    # When
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.25, 2)
     telemetry.tally.observe(HEAP, AcquireOutcome.TIMED_OUT, 25.0)
     telemetry.tally.observe(HEAP, AcquireOutcome.CANCELLED, 7.0)
-    # Then
     point = telemetry.waits()
     assert (point.count, point.sum, point.min, point.max) == (3, 25.5, 0.25, 25.0)
 
 
 def test_a_batch_of_waits_of_no_time_counts_in_full() -> None:
-    # Given
     telemetry = Telemetry()
-    # When
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 1_000_000)
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 6.0)
     first = telemetry.waits()
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 10)
     telemetry.tally.observe(DIRECT, AcquireOutcome.GRANTED, 0.0, 3)
     second = telemetry.waits()
-    # Then
     assert isinstance(first, HistogramDataPoint)
     assert isinstance(second, HistogramDataPoint)
     assert first.explicit_bounds[:3] == (0.0, 5.0, 10.0)
@@ -167,42 +156,33 @@ def test_a_batch_of_waits_of_no_time_counts_in_full() -> None:
 
 
 def test_a_reader_of_differences_gets_each_batch_once() -> None:
-    # Given
     reader = InMemoryMetricReader({HistogramInstrument: DELTA, CounterInstrument: DELTA})
     telemetry = Telemetry(reader)
-    # When
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 100)
     first = telemetry.waits()
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 10)
     second = telemetry.waits()
     third = telemetry.read()
-    # Then
     assert (first.count, second.count) == (100, 10)
     assert "topic.list.heap.wait.time" not in third
 
 
 def test_an_exponential_histogram_counts_zeros_apart() -> None:
-    # Given
     reader = InMemoryMetricReader(
         preferred_aggregation={HistogramInstrument: ExponentialBucketHistogramAggregation()}
     )
     telemetry = Telemetry(reader)
-    # When
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 100)
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 2.0)
     point = telemetry.waits()
-    # Then
     assert isinstance(point, ExponentialHistogramDataPoint)
     assert (point.count, point.zero_count, point.sum) == (101, 100, 2.0)
 
 
 def test_instruments_of_our_own_have_the_type_as_an_attribute() -> None:
-    # Given
     telemetry = Telemetry()
     telemetry.tally.observe(DIRECT, AcquireOutcome.QUEUE_FULL, 0.0)
-    # When
     metrics = telemetry.read()
-    # Then
     values = {
         (name.removeprefix("floodgate.topic.list."), *point.attributes.values()): point.value
         for name, metric in metrics.items()
@@ -246,19 +226,17 @@ def test_kinds_of_our_own(name: str, kind: str) -> None:
 
 
 def test_pauses_are_counted_under_the_name_of_a_real_broker() -> None:
-    # Given
     reader = InMemoryMetricReader()
     meter = MeterProvider([reader], shutdown_on_exit=False).get_meter("test")
     totals = FlowTotals(ManualClock())
     create_rate_limit_counter(meter, totals)
     gate = ReadGate(lambda: None, lambda: None, totals)
-    # When: two causes are one pause, and publishes are told apart
+    # Two causes are one pause, and publishes are told apart
     gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
     gate.close_for(PauseCause.PENDING_PUBLISHES)
     gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)
     gate.open_for(PauseCause.PENDING_PUBLISHES)
     gate.close_for(PauseCause.COOLDOWN)
-    # Then
     data = reader.get_metrics_data()
     assert data is not None
     (metric,) = data.resource_metrics[0].scope_metrics[0].metrics

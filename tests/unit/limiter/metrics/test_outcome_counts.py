@@ -1,7 +1,5 @@
 """How requests for memory ended, counted once for all who read it."""
 
-from __future__ import annotations
-
 from limiter.memory.dual_limiter import LimitType
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.permit import AcquireOutcome
@@ -11,12 +9,9 @@ HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 
 
 def test_every_outcome_is_counted_for_its_budget() -> None:
-    # Given
     tally = OutcomeCounts(ManualClock())
-    # When
     tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 5)
     tally.observe(HEAP, AcquireOutcome.QUEUE_FULL, 0.0)
-    # Then
     assert tally.of(HEAP).outcomes == {
         **dict.fromkeys(AcquireOutcome, 0),
         AcquireOutcome.GRANTED: 5,
@@ -26,13 +21,11 @@ def test_every_outcome_is_counted_for_its_budget() -> None:
 
 
 def test_the_listener_hears_of_waits_only() -> None:
-    # Given
     tally = OutcomeCounts(ManualClock())
     heard: list[tuple[LimitType, float, int]] = []
     tally.listen(lambda *wait: heard.append(wait))
-    # When
     for seconds, outcome in enumerate(AcquireOutcome):
         tally.observe(DIRECT, outcome, float(seconds))
     tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 1000)
-    # Then: granted, granted beyond the limit, timed out
+    # Granted, granted beyond the limit, timed out
     assert heard == [(DIRECT, 0.0, 1), (DIRECT, 1.0, 1), (DIRECT, 2.0, 1), (HEAP, 0.0, 1000)]

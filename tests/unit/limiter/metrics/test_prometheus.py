@@ -1,11 +1,8 @@
 """The samples of the topic-list limiter agree with those of a real broker."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,13 +14,10 @@ from limiter.memory.dual_limiter import (
     MemoryLimit,
 )
 from limiter.metrics.outcome_counts import OutcomeCounts
-from limiter.metrics.prometheus import TopicListMetrics
+from limiter.metrics.prometheus import MetricPrefix, TopicListMetrics
 from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import SampleLine, exposition, prometheus_type, read_samples
-
-if TYPE_CHECKING:
-    from limiter.metrics.prometheus import MetricPrefix
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "metrics.txt"
 CREATED_SECONDS = 1_795_239_238.491
@@ -95,11 +89,9 @@ def golden_topic_list() -> set[tuple[str, str, tuple[str, ...]]]:
 def test_the_26_samples_have_recorded_names_types_and_labels(
     prefix: MetricPrefix, limiter: FixedLimiter
 ) -> None:
-    # When
     samples = [
         sample for sample in samples_of(metrics(limiter, prefix)) if sample.name.startswith(prefix)
     ]
-    # Then
     assert len(samples) == 26
     assert {
         (
@@ -114,9 +106,7 @@ def test_the_26_samples_have_recorded_names_types_and_labels(
 
 
 def test_gauges_are_read_from_the_limiter() -> None:
-    # When
     values = values_of(metrics(BUSY))
-    # Then
     assert values["heap_memory_used_bytes"] == 1040
     assert values["heap_memory_limit_bytes"] == 1000
     assert values["heap_queue_size"] == 3
@@ -127,9 +117,7 @@ def test_gauges_are_read_from_the_limiter() -> None:
 
 
 def test_instruments_of_our_own_have_the_type_as_a_label() -> None:
-    # When
     values = values_of(metrics(BUSY))
-    # Then
     assert {
         name.removeprefix("floodgate_topic_list_"): value
         for name, value in values.items()
@@ -151,17 +139,14 @@ def test_instruments_of_our_own_have_the_type_as_a_label() -> None:
 
 
 def test_requests_are_counted_by_outcome() -> None:
-    # Given
     tally = OutcomeCounts(ManualClock())
     for times, outcome in enumerate(AcquireOutcome, start=1):
         tally.observe(LimitType.DIRECT_MEMORY, outcome, 0.0, times)
-    # When
     samples = [
         sample
         for sample in samples_of(metrics(BUSY, tally=tally))
         if sample.name == "floodgate_topic_list_requests_total"
     ]
-    # Then
     assert {sample.type for sample in samples} == {"counter"}
     assert [
         sample.labels["outcome"] for sample in samples if sample.labels["type"] == "direct"
@@ -182,19 +167,17 @@ def test_requests_are_counted_by_outcome() -> None:
 
 
 def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None:
-    # Given: one of the labels is a word of ours
+    # One of the labels is a word of ours
     idle = SemaphoreStatistics(1000, 0, 1000, 0, 10, 0)
     limiter = FixedLimiter(replace(idle, refused={"too_late": 3, "timed_out": 1}), idle)
     tally = OutcomeCounts(ManualClock())
     tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.REFUSED, 0.0, 4)
     tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.TIMED_OUT, 25.0, 2)
-    # When
     requests = {
         sample.labels["outcome"]: sample.value
         for sample in samples_of(metrics(limiter, tally=tally))
         if sample.name == "floodgate_topic_list_requests_total" and sample.labels["type"] == "heap"
     }
-    # Then
     assert {name: count for name, count in requests.items() if count} == {
         "too_late": 3,
         "timed_out": 3,
@@ -202,9 +185,7 @@ def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None
 
 
 def test_without_a_limit_all_is_zero_but_the_configured_queue() -> None:
-    # When
     values = values_of(metrics(UNBOUNDED))
-    # Then
     not_zero = {name for name, value in values.items() if value and not math.isnan(value)}
     assert not_zero == {
         "heap_queue_max_size",
@@ -218,9 +199,7 @@ def test_without_a_limit_all_is_zero_but_the_configured_queue() -> None:
 
 
 def test_before_the_first_wait_quantiles_are_not_numbers_and_all_was_created() -> None:
-    # When
     values = values_of(metrics(BUSY))
-    # Then
     assert math.isnan(values["heap_wait_time_ms0.5"])
     assert math.isnan(values["direct_wait_time_ms1.0"])
     assert values["heap_wait_time_ms_count"] == values["heap_wait_time_ms_sum"] == 0
@@ -230,14 +209,11 @@ def test_before_the_first_wait_quantiles_are_not_numbers_and_all_was_created() -
 
 
 def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
-    # Given
     tally = OutcomeCounts(ManualClock())
     waits = {AcquireOutcome.GRANTED: 0.0, AcquireOutcome.OVERDRAFT: 3.0}
-    # When
     for outcome in AcquireOutcome:
         waited_seconds = 25.0 if outcome is AcquireOutcome.TIMED_OUT else waits.get(outcome, 5.0)
         tally.observe(LimitType.HEAP_MEMORY, outcome, waited_seconds)
-    # Then
     values = values_of(metrics(BUSY, tally=tally))
     assert values["heap_wait_time_ms_count"] == 3
     assert values["heap_wait_time_ms_sum"] == 28_000
@@ -247,7 +223,6 @@ def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
 
 
 def test_grants_that_the_limiter_reports_when_asked_for_statistics_are_in_the_same_scrape() -> None:
-    # Given
     tally = OutcomeCounts(ManualClock())
 
     class ReportsLate(FixedLimiter):
@@ -256,27 +231,22 @@ def test_grants_that_the_limiter_reports_when_asked_for_statistics_are_in_the_sa
             return super().statistics()
 
     late = ReportsLate(BUSY.statistics().heap, BUSY.statistics().direct)
-    # When
     values = values_of(metrics(late, tally=tally))
-    # Then
     assert values["heap_wait_time_ms_count"] == 7
     assert values["heap_wait_time_ms0.5"] == 0
     assert values["floodgate_topic_list_requests_total heap granted"] == 7
 
 
 async def test_the_real_limiter_is_watched() -> None:
-    # Given
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(MemoryLimit(100, 5, 25.0), MemoryLimit(0, 5, 25.0), clock)
     tally = OutcomeCounts(clock)
     collector = TopicListMetrics("pulsar_broker", "c", limiter, tally)
     limiter.observe_with(tally.observe)
-    # When
     permit = await limiter.acquire(LimitType.HEAP_MEMORY, 60)
     waiting = limiter.request(LimitType.HEAP_MEMORY, 60)
     clock.advance(2.5)
     limiter.release(permit)
-    # Then
     assert waiting.done
     values = values_of(collector)
     assert values["heap_memory_used_bytes"] == 60

@@ -1,7 +1,5 @@
 """Quantiles of the last ten minutes."""
 
-from __future__ import annotations
-
 import math
 
 from limiter.metrics.wait_times import MAX_TRACKED_MILLIS, WINDOW_SECONDS, WaitTimes
@@ -9,41 +7,30 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 def test_before_the_first_wait_there_is_no_quantile() -> None:
-    # Given
     waits = WaitTimes(ManualClock())
-    # Then
     assert all(math.isnan(value) for value in waits.quantiles([0.5, 1.0]))
     assert (waits.count, waits.sum_millis) == (0, 0)
 
 
 def test_a_wait_granted_at_once_counts_as_0_ms() -> None:
-    # Given
     waits = WaitTimes(ManualClock())
-    # When
     waits.record(0.0)
-    # Then
     assert waits.quantiles([0.5, 1.0]) == [0.0, 0.0]
     assert (waits.count, waits.sum_millis) == (1, 0)
 
 
 def test_fractions_of_a_millisecond_are_dropped() -> None:
-    # Given
     waits = WaitTimes(ManualClock())
-    # When
     waits.record(0.0019)
     waits.record(0.0009)
-    # Then
     assert waits.quantiles([1.0]) == [1.0]
     assert waits.sum_millis == 1
 
 
 def test_quantiles_are_within_a_hundredth_and_the_longest_wait_is_not_exceeded() -> None:
-    # Given
     waits = WaitTimes(ManualClock())
-    # When
     for millis in range(1, 1001):
         waits.record(millis / 1000 + 0.0001)
-    # Then
     half, most, longest = waits.quantiles([0.5, 0.95, 1.0])
     assert abs(half - 500) <= 5
     assert abs(most - 950) <= 9.5
@@ -51,44 +38,34 @@ def test_quantiles_are_within_a_hundredth_and_the_longest_wait_is_not_exceeded()
 
 
 def test_waits_leave_the_quantiles_after_ten_minutes_but_not_count_and_sum() -> None:
-    # Given
     clock = ManualClock()
     waits = WaitTimes(clock)
     waits.record(2.0)
-    # When
     clock.advance(4 * WINDOW_SECONDS)
     waits.record(0.001)
     still_there = waits.quantiles([1.0])
     clock.advance(WINDOW_SECONDS)
-    # Then
     assert still_there == [2000.0]
     assert waits.quantiles([1.0]) == [1.0]
-    # When: nobody waits for a long time
+    # Nobody waits for a long time
     clock.advance(1000 * WINDOW_SECONDS)
-    # Then
     assert math.isnan(waits.quantiles([1.0])[0])
     assert (waits.count, waits.sum_millis) == (2, 2001)
 
 
 def test_waits_of_the_same_length_can_be_counted_together() -> None:
-    # Given
     together, singly = WaitTimes(ManualClock()), WaitTimes(ManualClock())
-    # When
     for seconds, times in ((0.0, 5), (0.25, 30), (4.0, 1)):
         together.record(seconds, times)
         for _ in range(times):
             singly.record(seconds)
-    # Then
     quantiles = [0.1, 0.5, 0.95, 1.0]
     assert together.quantiles(quantiles) == singly.quantiles(quantiles) == [0, 250, 250, 4000]
     assert (together.count, together.sum_millis) == (singly.count, singly.sum_millis) == (36, 11500)
 
 
 def test_a_wait_beyond_the_range_counts_as_its_end() -> None:
-    # Given
     waits = WaitTimes(ManualClock())
-    # When
     waits.record(1e9)
-    # Then
     assert waits.quantiles([0.5, 1.0]) == [float(MAX_TRACKED_MILLIS)] * 2
     assert waits.sum_millis == 1_000_000_000_000

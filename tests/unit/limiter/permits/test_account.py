@@ -1,7 +1,5 @@
 """Who holds what: accounts, what is shared, and who is forgotten."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.permits.account import Account, SharedHolder
@@ -14,36 +12,27 @@ def account_of(owner: str) -> Account:
 
 
 def test_an_account_holds_the_sum_of_its_permits() -> None:
-    # Given
     account = account_of("a")
     permits = [Permit(3), Permit(4)]
     for permit in permits:
         account.took_on(permit)
-    # When
     account.gave_back(permits[0], 3)
-    # Then
     assert (account.held, account.holds) == (4, True)
 
 
 def test_a_permit_is_given_back_once() -> None:
-    # Given
     account = account_of("a")
     permit, other = Permit(3), Permit(4)
     account.took_on(permit)
     account.took_on(other)
-    # When
     account.gave_back(permit, 3)
     account.gave_back(permit, 3)
-    # Then
     assert account.held == 4
 
 
 def test_a_permit_of_nothing_is_something_that_is_held() -> None:
-    # Given
     account = account_of("a")
-    # When
     account.took_on(Permit(0))
-    # Then
     assert account.holds
 
 
@@ -60,54 +49,40 @@ def shared_by(*accounts: Account, size: int = 0) -> SharedHolder:
 
 
 def test_what_is_shared_is_divided_by_references() -> None:
-    # Given
     one, two = account_of("a"), account_of("b")
-    # When
     holder = shared_by(one, two, two, size=30)
-    # Then
     assert (one.held, two.held) == (10, 20)
     assert (holder.references, holder.sharers) == (3, 2)
 
 
 def test_who_joins_late_holds_a_part_and_the_others_less() -> None:
-    # Given
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, size=30)
-    # When
     holder.joined_by(two)
-    # Then
     assert (one.held, two.held, two.holds) == (15, 15, True)
 
 
 def test_who_leaves_holds_nothing_of_it() -> None:
-    # Given
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, two, size=30)
-    # When
     holder.left_by(one, 1)
-    # Then
     assert (one.held, one.holds, one.weight) == (0, False, 0)
     assert two.held == 30
     assert list(holder.members()) == [two]
 
 
 def test_one_of_two_references_is_still_a_part() -> None:
-    # Given
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, one, two, size=30)
-    # When
     holder.left_by(one, 1)
-    # Then
     assert (one.held, holder.references_of(one)) == (15, 1)
 
 
 @pytest.mark.parametrize("others", [1, 7, 100])
 def test_the_weight_of_a_part_is_right_within_a_factor_of_two(others: int) -> None:
-    # Given
     first = account_of("first")
     holder = shared_by(first, size=6_400)
     joined = [account_of(str(number)) for number in range(others)]
-    # When, Then
     for account in joined:
         holder.joined_by(account)
         assert first.held // 2 <= first.weight <= 2 * first.held + 1
@@ -118,14 +93,11 @@ def test_the_weight_of_a_part_is_right_within_a_factor_of_two(others: int) -> No
 
 
 def test_when_the_shared_permit_is_given_back_nobody_holds_anything() -> None:
-    # Given
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, two)
     permit = Permit(30)
     holder.took_on(permit)
-    # When
     holder.gave_back(permit, 30)
-    # Then
     assert not any((one.holds, two.holds, one.weight, two.weight, holder.held))
 
 
@@ -133,92 +105,69 @@ def test_when_the_shared_permit_is_given_back_nobody_holds_anything() -> None:
 
 
 def test_an_owner_has_one_account_whatever_the_namespace() -> None:
-    # Given
     accounts = Accounts()
-    # Then
     assert accounts.of("a", "t/x") is accounts.of("a", "t/y")
     assert len(accounts) == 1
 
 
 @pytest.mark.parametrize("owner", ["proxy", None], ids=["proxy", "who does not say"])
 def test_who_stands_for_many_has_an_account_in_each_namespace(owner: str | None) -> None:
-    # Given
     accounts = Accounts()
     accounts.stands_for_many("proxy")
-    # When
     one, other = accounts.of(owner, "t/x"), accounts.of(owner, "t/y")
-    # Then
     assert one is not other
     assert one.many_clients
     assert (len(accounts), accounts.all_of(owner)) == (2, [one, other])
 
 
 def test_an_account_that_holds_or_waits_is_not_forgotten() -> None:
-    # Given
     accounts = Accounts()
     account = accounts.of("a", "")
     permit = Permit(0)
     account.took_on(permit)
     kept = not accounts.forget_if_idle(account)
-    # When
     account.gave_back(permit, 0)
-    # Then
     assert kept
     assert accounts.forget_if_idle(account)
     assert list(accounts) == []
 
 
 def test_an_account_of_one_of_many_is_forgotten_with_its_namespace_only() -> None:
-    # Given
     accounts = Accounts()
     accounts.stands_for_many("proxy")
     one, other = accounts.of("proxy", "t/x"), accounts.of("proxy", "t/y")
-    # When
     accounts.forget_if_idle(one)
-    # Then
     assert list(accounts) == [other]
     assert len(accounts) == 1
 
 
 def test_an_older_account_of_an_owner_does_not_take_the_newer_one_with_it() -> None:
-    # Given
     accounts = Accounts()
     old = accounts.of("a", "")
     accounts.forget_if_idle(old)
     accounts.forget_owner("a")
     new = accounts.of("a", "")
-    # When
     forgotten = accounts.forget_if_idle(old)
-    # Then
     assert not forgotten
     assert accounts.of("a", "") is new
 
 
 def test_accounts_that_are_kept_for_later_are_bounded() -> None:
-    # Given
     accounts = Accounts()
-    # When
     for number in range(MAX_SPARE + 50):
         accounts.forget_if_idle(accounts.of(number, ""))
-    # Then
     assert len(accounts) == 0
     assert len(accounts._spare) == MAX_SPARE
 
 
 def test_an_owner_that_left_no_longer_stands_for_many() -> None:
-    # Given
     accounts = Accounts()
     accounts.stands_for_many("proxy")
-    # When
     accounts.forget_owner("proxy")
-    # Then
     assert not accounts.of("proxy", "t/x").many_clients
 
 
 def test_who_does_not_say_stands_for_many_for_ever() -> None:
-    # Given
     accounts = Accounts()
-    # When
     accounts.forget_owner(None)
-    # Then
     assert accounts.of(None, "t/x").many_clients

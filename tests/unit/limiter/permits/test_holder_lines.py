@@ -1,7 +1,5 @@
 """Who holds the memory: a line for each owner and namespace."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
@@ -44,13 +42,10 @@ def line(owner: str, namespace: str = NS, **figures: float | None) -> HolderLine
 
 @POLICIES
 async def test_an_owner_has_a_line_for_each_namespace(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
-    # When
     for size, namespace in ((100, NS), (50, NS), (20, OTHER)):
         await budget.semaphore.acquire(size, None, "one", namespace)
     await budget.semaphore.acquire(30, None, "two", NS)
-    # Then
     assert budget.lines() == (
         line("one", held=150, permits=2),
         line("two", held=30, permits=1),
@@ -60,14 +55,11 @@ async def test_an_owner_has_a_line_for_each_namespace(policy: AdmissionPolicy) -
 
 @POLICIES
 async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "one", "two"):
         budget.semaphore.shared.join(holder, owner)
-    # When
     await budget.semaphore.acquire(600, None, holder)
-    # Then
     assert budget.lines() == (
         line("one", held=400, permits=1, shared=600, sharers=2),
         line("two", held=200, permits=1, shared=600, sharers=2),
@@ -75,54 +67,42 @@ async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) 
 
 
 async def test_own_and_shared_permits_are_one_line() -> None:
-    # Given
     budget = Budget(AdmissionPolicy.FIFO)
     holder = budget.semaphore.shared.new(NS)
     budget.semaphore.shared.join(holder, "one")
     await budget.semaphore.acquire(400, None, holder)
     budget.semaphore.shared.join(holder, "two")
-    # When
     await budget.semaphore.acquire(40, None, "one", NS)
-    # Then
     first = budget.lines()[0]
     assert first == line("one", held=240, permits=2, shared=400, sharers=2)
 
 
 async def test_what_has_one_sharer_left_is_its_own() -> None:
-    # Given
     budget = Budget()
     holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "two"):
         budget.semaphore.shared.join(holder, owner)
     await budget.semaphore.acquire(600, None, holder)
-    # When
     budget.semaphore.owners.cancel("one")
-    # Then
     assert budget.lines() == (line("two", held=600, permits=1),)
 
 
 async def test_who_is_part_of_what_holds_and_waits_for_nothing_has_no_line() -> None:
-    # Given
     budget = Budget()
     holder = budget.semaphore.shared.new(NS)
-    # When
     budget.semaphore.shared.join(holder, "one")
-    # Then
     assert budget.lines() == ()
     assert budget.count().total == 0
 
 
 @POLICIES
 async def test_waiting_requests_count_with_what_they_lack(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     permit = await budget.semaphore.acquire(900, None, "one", NS)
     await budget.semaphore.acquire(60, None, "two", NS)
-    # When
     budget.semaphore.request_update(permit, 1000)
     for _ in range(2):
         budget.semaphore.request(300, None, "three", NS)
-    # Then
     assert budget.lines() == (
         line("one", held=900, permits=1, waiting=1, lacking=100),
         line("two", held=60, permits=1),
@@ -132,15 +112,12 @@ async def test_waiting_requests_count_with_what_they_lack(policy: AdmissionPolic
 
 @POLICIES
 async def test_a_shared_request_waits_for_each_who_shares_it(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     await budget.semaphore.acquire(1000, None, "one", NS)
     holder = budget.semaphore.shared.new(OTHER)
     for owner in ("two", "three"):
         budget.semaphore.shared.join(holder, owner)
-    # When
     budget.semaphore.request(600, None, holder)
-    # Then
     assert budget.lines()[1:] == (
         line("two", OTHER, waiting=1, lacking=300),
         line("three", OTHER, waiting=1, lacking=300),
@@ -148,72 +125,56 @@ async def test_a_shared_request_waits_for_each_who_shares_it(policy: AdmissionPo
 
 
 async def test_only_the_largest_are_kept_and_the_others_counted() -> None:
-    # Given
     budget = Budget()
     for size in (10, 30, 20, 30, 5):
         await budget.semaphore.acquire(size, None, f"{size} {budget.count().total}", NS)
-    # When
     count = budget.count(3)
-    # Then: of equals who came first
+    # Of equals who came first
     assert [one.owner for one in count.lines()] == ["30 1", "30 3", "20 2"]
     assert count.total == 5
     assert budget.count(0).lines() == ()
 
 
 async def test_of_equals_who_lacks_most_comes_first() -> None:
-    # Given
     budget = Budget()
     await budget.semaphore.acquire(900, None, "one", NS)
-    # When
     for size in (200, 400, 300):
         budget.semaphore.request(size, None, f"lacks {size}", NS)
-    # Then
     owners = [one.owner for one in budget.lines()]
     assert owners == ["one", "lacks 400", "lacks 300", "lacks 200"]
 
 
 @POLICIES
 async def test_a_ledger_knows_the_age_of_the_oldest_permit(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy, ledger=True)
     await budget.semaphore.acquire(10, None, "one", NS)
     budget.clock.advance(3.0)
     await budget.semaphore.acquire(20, None, "one", NS)
     await budget.semaphore.acquire(20, None, "one", OTHER)
     budget.clock.advance(2.0)
-    # When
     ages = {one.namespace: one.age_seconds for one in budget.lines()}
-    # Then
     assert ages == {NS: 5.0, OTHER: 2.0}
 
 
 async def test_who_only_waits_has_no_age() -> None:
-    # Given
     budget = Budget(ledger=True)
     await budget.semaphore.acquire(1000, None, "one", NS)
-    # When
     budget.semaphore.request(10, None, "two", NS)
-    # Then
     assert budget.lines()[1] == line("two", waiting=1, lacking=10)
 
 
 async def test_a_connection_of_many_clients_has_a_line_for_each_namespace() -> None:
-    # Given
     budget = Budget()
     budget.semaphore.owners.exempt_from_quota("proxy")
-    # When
     for namespace in (NS, OTHER):
         await budget.semaphore.acquire(100, None, "proxy", namespace)
-    # Then
     assert budget.lines() == tuple(line("proxy", one, held=100, permits=1) for one in (NS, OTHER))
 
 
 async def test_without_an_owner_there_is_a_line_under_policy_fair_only() -> None:
-    # When
     lines = {}
     for policy in AdmissionPolicy:
         budget = Budget(policy)
         await budget.semaphore.acquire(100, namespace=NS)
         lines[policy] = [one.owner for one in budget.lines()]
-    # Then
     assert lines == {AdmissionPolicy.FIFO: [], AdmissionPolicy.FAIR: [None]}

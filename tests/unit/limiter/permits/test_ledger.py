@@ -1,7 +1,5 @@
 """The ledger: who took what and when, and who has not given it back."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 
@@ -61,16 +59,13 @@ class Budget:
 
 @POLICIES
 async def test_every_step_is_recorded_with_holder_bytes_and_age(policy: AdmissionPolicy) -> None:
-    # Given
     budget, peer = Budget(policy), Peer(1)
-    # When
     permit = await budget.semaphore.acquire(100, None, peer, NS)
     budget.clock.advance(2.0)
     permit = await budget.semaphore.update(permit, 300)
     budget.clock.advance(3.0)
     budget.semaphore.release(permit)
     budget.clock.advance(1.0)
-    # Then
     assert budget.ledger.recent() == [
         LedgerEntry(RELEASED, peer.address, NS, 300, 5.0, 1.0),
         LedgerEntry(UPDATED, peer.address, NS, 300, 2.0, 4.0),
@@ -80,26 +75,20 @@ async def test_every_step_is_recorded_with_holder_bytes_and_age(policy: Admissio
 
 @POLICIES
 async def test_requests_without_an_owner_are_recorded_too(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
-    # When
     budget.semaphore.release(await budget.semaphore.acquire(100))
-    # Then
     assert budget.events() == [(ACQUIRED, 100), (RELEASED, 100)]
     assert {entry.owner for entry in budget.ledger.recent()} == {"unnamed"}
 
 
 @POLICIES
 async def test_totals_count_events_and_bytes_by_kind(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     first = await budget.semaphore.acquire(100, None, Peer(1), NS)
     second = await budget.semaphore.acquire(200, None, Peer(2), NS)
-    # When
     first = await budget.semaphore.update(first, 50)
     second = await budget.semaphore.update(second, 250)
     budget.semaphore.release(first)
-    # Then
     assert budget.ledger.statistics() == LedgerStatistics(
         acquired=EventTotal(2, 300),
         updated=EventTotal(2, 300),
@@ -110,67 +99,52 @@ async def test_totals_count_events_and_bytes_by_kind(policy: AdmissionPolicy) ->
 
 @POLICIES
 async def test_an_exchanged_permit_is_as_old_as_the_first(policy: AdmissionPolicy) -> None:
-    # Given
     budget = Budget(policy)
     first = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.clock.advance(2.0)
-    # When
     second = await budget.semaphore.update(first, 300)
     budget.clock.advance(1.0)
-    # Then
     assert budget.ledger.age_seconds(second) == 3.0
     assert budget.ledger.age_seconds(first) is None
 
 
 async def test_giving_back_twice_is_one_event() -> None:
-    # Given
     budget = Budget()
     first = await budget.semaphore.acquire(100, None, Peer(1), NS)
     second = await budget.semaphore.update(first, 300)
-    # When
     for permit in (first, second, second, first):
         budget.semaphore.release(permit)
-    # Then
     assert budget.events() == [(ACQUIRED, 100), (UPDATED, 300), (RELEASED, 300)]
 
 
 async def test_growth_of_a_permit_that_was_given_back_is_a_new_one() -> None:
-    # Given
     budget = Budget()
     permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.semaphore.release(permit)
     budget.clock.advance(2.0)
-    # When
     grown = await budget.semaphore.update(permit, 300)
-    # Then
     assert budget.events() == [(ACQUIRED, 100), (RELEASED, 100), (ACQUIRED, 300)]
     assert budget.ledger.age_seconds(grown) == 0.0
 
 
 async def test_an_update_that_lost_its_caller_is_an_update_back() -> None:
-    # Given
     budget = Budget()
     permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.clock.advance(2.0)
     waiter = budget.semaphore.request_update(permit, 300)
-    # When
     budget.semaphore.abandon(waiter)
-    # Then
     assert budget.events() == [(ACQUIRED, 100), (UPDATED, 300), (UPDATED, 100)]
     assert budget.ledger.age_seconds(permit) == 2.0
 
 
 async def test_who_waits_is_recorded_when_it_is_granted() -> None:
-    # Given
     budget = Budget()
     everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiter = budget.semaphore.request(400, None, Peer(2), NS)
     before = budget.events()
-    # When
     budget.clock.advance(1.0)
     budget.semaphore.release(everything)
     budget.clock.advance(4.0)
-    # Then
     assert before == [(ACQUIRED, 1000)]
     assert budget.events() == [(ACQUIRED, 1000), (RELEASED, 1000), (ACQUIRED, 400)]
     assert waiter.permit is not None
@@ -178,22 +152,16 @@ async def test_who_waits_is_recorded_when_it_is_granted() -> None:
 
 
 async def test_what_is_not_limited_is_not_recorded() -> None:
-    # Given
     budget = Budget(max_bytes=0)
-    # When
     await budget.semaphore.acquire(100, None, Peer(1), NS)
-    # Then
     assert budget.events() == []
     check_all_balanced([budget.ledger])
 
 
 async def test_the_oldest_events_are_forgotten() -> None:
-    # Given
     budget = Budget()
-    # When
     for size in range(1, RECENT_EVENTS + 1):
         budget.semaphore.release(await budget.semaphore.acquire(size, None, Peer(1), NS))
-    # Then
     assert len(budget.ledger.recent(2 * RECENT_EVENTS)) == RECENT_EVENTS
     assert budget.events()[0] == (ACQUIRED, RECENT_EVENTS // 2 + 1)
     assert budget.ledger.statistics().acquired.events == RECENT_EVENTS
@@ -201,17 +169,14 @@ async def test_the_oldest_events_are_forgotten() -> None:
 
 
 async def test_an_unbalanced_ledger_names_each_holder_with_bytes_and_age() -> None:
-    # Given
     budget = Budget()
     await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.clock.advance(7.0)
     for _ in range(2):
         await budget.semaphore.acquire(200, None, Peer(2), "public/other")
     budget.clock.advance(1.5)
-    # When
     with pytest.raises(UnbalancedLedgerError) as caught:
         check_all_balanced([budget.ledger])
-    # Then
     assert caught.value.holdings == (
         LedgerHolding("heap memory", Peer(2).address, "public/other", 400, 2, 1.5),
         LedgerHolding("heap memory", Peer(1).address, NS, 100, 1, 8.5),
@@ -224,14 +189,11 @@ async def test_an_unbalanced_ledger_names_each_holder_with_bytes_and_age() -> No
 
 
 async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_others() -> None:
-    # Given
     budget = Budget()
     for number in range(8):
         await budget.semaphore.acquire(10 + number, None, Peer(number))
-    # When
     with pytest.raises(UnbalancedLedgerError) as caught:
         check_all_balanced([budget.ledger])
-    # Then
     sentence = str(caught.value)
     assert sentence.startswith(
         "the ledger is not balanced: 10.0.0.7:5000 still holds 17 bytes of heap memory, taken"
@@ -242,19 +204,15 @@ async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_others() -> 
 
 
 async def test_a_ledger_is_balanced_when_all_came_back() -> None:
-    # Given
     budget = Budget()
     kept, peer = await budget.semaphore.acquire(100, None, Peer(1), NS), Peer(2)
     await budget.semaphore.acquire(100, None, peer, NS)
-    # When
     budget.semaphore.release(kept)
     budget.semaphore.owners.cancel(peer)
-    # Then
     check_all_balanced([budget.ledger])
 
 
 async def test_one_error_names_the_holders_of_every_budget() -> None:
-    # Given
     limit = MemoryLimit(1000, 10, 5.0)
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -262,32 +220,26 @@ async def test_one_error_names_the_holders_of_every_budget() -> None:
     for limit_type, ledger in zip(LimitType, ledgers, strict=True):
         limiter.semaphore(limit_type).record_with(ledger)
     check_all_balanced(ledgers)
-    # When
     for limit_type in LimitType:
         await limiter.acquire(limit_type, 100, None, Peer(1), NS)
     with pytest.raises(UnbalancedLedgerError) as caught:
         check_all_balanced(ledgers)
-    # Then
     assert [holding.budget for holding in caught.value.holdings] == ["heap memory", "direct memory"]
 
 
 async def test_what_several_share_names_three_of_them_and_how_many_more() -> None:
-    # Given
     budget = Budget()
     holder, peers = budget.semaphore.shared.new(NS), [Peer(number) for number in range(5)]
     for peer in peers:
         budget.semaphore.shared.join(holder, peer)
     await budget.semaphore.acquire(600, None, holder)
-    # When
     budget.semaphore.shared.leave(holder, peers[0])
     (holding,) = budget.ledger.holdings()
-    # Then
     assert holding.owner == "10.0.0.1:5000, 10.0.0.2:5000, 10.0.0.3:5000 and 1 more"
     assert (holding.namespace, holding.size_bytes) == (NS, 600)
 
 
 async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
-    # Given
     limit = MemoryLimit(1000, 10, 5.0)
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -295,64 +247,51 @@ async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
     limiter.semaphore(LimitType.DIRECT_MEMORY).record_with(ledger)
     leases, peers = SharedLeases(limiter, LimitType.DIRECT_MEMORY), [Peer(1), Peer(2)]
     first, second = [await leases.acquire("answer", 600, peer, NS) for peer in peers]
-    # When
     first.release()
     live_before_the_last = ledger.statistics().live_permits
     second.release()
-    # Then
     assert live_before_the_last == 1
     assert ledger.statistics().live_permits == 0
     assert [entry.owner for entry in ledger.recent()] == [peers[0].address] * 2
 
 
 async def test_a_permit_whose_sharers_have_all_left_keeps_the_name_it_was_taken_under() -> None:
-    # Given: what should never be, so it takes a hand in the books
+    # What should never be, so it takes a hand in the books
     budget, peer = Budget(), Peer(1)
     holder = budget.semaphore.shared.new(NS)
     budget.semaphore.shared.join(holder, peer)
     await budget.semaphore.acquire(600, None, holder)
-    # When
     holder.left_by(*holder.members(), 1)
-    # Then
     assert [holding.owner for holding in budget.ledger.holdings()] == [peer.address]
 
 
 async def test_the_ledger_keeps_no_owner_alive() -> None:
-    # Given
     budget, peer = Budget(), Peer(1)
     gone = weakref.ref(peer)
     budget.semaphore.release(await budget.semaphore.acquire(100, None, peer, NS))
     budget.semaphore.owners.cancel(peer)
-    # When
     del peer
     gc.collect()
-    # Then
     assert gone() is None
     assert [entry.owner for entry in budget.ledger.recent()] == [Peer(1).address] * 2
 
 
 async def test_a_caller_that_is_cancelled_as_it_is_granted_leaves_the_ledger_balanced() -> None:
-    # Given
     budget, peer = Budget(), Peer(2)
     everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
-    # When
     budget.semaphore.release(everything)
     budget.semaphore.owners.cancel(peer)
-    # Then
     check_all_balanced([budget.ledger])
     assert budget.events()[-2:] == [(ACQUIRED, 400), (RELEASED, 400)]
     assert (await waiting).size == 0
 
 
 async def test_a_cancelled_wait_is_no_event() -> None:
-    # Given
     budget, peer = Budget(), Peer(2)
     await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
-    # When
     budget.semaphore.owners.cancel(peer)
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         await waiting
     assert budget.events() == [(ACQUIRED, 1000)]

@@ -1,7 +1,5 @@
 """What a waiter tells, and when."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from contextlib import suppress
@@ -26,47 +24,35 @@ def test_a_waiting_request_has_no_result() -> None:
 
 
 def test_a_refused_request_raises_why() -> None:
-    # Given
     waiter = Waiter(1, None, None)
-    # When
     waiter.settle(None, PermitAcquireCancelledError())
-    # Then
     with pytest.raises(PermitAcquireCancelledError):
         waiter.result()
 
 
 def test_callbacks_run_in_the_turn_of_the_answer_and_at_once_after_it() -> None:
-    # Given
     waiter = Waiter(1, None, None)
     calls: list[str] = []
     waiter.on_done(lambda: calls.append("before"))
-    # When
     waiter.settle(Permit(1, None), None)
     waiter.on_done(lambda: calls.append("after"))
-    # Then
     assert calls == ["before", "after"]
 
 
 async def test_who_waits_goes_on_when_the_request_is_done() -> None:
-    # Given
     waiter = Waiter(1, None, None)
     waiting = await started(waiter.wait())
     assert not waiting.done()
-    # When
     waiter.settle(Permit(1, None), None)
-    # Then
     await waiting
     await waiter.wait()
 
 
 async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() -> None:
-    # Given
     waiter = Waiter(1, None, None)
     waiting = await started(waiter.wait())
     waiting.cancel()
-    # When
     waiter.settle(Permit(1, None), None)
-    # Then
     assert waiter.result().size == 1
 
 
@@ -76,7 +62,7 @@ class Kept:
 
 @pytest.mark.parametrize("kind", ["permit", "client memory"])
 def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
-    # Given: no collector comes by
+    # No collector comes by
     gc.collect()
     gc.disable()
     ended: list[weakref.ref[Kept]] = []
@@ -93,11 +79,9 @@ def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
         ended.append(weakref.ref(kept))
         waiter.result()
 
-    # When
     try:
         with suppress(PermitAcquireCancelledError, MemoryReserveCancelledError):
             refused()
-        # Then
         assert ended[0]() is None
     finally:
         gc.enable()

@@ -1,7 +1,5 @@
 """Rules of AsyncSemaphore that upstream's tests do not hold."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -40,70 +38,52 @@ class Observed:
 
 
 async def test_a_request_that_fits_is_granted_within_the_call() -> None:
-    # Given
     semaphore = semaphore_of(10)
-    # When
     waiter = semaphore.request(10)
-    # Then
     assert waiter.result().size == 10
     assert semaphore.queue_size == 0
 
 
 async def test_a_request_for_nothing_waits_while_nothing_is_available() -> None:
-    # Given
     semaphore = semaphore_of(5)
     holder = await semaphore.acquire(5)
-    # When
     nothing = semaphore.request(0)
-    # Then
     assert not nothing.done
     semaphore.release(holder)
     assert nothing.result().size == 0
 
 
 async def test_a_newcomer_that_fits_waits_behind_one_that_does_not() -> None:
-    # Given
     semaphore = semaphore_of(10)
     await semaphore.acquire(5)
     large = semaphore.request(6)
-    # When
     small = semaphore.request(1)
-    # Then
     assert not large.done
     assert not small.done
 
 
 async def test_a_release_counts_once() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(5)
     await semaphore.acquire(5)
-    # When
     semaphore.release(permit)
     semaphore.release(permit)
-    # Then
     assert semaphore.acquired_permits == 5
 
 
 async def test_a_superseded_permit_gives_nothing_back() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(5)
     await semaphore.update(permit, 3)
-    # When
     semaphore.release(permit)
-    # Then
     assert semaphore.acquired_permits == 3
 
 
 async def test_growth_keeps_what_it_holds_and_waits_at_the_tail() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(5), await semaphore.acquire(4)
     waiting = semaphore.request(2)
-    # When
     growth = semaphore.request_update(permit, 6)
-    # Then
     assert not growth.done
     assert (permit.size, semaphore.acquired_permits) == (5, 9)
     semaphore.release(other)
@@ -113,13 +93,10 @@ async def test_growth_keeps_what_it_holds_and_waits_at_the_tail() -> None:
 
 
 async def test_growth_of_a_permit_that_was_released_meanwhile_needs_the_whole() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     growth = semaphore.request_update(permit, 8)
-    # When
     semaphore.release(permit)
-    # Then
     assert not growth.done
     semaphore.release(other)
     assert growth.result().size == semaphore.acquired_permits == 8
@@ -129,39 +106,30 @@ async def test_growth_of_a_permit_that_was_released_meanwhile_needs_the_whole() 
 async def test_an_update_that_does_not_grow_is_granted_after_close_and_never_asked(
     size: int,
 ) -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(5)
     semaphore.close()
-    # When
     updated = await semaphore.update(permit, size, lambda: True)
-    # Then
     assert updated.size == semaphore.acquired_permits == size
 
 
 async def test_shrinking_grants_who_waits() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(10)
     waiting = semaphore.request(4)
-    # When
     await semaphore.update(permit, 6)
-    # Then
     assert waiting.result().size == 4
 
 
 async def test_a_growth_that_is_refused_leaves_the_permit() -> None:
-    # Given
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 1, 5.0, clock)
     permit = await semaphore.acquire(5)
     await semaphore.acquire(5)
-    # When
     timed_out = await started(semaphore.update(permit, 6))
     with pytest.raises(PermitAcquireQueueFullError):
         await semaphore.update(permit, 7)
     clock.advance(5.0)
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await timed_out
     semaphore.close()
@@ -171,11 +139,9 @@ async def test_a_growth_that_is_refused_leaves_the_permit() -> None:
 
 
 async def test_a_request_times_out_once_and_not_before_its_moment() -> None:
-    # Given
     observed = Observed(1, timeout_seconds=25.0)
     await observed.semaphore.acquire(1)
     waiter = observed.semaphore.request(1)
-    # When, Then
     observed.clock.advance(24.9)
     assert not waiter.done
     observed.clock.advance(0.2)
@@ -188,72 +154,54 @@ async def test_a_request_times_out_once_and_not_before_its_moment() -> None:
 
 
 async def test_a_request_that_is_done_leaves_no_timer() -> None:
-    # Given
     observed = Observed(1)
     holder = await observed.semaphore.acquire(1)
     observed.semaphore.request(1)
     observed.semaphore.abandon(observed.semaphore.request(1))
-    # When
     observed.semaphore.release(holder)
-    # Then
     assert [timer.cancelled for _, _, timer in observed.clock._timers] == [True, True]
 
 
 async def test_a_granted_request_does_not_time_out() -> None:
-    # Given
     observed = Observed(1)
     holder = await observed.semaphore.acquire(1)
     waiter = observed.semaphore.request(1)
     observed.semaphore.release(holder)
-    # When
     observed.clock.advance(100.0)
-    # Then
     assert waiter.result().size == 1
     assert observed.semaphore.acquired_permits == 1
 
 
 async def test_the_head_is_asked_whether_it_is_wanted_even_when_nothing_is_free() -> None:
-    # Given
     semaphore = semaphore_of(5)
     await semaphore.acquire(5)
     unwanted: list[bool] = []
     head = semaphore.request(1, lambda: bool(unwanted))
     unwanted.append(True)
-    # When
     semaphore.request(1)
-    # Then
     assert isinstance(head.error, PermitAcquireCancelledError)
     assert semaphore.queue_size == 1
 
 
 async def test_a_request_that_is_still_wanted_is_granted() -> None:
-    # Given
     semaphore = semaphore_of(5)
-    # When
     permit = await semaphore.acquire(5, lambda: False)
-    # Then
     assert permit.size == 5
 
 
 async def test_an_unbounded_queue_refuses_nobody() -> None:
-    # Given
     semaphore = semaphore_of(1, queue=0)
     await semaphore.acquire(1)
-    # When
     waiters = [semaphore.request(1) for _ in range(1000)]
-    # Then
     assert semaphore.queue_size == 1000
     assert not any(waiter.done for waiter in waiters)
 
 
 async def test_a_full_queue_has_a_place_again_when_somebody_left() -> None:
-    # Given
     semaphore = semaphore_of(1, queue=1)
     await semaphore.acquire(1)
     semaphore.abandon(semaphore.request(1))
-    # When
     waiter = semaphore.request(1)
-    # Then
     assert not waiter.done
     assert semaphore.queue_size == 1
 
@@ -262,30 +210,24 @@ async def test_a_full_queue_has_a_place_again_when_somebody_left() -> None:
 
 
 async def test_a_grant_that_meets_its_callers_cancellation_is_given_back() -> None:
-    # Given
     semaphore = semaphore_of(5)
     holder = await semaphore.acquire(5)
     caller = await started(semaphore.acquire(3))
     follower = await started(semaphore.acquire(4))
-    # When
     semaphore.release(holder)
     caller.cancel()
     await settle()
-    # Then
     assert caller.cancelled()
     assert (await follower).size == semaphore.acquired_permits == 4
 
 
 async def test_a_growth_that_meets_its_callers_cancellation_falls_back_to_the_permit() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
-    # When
     semaphore.release(other)
     caller.cancel()
     await settle()
-    # Then
     assert caller.cancelled()
     assert permit.size == semaphore.acquired_permits == 4
     semaphore.release(permit)
@@ -293,56 +235,44 @@ async def test_a_growth_that_meets_its_callers_cancellation_falls_back_to_the_pe
 
 
 async def test_a_growth_whose_owner_is_cancelled_in_the_turn_of_its_grant_leaves_nothing() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4, owner="cnx"), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
     follower = semaphore.request(10)
-    # When
     semaphore.release(other)
     semaphore.owners.cancel("cnx")
     caller.cancel()
     await settle()
-    # Then
     assert permit.size == 0
     assert follower.result().size == semaphore.acquired_permits == 10
 
 
 async def test_a_growth_whose_old_permit_was_returned_meanwhile_leaves_nothing() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
-    # When
     semaphore.release(other)
     semaphore.release(permit)
     caller.cancel()
     await settle()
-    # Then
     assert semaphore.acquired_permits == 0
 
 
 async def test_an_update_is_undone_once() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(4)
     growth = semaphore.request_update(permit, 6)
-    # When
     semaphore.abandon(growth)
     semaphore.abandon(growth)
-    # Then
     assert permit.size == semaphore.acquired_permits == 4
 
 
 async def test_an_undone_shrink_takes_nothing_from_those_it_made_room_for() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(10)
     waiting = semaphore.request(7)
     shrink = semaphore.request_update(permit, 3)
-    # When
     semaphore.abandon(shrink)
-    # Then
     assert waiting.result().size == 7
     assert (permit.size, semaphore.acquired_permits) == (3, 10)
 
@@ -351,64 +281,49 @@ async def test_an_undone_shrink_takes_nothing_from_those_it_made_room_for() -> N
 
 
 async def test_cancel_owner_frees_places_and_permits_and_grants_followers_in_this_turn() -> None:
-    # Given
     semaphore = semaphore_of(10)
     await semaphore.acquire(6, owner="gone")
     stays = await semaphore.acquire(4, owner="stays")
     waits = semaphore.request(9, owner="gone")
     follower = semaphore.request(6, owner="stays")
-    # When
     semaphore.owners.cancel("gone")
-    # Then
     assert isinstance(waits.error, PermitAcquireCancelledError)
     assert follower.result().size == 6
     assert (stays.size, semaphore.acquired_permits, semaphore.queue_size) == (4, 10, 0)
 
 
 async def test_cancel_owner_finds_grown_and_shrunk_permits() -> None:
-    # Given
     semaphore = semaphore_of(10)
     first = await semaphore.acquire(2, owner="cnx")
     second = await semaphore.acquire(5, owner="cnx")
     await semaphore.update(first, 4)
     await semaphore.update(second, 1)
-    # When
     semaphore.owners.cancel("cnx")
-    # Then
     assert semaphore.acquired_permits == 0
 
 
 async def test_cancel_owner_of_a_stranger_changes_nothing() -> None:
-    # Given
     semaphore = semaphore_of(10)
     await semaphore.acquire(5, owner="cnx")
-    # When
     semaphore.owners.cancel("stranger")
-    # Then
     assert semaphore.acquired_permits == 5
 
 
 async def test_an_owner_leaves_no_trace_when_everything_came_back() -> None:
-    # Given
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(10, owner="cnx")
     waiting = semaphore.request(1, owner="cnx")
-    # When
     semaphore.release(permit)
     semaphore.release(waiting.result())
-    # Then
     assert list(semaphore.accounts()) == []
 
 
 async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
-    # Given
     semaphore = semaphore_of(1)
     await semaphore.acquire(1)
     first, second = semaphore.request(1, owner="cnx"), semaphore.request(1, owner="cnx")
     first.on_done(lambda: semaphore.abandon(second))
-    # When
     semaphore.owners.cancel("cnx")
-    # Then
     assert isinstance(second.error, PermitAcquireCancelledError)
     assert semaphore.queue_size == 0
 
@@ -417,10 +332,8 @@ async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
 
 
 async def test_the_observer_is_told_each_outcome_with_the_time_waited() -> None:
-    # Given
     observed = Observed(10, queue=1, timeout_seconds=5.0)
     semaphore, clock = observed.semaphore, observed.clock
-    # When
     holder = await semaphore.acquire(10)
     waiting = semaphore.request(4)
     with pytest.raises(PermitAcquireQueueFullError):
@@ -436,7 +349,6 @@ async def test_the_observer_is_told_each_outcome_with_the_time_waited() -> None:
     semaphore.close()
     with pytest.raises(PermitAcquireClosedError):
         semaphore.request(1)
-    # Then
     assert waiting.done
     assert observed.outcomes == [
         (AcquireOutcome.GRANTED, 0.0),
@@ -451,36 +363,27 @@ async def test_the_observer_is_told_each_outcome_with_the_time_waited() -> None:
 
 
 async def test_statistics_are_a_snapshot() -> None:
-    # Given
     semaphore = semaphore_of(10, queue=3)
     permit = await semaphore.acquire(8)
     semaphore.request(5)
-    # When
     statistics = semaphore.statistics()
     semaphore.release(permit)
-    # Then
     assert statistics == SemaphoreStatistics(10, 8, 2, 1, 3, 8)
     assert repr(semaphore) == "<AsyncSemaphore 5/10 with 0 waiting>"
 
 
 async def test_the_loops_own_clock_is_used_without_another() -> None:
-    # Given
     semaphore = AsyncSemaphore(1, 10, 0.0)
     await semaphore.acquire(1)
-    # When
     waiting = asyncio.get_running_loop().create_task(semaphore.acquire(1))
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await waiting
     assert isinstance(semaphore._waiting._clock, LoopClock)
 
 
 async def test_a_permit_that_outlived_its_account_is_updated_for_its_owner() -> None:
-    # Given
     semaphore = AsyncSemaphore(10, 10, 0.0)
     permit = semaphore.request(5, owner="gone").result()
     semaphore.owners.cancel("gone")
-    # When
     semaphore.request_update(permit, 3)
-    # Then
     assert (semaphore.owners.pinned_by("gone"), semaphore.statistics().holders) == (3, 1)

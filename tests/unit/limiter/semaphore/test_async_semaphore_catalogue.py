@@ -4,8 +4,6 @@ Under both policies where they agree: each request comes from an owner of its ow
 policy fair has a share for each. The rest is fifo's.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -44,9 +42,7 @@ def unbounded(rules: AdmissionRules) -> AsyncSemaphore:
 async def test_a_request_that_fits_is_granted(limit: int, size: int, rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 1 and 2."""
     semaphore, _ = bounded(limit, rules=rules)
-    # When
     permit = await semaphore.acquire(size)
-    # Then
     assert permit.size == size
     assert semaphore.available_permits == limit - size
 
@@ -54,14 +50,11 @@ async def test_a_request_that_fits_is_granted(limit: int, size: int, rules: Admi
 @BOTH
 async def test_a_release_grants_who_waits(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 3."""
-    # Given
     semaphore, _ = bounded(5, rules=rules)
     holder = await semaphore.acquire(5, owner="holder")
     waiting = await started(semaphore.acquire(3, owner="waiting"))
     assert not waiting.done()
-    # When
     semaphore.release(holder)
-    # Then
     assert (await waiting).size == 3
     assert semaphore.acquired_permits == 3
 
@@ -69,14 +62,11 @@ async def test_a_release_grants_who_waits(rules: AdmissionRules) -> None:
 @BOTH
 async def test_a_full_queue_refuses_at_once(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 4."""
-    # Given
     semaphore, _ = bounded(1, 2, rules=rules)
     await semaphore.acquire(1, owner="holder")
     waiting = [semaphore.request(1, owner=number) for number in range(2)]
-    # When
     with pytest.raises(PermitAcquireQueueFullError, match=r"^Semaphore queue is full$") as caught:
         semaphore.request(1, owner="fourth")
-    # Then
     assert caught.value.queue_size == semaphore.queue_size == 2
     assert not any(waiter.done for waiter in waiting)
 
@@ -84,13 +74,10 @@ async def test_a_full_queue_refuses_at_once(rules: AdmissionRules) -> None:
 @BOTH
 async def test_a_request_that_waits_too_long_times_out(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 5."""
-    # Given
     semaphore, clock = bounded(1, 10, 0.1, rules)
     await semaphore.acquire(1, owner="holder")
     waiting = await started(semaphore.acquire(1, owner="waiting"))
-    # When
     clock.advance(0.2)
-    # Then
     with pytest.raises(
         PermitAcquireTimeoutError, match=r"^Permit acquisition timed out$"
     ) as caught:
@@ -103,15 +90,12 @@ async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(
     rules: AdmissionRules,
 ) -> None:
     """Upstream: AsyncSemaphoreImplTest case 6; here it ends in the turn of the release."""
-    # Given
     semaphore, _ = bounded(1, rules=rules)
     holder = await semaphore.acquire(1, owner="holder")
     unwanted: list[bool] = []
     waiting = semaphore.request(1, lambda: bool(unwanted), owner="waiting")
-    # When
     unwanted.append(True)
     semaphore.release(holder)
-    # Then
     with pytest.raises(PermitAcquireCancelledError, match=r"^Permit acquisition was cancelled$"):
         waiting.result()
     assert semaphore.acquired_permits == 0
@@ -120,11 +104,9 @@ async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(
 @BOTH
 async def test_a_negative_request_is_an_error_at_once(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 7 and 12."""
-    # Given
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
     sentence = "^Invalid negative permits value: -1$"
-    # When, Then
     with pytest.raises(ValueError, match=sentence):
         semaphore.request(-1)
     with pytest.raises(ValueError, match=sentence):
@@ -135,11 +117,9 @@ async def test_a_negative_request_is_an_error_at_once(rules: AdmissionRules) -> 
 @BOTH
 async def test_a_request_above_the_limit_is_an_error_at_once(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 8 and 13."""
-    # Given
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
     sentence = "^Requested permits=11 is larger than maxPermits=10$"
-    # When, Then
     with pytest.raises(PermitTooLargeError, match=sentence) as caught:
         semaphore.request(11)
     with pytest.raises(PermitTooLargeError, match=sentence):
@@ -151,13 +131,10 @@ async def test_a_request_above_the_limit_is_an_error_at_once(rules: AdmissionRul
 @BOTH
 async def test_close_refuses_who_waits_and_who_comes(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 9."""
-    # Given
     semaphore, _ = bounded(5, rules=rules)
     holder = await semaphore.acquire(3, owner="holder")
     waiting = await started(semaphore.acquire(5, owner="waiting"))
-    # When
     semaphore.close()
-    # Then
     with pytest.raises(PermitAcquireClosedError, match=r"^Semaphore is closed$"):
         await waiting
     with pytest.raises(PermitAcquireClosedError):
@@ -169,16 +146,13 @@ async def test_close_refuses_who_waits_and_who_comes(rules: AdmissionRules) -> N
 @BOTH
 async def test_growth_is_charged_and_holds_up_others(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 10."""
-    # Given
     semaphore, clock = bounded(10, rules=rules)
     permit = await semaphore.acquire(5, owner="grows")
-    # When
     grown = await semaphore.update(permit, 8)
     fits = await semaphore.acquire(2, owner="fits")
     waiting = await started(semaphore.acquire(1, owner="waits"))
     clock.advance(1.0)
     await settle()
-    # Then
     assert (grown.size, permit.size, fits.size) == (8, 0, 2)
     assert not waiting.done()
     semaphore.release(grown)
@@ -188,24 +162,18 @@ async def test_growth_is_charged_and_holds_up_others(rules: AdmissionRules) -> N
 @BOTH
 async def test_shrinking_is_granted_at_once(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 11."""
-    # Given
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(8)
-    # When
     shrunk = semaphore.request_update(permit, 5).result()
-    # Then
     assert (shrunk.size, permit.size, semaphore.acquired_permits) == (5, 0, 5)
 
 
 @BOTH
 async def test_an_update_to_nothing_gives_everything_back(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 14."""
-    # Given
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
-    # When
     nothing = await semaphore.update(permit, 0)
-    # Then
     assert nothing.size == 0
     assert (await semaphore.acquire(10)).size == 10
 
@@ -213,7 +181,6 @@ async def test_an_update_to_nothing_gives_everything_back(rules: AdmissionRules)
 @BOTH
 async def test_many_tasks_take_turns(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 15."""
-    # Given
     semaphore, clock = bounded(10, 100, 5.0, rules)
     most = 0
 
@@ -225,12 +192,11 @@ async def test_many_tasks_take_turns(rules: AdmissionRules) -> None:
             await clock_sleep(clock, 0.01)
             semaphore.release(permit)
 
-    # When: 200 holds of 10 ms, ten at a time
+    # 200 holds of 10 ms, ten at a time
     tasks = [await started(rounds(owner)) for owner in range(20)]
     for _ in range(20):
         clock.advance(0.01)
         await settle()
-    # Then
     assert all(task.done() for task in tasks)
     await asyncio.gather(*tasks)
     assert most == semaphore.statistics().high_water_permits == 10
@@ -240,15 +206,12 @@ async def test_many_tasks_take_turns(rules: AdmissionRules) -> None:
 @BOTH
 async def test_a_timeout_lets_the_followers_go_on(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 16."""
-    # Given
     semaphore, clock = bounded(5, 10, 0.25, rules)
     holder = await semaphore.acquire(5, owner="holder")
     large = await started(semaphore.acquire(5, owner="large"))
-    # When
     clock.advance(0.25)
     small = await started(semaphore.acquire(3, owner="small"))
     semaphore.release(holder)
-    # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await large
     assert (await small).size == 3
@@ -256,16 +219,13 @@ async def test_a_timeout_lets_the_followers_go_on(rules: AdmissionRules) -> None
 
 async def test_a_small_request_never_overtakes_a_large_one() -> None:
     """Upstream: AsyncSemaphoreImplTest case 17; under fair it may, for a while."""
-    # Given
     semaphore, _ = bounded(10)
     holders = [await semaphore.acquire(2) for _ in range(5)]
     waiting = [semaphore.request(size) for size in (3, 4, 2)]
     done = []
-    # When
     for holder in holders:
         semaphore.release(holder)
         done.append([waiter.size for waiter in waiting if waiter.done])
-    # Then
     assert done == [[], [3], [3], [3, 4], [3, 4, 2]]
 
 
@@ -274,21 +234,16 @@ async def test_a_small_request_never_overtakes_a_large_one() -> None:
 async def test_unbounded_grants_everything_at_once(sizes: list[int], rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 18, 19 and 20."""
     semaphore = unbounded(rules)
-    # When
     waiters = [semaphore.request(size) for size in sizes]
-    # Then
     assert [waiter.result().size for waiter in waiters] == sizes
 
 
 @BOTH
 async def test_unbounded_a_release_changes_nothing(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 21."""
-    # Given
     semaphore = unbounded(rules)
     permit = await semaphore.acquire(100)
-    # When
     semaphore.release(permit)
-    # Then
     assert semaphore.available_permits == UNBOUNDED_PERMITS
     assert semaphore.acquired_permits == 0
     assert semaphore.request(100).result().size == 100
@@ -297,12 +252,9 @@ async def test_unbounded_a_release_changes_nothing(rules: AdmissionRules) -> Non
 @BOTH
 async def test_unbounded_counts_nothing(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 22, 23 and 24."""
-    # Given
     semaphore = unbounded(rules)
-    # When
     for size in [100] + [10] * 10:
         await semaphore.acquire(size)
-    # Then
     assert semaphore.available_permits == UNBOUNDED_PERMITS == 2**63 - 1
     assert semaphore.acquired_permits == 0
     assert semaphore.queue_size == 0
@@ -314,24 +266,18 @@ async def test_unbounded_updates_are_granted_at_once(
     before: int, after: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 25 and 26."""
-    # Given
     semaphore = unbounded(rules)
     permit = await semaphore.acquire(before)
-    # When
     updated = semaphore.request_update(permit, after).result()
-    # Then
     assert updated.size == after
 
 
 @BOTH
 async def test_unbounded_permits_do_not_time_out(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 27."""
-    # Given
     semaphore, clock = bounded(0, 10, 0.1, rules)
     waiter = semaphore.request(1000)
-    # When
     clock.advance(0.15)
-    # Then
     assert waiter.result().size == 1000
 
 
@@ -339,22 +285,17 @@ async def test_unbounded_permits_do_not_time_out(rules: AdmissionRules) -> None:
 async def test_unbounded_never_asks_whether_a_request_is_wanted(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 28."""
     semaphore = unbounded(rules)
-    # When
     waiter = semaphore.request(1, lambda: True)
-    # Then
     assert waiter.result().size == 1
 
 
 @BOTH
 async def test_a_cancelled_update_leaves_the_old_permit_as_it_was(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 29."""
-    # Given
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
-    # When
     with pytest.raises(PermitAcquireCancelledError):
         await semaphore.update(permit, 10, lambda: True)
-    # Then
     assert (permit.size, semaphore.acquired_permits) == (5, 5)
     updated = await semaphore.update(permit, 10, lambda: False)
     assert (updated.size, semaphore.acquired_permits) == (10, 10)
@@ -369,16 +310,13 @@ async def test_cancelling_the_head_grants_its_followers() -> None:
 
     Under fair the follower goes first.
     """
-    # Given
     semaphore, _ = bounded(10, 10, 0.2)
     await semaphore.acquire(5)
     head = await started(semaphore.acquire(10))
     follower = await started(semaphore.acquire(5))
     assert not follower.done()
-    # When
     head.cancel()
     await settle()
-    # Then
     assert head.cancelled()
     assert (await follower).size == 5
     assert semaphore.acquired_permits == 10

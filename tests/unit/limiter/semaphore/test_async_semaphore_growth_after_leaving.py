@@ -1,12 +1,10 @@
 """Growth that waited for its account's own growth goes first when that is given back."""
 
-from __future__ import annotations
-
 from tests.support.limiters import fair
 
 
 def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
-    # Given: all is held; the growth of what ``sharer`` shares alone is favoured, beyond its share
+    # All is held; the growth of what ``sharer`` shares alone is favoured, beyond its share
     semaphore = fair(12)
     nothing = semaphore.request(0, owner="sharer").result()
     others = semaphore.request(5, owner="other").result()
@@ -17,9 +15,7 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
     # And another growth of the same account waits for that one, and new work for both
     waiting = semaphore.request_update(nothing, 8)
     new = semaphore.request(2, owner="newcomer")
-    # When
     semaphore.shared.leave(shared, "sharer")
-    # Then
     assert grown.size == 0
     assert not waiting.done
     assert not new.done
@@ -29,7 +25,7 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
 
 
 def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_any_more() -> None:
-    # Given: the growth of what ``sharer`` shares was favoured, so its own beyond its quota waits
+    # The growth of what ``sharer`` shares was favoured, so its own beyond its quota waits
     semaphore = fair(12)
     shared = semaphore.shared.new("t/x")
     semaphore.shared.join(shared, "sharer")
@@ -42,7 +38,6 @@ def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_an
     assert semaphore.request_update(together, 2).done
     waiting = semaphore.request_update(own, 3)
     assert not waiting.done
-    # When
     semaphore.shared.leave(shared, "sharer")
-    # Then: what it left is held by others for as long as they like
+    # What it left is held by others for as long as they like
     assert waiting.result().size == 3

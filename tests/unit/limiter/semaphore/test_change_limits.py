@@ -1,7 +1,5 @@
 """Limits that change at run time, up and down, and nobody who waits is lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.admission.caps import AdmissionCaps
@@ -25,26 +23,20 @@ def semaphore_of(policy: AdmissionPolicy, limit: int, queue: int = 10) -> AsyncS
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_a_higher_limit_grants_at_once(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     await semaphore.acquire(10, owner="a")
     first, second = semaphore.request(5, owner="b"), semaphore.request(5, owner="c")
-    # When
     semaphore.change_limits(max_permits=15)
-    # Then
     assert first.result().size == 5
     assert not second.done
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_a_lower_limit_takes_nothing_back_and_grants_nobody(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(8, owner="a")
-    # When
     semaphore.change_limits(max_permits=5)
     waiting = semaphore.request(1, owner="b")
-    # Then
     assert (held.size, semaphore.available_permits) == (8, -3)
     assert not waiting.done
     semaphore.release(held)
@@ -55,13 +47,10 @@ async def test_a_lower_limit_takes_nothing_back_and_grants_nobody(policy: Admiss
 async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures(
     policy: AdmissionPolicy,
 ) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     await semaphore.acquire(10, owner="a")
     large, small = semaphore.request(8, owner="b"), semaphore.request(5, owner="c")
-    # When
     semaphore.change_limits(max_permits=5)
-    # Then
     assert isinstance(large.error, PermitTooLargeError)
     assert (large.error.requested, large.error.limit) == (8, 5)
     assert not small.done
@@ -71,23 +60,18 @@ async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures
 async def test_shrinking_to_what_is_still_above_a_lower_limit_is_granted(
     policy: AdmissionPolicy,
 ) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(10, owner="a")
     semaphore.change_limits(max_permits=5)
-    # When
     shrunk = await semaphore.update(held, 7)
-    # Then
     assert (shrunk.size, semaphore.acquired_permits) == (7, 7)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_growth_beyond_a_lower_limit_is_refused(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(7, owner="a")
     semaphore.change_limits(max_permits=5)
-    # When, Then
     with pytest.raises(PermitTooLargeError):
         await semaphore.update(held, 8)
     assert held.size == 7
@@ -95,13 +79,10 @@ async def test_growth_beyond_a_lower_limit_is_refused(policy: AdmissionPolicy) -
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_a_smaller_queue_is_for_those_who_come(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10, queue=2)
     await semaphore.acquire(10, owner="a")
     waiting = [semaphore.request(1, owner="b"), semaphore.request(1, owner="c")]
-    # When
     semaphore.change_limits(max_queue_size=1)
-    # Then
     assert not any(waiter.done for waiter in waiting)
     with pytest.raises(PermitAcquireQueueFullError):
         semaphore.request(1, owner="d")
@@ -111,16 +92,13 @@ async def test_a_smaller_queue_is_for_those_who_come(policy: AdmissionPolicy) ->
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_a_shorter_timeout_is_for_those_who_come(policy: AdmissionPolicy) -> None:
-    # Given
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 10, 25.0, clock, None, AdmissionRules(policy))
     await semaphore.acquire(10, owner="a")
     early = semaphore.request(1, owner="b")
-    # When
     semaphore.change_limits(timeout_seconds=5.0)
     late = semaphore.request(1, owner="c")
     clock.advance(5.0)
-    # Then
     assert isinstance(late.error, PermitAcquireTimeoutError)
     assert not early.done
     clock.advance(20.0)
@@ -129,11 +107,8 @@ async def test_a_shorter_timeout_is_for_those_who_come(policy: AdmissionPolicy) 
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_what_is_not_named_stays_as_it_is(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10, queue=3)
-    # When
     semaphore.change_limits()
-    # Then
     statistics = semaphore.statistics()
     assert (statistics.max_permits, statistics.max_queue_size) == (10, 3)
     assert semaphore.timeout_seconds == 25.0
@@ -143,14 +118,11 @@ async def test_what_is_not_named_stays_as_it_is(policy: AdmissionPolicy) -> None
 
 
 async def test_without_a_limit_nobody_waits_for_a_share_or_a_cap_either() -> None:
-    # Given
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=60))
     await semaphore.acquire(60, owner="a", namespace="t/x")
     over_share = semaphore.request(30, owner="a", namespace="t/y")
     capped = semaphore.request(30, owner="b", namespace="t/x")
-    # When
     semaphore.change_limits(max_permits=0)
-    # Then
     assert over_share.done
     assert capped.done
     assert semaphore.queue_size == 0
@@ -159,12 +131,9 @@ async def test_without_a_limit_nobody_waits_for_a_share_or_a_cap_either() -> Non
 
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_what_was_granted_without_a_limit_is_in_no_sum_later(policy: AdmissionPolicy) -> None:
-    # Given
     semaphore = semaphore_of(policy, 0)
     uncounted = await semaphore.acquire(1_000, owner="a")
-    # When
     semaphore.change_limits(max_permits=10)
-    # Then
     assert (semaphore.acquired_permits, semaphore.available_permits) == (0, 10)
     semaphore.release(uncounted)
     assert semaphore.acquired_permits == 0
@@ -174,14 +143,11 @@ async def test_what_was_granted_without_a_limit_is_in_no_sum_later(policy: Admis
 async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
     policy: AdmissionPolicy,
 ) -> None:
-    # Given
     semaphore = semaphore_of(policy, 0)
     uncounted = await semaphore.acquire(8, owner="a")
     semaphore.change_limits(max_permits=10)
     blocker = await semaphore.acquire(5, owner="b")
-    # When
     update = semaphore.request_update(uncounted, 8)
-    # Then
     assert not update.done
     semaphore.release(blocker)
     assert (update.result().size, semaphore.acquired_permits) == (8, 8)
@@ -192,15 +158,12 @@ async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
 async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(
     policy: AdmissionPolicy,
 ) -> None:
-    # Given
     semaphore = semaphore_of(policy, 10)
     permits = [await semaphore.acquire(5, owner="a"), await semaphore.acquire(5, owner="b")]
     semaphore.change_limits(max_permits=0)
-    # When
     semaphore.release(permits[0])
     updated = await semaphore.update(permits[1], 500)
     semaphore.change_limits(max_permits=10)
-    # Then
     assert semaphore.acquired_permits == 0
     assert updated.size == 500
 
@@ -209,41 +172,33 @@ async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(
 
 
 async def test_a_higher_limit_means_larger_shares() -> None:
-    # Given
     semaphore = fair(100)
     await semaphore.acquire(60, owner="a")
     more = semaphore.request(30, owner="a")
     assert not more.done
-    # When
     semaphore.change_limits(max_permits=200)
-    # Then
     assert more.done
 
 
 async def test_a_higher_limit_ends_an_overdraft() -> None:
-    # Given
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     growths = [semaphore.request_update(first, 55), semaphore.request_update(second, 55)]
     assert growths[0].done
-    # When
     semaphore.change_limits(max_permits=110)
     semaphore.change_limits(max_permits=100)
-    # Then: what exceeds the limit now was within it meanwhile
+    # What exceeds the limit now was within it meanwhile
     assert growths[1].done
     assert semaphore.statistics().overdraft_permits == 0
     assert limiter.outcomes.count(AcquireOutcome.OVERDRAFT) == 1
 
 
 async def test_without_a_limit_nothing_is_an_overdraft() -> None:
-    # Given
     semaphore = fair(100)
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     growths = [semaphore.request_update(first, 55), semaphore.request_update(second, 55)]
     assert growths[0].done
-    # When
     semaphore.change_limits(max_permits=0)
-    # Then
     assert semaphore.acquired_permits == 110
     assert semaphore.statistics().overdraft_permits == 0

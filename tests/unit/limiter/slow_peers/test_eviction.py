@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import count, pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,16 +13,12 @@ from limiter.errors import PermitAcquireTimeoutError
 from limiter.flow.causes import CloseReason
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.permits.account import Waiter
 from limiter.slow_peers import eviction
 from limiter.slow_peers.eviction import SlowPeers
 from limiter.slow_peers.peer import SlowPeerRules
 from limiter.slow_peers.write_progress import WriteProgress
 from tests.support.clocks.counting_clock import CountingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from limiter.permits.account import Waiter
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 BUDGETS = pytest.mark.parametrize(("one", "other"), [(HEAP, DIRECT), (DIRECT, HEAP)])
@@ -138,11 +134,9 @@ def refused(waiter: Waiter) -> bool:
 def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_granted(
     one: LimitType, other: LimitType
 ) -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck", LIMIT, one)
     waiter = world.asks(10, budget=one)
-    # When, Then
     world.passes(2.99)
     assert not waiter.done
     world.passes(0.11)
@@ -154,59 +148,46 @@ def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_g
 
 
 def test_who_is_closed_is_told_why() -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
-    # When
     world.passes(3.1)
-    # Then
     assert stuck.sentence.startswith("it took nothing for 3.0 s while others wait")
     assert "floodgateSlowPeerGraceMs" in stuck.sentence
 
 
 def test_each_byte_that_is_acknowledged_begins_the_grace_anew() -> None:
-    # Given
     world = World()
     slow = world.peer("slow", LIMIT)
     world.asks(10)
-    # When
     for _ in range(5):
         world.passes(2.5)
         slow.acknowledged += 1
     world.passes(2.9)
-    # Then
     assert slow.closings == []
     world.passes(0.4)
     assert slow.closings == [pytest.approx(12.5 + 3.1, abs=0.15)]
 
 
 def test_while_nobody_waits_nobody_is_closed() -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck", LIMIT)
-    # When
     world.passes(600.0)
-    # Then
     assert stuck.closings == []
     assert len(world.watch) == 1
 
 
 def test_who_is_late_already_is_closed_within_an_interval_when_somebody_begins_to_wait() -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck", LIMIT)
     world.passes(10.05)
-    # When
     waiter = world.asks(10)
     world.passes(0.11)
-    # Then
     assert stuck.closings == [pytest.approx(10.15)]
     assert waiter.done
 
 
 def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_first() -> None:
-    # Given
     world = World()
     peers = {}
     for name in "abcd":
@@ -219,7 +200,6 @@ def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_f
     # When all are late
     world.asks(LIMIT)
     world.passes(1.0)
-    # Then
     in_order = sorted(peers.values(), key=lambda peer: peer.closings)
     assert [peer.name for peer in in_order] == ["b", "d", "a", "c"]
     moments = [peer.closings[0] for peer in in_order]
@@ -228,26 +208,20 @@ def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_f
 
 
 def test_all_who_are_late_are_closed_one_an_interval() -> None:
-    # Given
     world = World()
     peers = [world.peer(str(number), 100) for number in range(10)]
     world.passes(5.0)
-    # When
     world.asks(LIMIT)
     world.passes(1.05)
-    # Then
     moments = sorted(moment for peer in peers for moment in peer.closings)
     assert moments == [pytest.approx(5.1 + 0.1 * number, abs=0.02) for number in range(10)]
 
 
 def test_no_more_are_closed_than_is_needed() -> None:
-    # Given
     world = World()
     peers = [world.peer(str(number), 250) for number in range(4)]
     waiter = world.asks(100)
-    # When
     world.passes(30.0)
-    # Then
     assert waiter.done
     assert sum(bool(peer.closings) for peer in peers) == 1
 
@@ -256,33 +230,26 @@ def test_no_more_are_closed_than_is_needed() -> None:
 def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(
     one: LimitType, other: LimitType
 ) -> None:
-    # Given
     world = World()
     world.asks(LIMIT, "honest", one)
     in_nobodys_way = world.peer("stuck", LIMIT, other)
     waiter = world.asks(10, budget=one)
-    # When
     world.passes(24.0)
-    # Then
     assert not waiter.done
     assert in_nobodys_way.closings == []
 
 
 def test_of_two_late_ones_the_one_in_the_way_is_closed_though_the_other_is_later() -> None:
-    # Given
     world = World()
     elsewhere = world.peer("elsewhere", LIMIT, HEAP)
     world.passes(1.0)
     in_the_way = world.peer("in the way", LIMIT, DIRECT)
     world.asks(10, budget=DIRECT)
-    # When
     world.passes(10.0)
-    # Then
     assert (len(elsewhere.closings), len(in_the_way.closings)) == (0, 1)
 
 
 def test_a_part_of_what_is_shared_pins_memory_too() -> None:
-    # Given
     world = World()
     shared = world.limiter.share("public/default")
     peers = [world.peer(name) for name in "ab"]
@@ -290,92 +257,73 @@ def test_a_part_of_what_is_shared_pins_memory_too() -> None:
         shared.join(peer)
     world.asks(LIMIT, shared)
     waiter = world.asks(10)
-    # When
     world.passes(3.5)
-    # Then
     assert [len(peer.closings) for peer in peers] == [1, 1]
     assert waiter.done
 
 
 def test_who_waits_for_itself_is_not_closed() -> None:
-    # Given: its growth waits for what an honest one holds
+    # Its growth waits for what an honest one holds
     world = World()
     growing = world.peer("growing", 500)
     world.asks(500, "honest")
     (account,) = [one for one in world.limiter.semaphore(DIRECT).accounts() if one.owner is growing]
     (permit,) = account.permits
     growth = world.limiter.semaphore(DIRECT).request_update(permit, 600)
-    # When
     world.passes(24.0)
-    # Then
     assert not growth.done
     assert growing.closings == []
 
 
 def test_who_has_nothing_outstanding_is_not_closed() -> None:
-    # Given
     world = World()
     idle = world.peer("idle", LIMIT)
     idle.outstanding = False
     world.asks(10)
-    # When
     world.passes(24.0)
-    # Then
     assert idle.closings == []
 
 
 def test_who_is_sent_something_again_has_a_whole_grace() -> None:
-    # Given
     world = World()
     peer = world.peer("peer", LIMIT)
     peer.outstanding = False
     world.asks(10)
     world.passes(10.0)
-    # When
     peer.outstanding = True
     world.watch.sent(peer)
     world.passes(2.9)
-    # Then
     assert peer.closings == []
     world.passes(0.5)
     assert peer.closings == [pytest.approx(13.0, abs=0.2)]
 
 
 def test_what_is_sent_in_addition_does_not_begin_the_grace_anew() -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
-    # When
     for _ in range(31):
         world.watch.sent(stuck)
         world.passes(0.1)
-    # Then
     assert len(stuck.closings) == 1
 
 
 @pytest.mark.parametrize("acknowledges", [True, False])
 def test_a_proxy_is_not_closed_while_it_makes_any_progress(acknowledges: bool) -> None:
-    # Given
     world = World()
     proxy = world.peer("proxy", LIMIT, many_clients=True)
     world.asks(10)
-    # When
     for _ in range(8):
         world.passes(2.8)
         proxy.acknowledged += acknowledges
-    # Then
     assert bool(proxy.closings) is not acknowledges
 
 
 def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_off() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE, timeout_seconds=2.0)
     stuck = world.peer("stuck", LIMIT)
     waiter = world.asks(10)
-    # When
     world.passes(2.01)
-    # Then
     assert refused(waiter)
     world.asks(10)
     world.passes(30.0)
@@ -383,14 +331,12 @@ def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_o
 
 
 def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> None:
-    # Given: as long as it stands first, the others wait for what it holds as well
+    # As long as it stands first, the others wait for what it holds as well
     world = World(policy=AdmissionPolicy.FIFO)
     stuck = world.peer("stuck", LIMIT)
     world.asks(10, stuck)
     behind = world.asks(10)
-    # When
     world.passes(3.2)
-    # Then
     assert len(stuck.closings) == 1
     assert behind.done
 
@@ -399,15 +345,13 @@ def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> N
 def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
     rules: SlowPeerRules,
 ) -> None:
-    # Given: two rules apply in one turn, because somebody begins to wait just before
+    # Two rules apply in one turn, because somebody begins to wait just before
     world = World(rules)
     stuck = world.peer("stuck", LIMIT, ends_at_once=False)
     stuck.writable = False
     world.passes(59.95 if rules.max_unwritable_seconds else 9.95)
     world.asks(10)
-    # When
     world.passes(0.06)
-    # Then
     assert len(stuck.closings) == 1
     assert sum(world.closed.values()) == 1
 
@@ -415,18 +359,16 @@ def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
 def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: what is known of most of them is older than the grace
+    # What is known of most of them is older than the grace
     monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number), 50) for number in range(20)]
-    # When
     for tenths in range(500):
         if tenths == 300:
             world.asks(LIMIT)
         for peer in peers:
             peer.acknowledged += 1
         world.passes(0.1)
-    # Then
     assert [peer.closings for peer in peers] == [[]] * 20
 
 
@@ -434,11 +376,9 @@ def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_close
 
 
 def test_who_is_unwritable_for_too_long_is_closed_though_nobody_waits() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE)
     stuck = world.peer("stuck")
     stuck.writable = False
-    # When, Then
     world.passes(59.9)
     assert stuck.closings == []
     world.passes(0.7)
@@ -448,62 +388,47 @@ def test_who_is_unwritable_for_too_long_is_closed_though_nobody_waits() -> None:
 
 
 def test_without_that_rule_who_is_unwritable_is_not_closed_while_nobody_waits() -> None:
-    # Given
     world = World(ONLY_GRACE)
     stuck = world.peer("stuck")
     stuck.writable = False
-    # When
     world.passes(600.0)
-    # Then
     assert stuck.closings == []
 
 
 def test_who_is_writable_may_take_nothing_for_as_long_as_it_likes() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE)
     peer = world.peer("peer")
-    # When
     world.passes(600.0)
-    # Then
     assert peer.closings == []
 
 
 def test_who_is_unwritable_and_makes_progress_is_not_closed() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE)
     slow = world.peer("slow")
     slow.writable = False
-    # When
     for _ in range(20):
         world.passes(59.0)
         slow.acknowledged += 1
-    # Then
     assert slow.closings == []
 
 
 def test_several_are_closed_in_one_turn_when_nobody_waits() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE)
     peers = [world.peer(str(number)) for number in range(5)]
     for peer in peers:
         peer.writable = False
-    # When
     world.passes(60.6)
-    # Then
     assert world.closed == {CloseReason.UNWRITABLE: 5}
 
 
 @pytest.mark.parametrize(("bytes_a_second", "closed"), [(99, True), (101, False)])
 def test_who_takes_less_than_the_least_rate_is_closed(bytes_a_second: int, closed: bool) -> None:
-    # Given
     world = World(ONLY_RATE)
     peer = world.peer("peer")
     peer.writable = False
-    # When
     for _ in range(25):
         peer.acknowledged += bytes_a_second
         world.passes(1.0)
-    # Then
     assert bool(peer.closings) is closed
     if closed:
         assert peer.closings == [pytest.approx(10.0, abs=0.6)]
@@ -513,39 +438,32 @@ def test_who_takes_less_than_the_least_rate_is_closed(bytes_a_second: int, close
 
 @pytest.mark.parametrize(("bytes_a_second", "closed"), [(1, False), (0, True)])
 def test_a_proxy_may_be_slow_but_not_stand_still(bytes_a_second: int, closed: bool) -> None:
-    # Given
     world = World(ONLY_RATE)
     proxy = world.peer("proxy", many_clients=True)
     proxy.writable = False
-    # When
     for _ in range(25):
         proxy.acknowledged += bytes_a_second
         world.passes(1.0)
-    # Then
     assert bool(proxy.closings) is closed
 
 
 def test_who_asks_for_little_is_not_judged_by_how_much_it_takes() -> None:
-    # Given: always something on its way, never more than the kernel has a place for
+    # Always something on its way, never more than the kernel has a place for
     world = World(ONLY_RATE)
     peer = world.peer("peer")
     for _ in range(25):
         peer.acknowledged += 1
         world.passes(1.0)
-    # When: time is counted from the moment in which it is unwritable
+    # Time is counted from the moment in which it is unwritable
     peer.writable = False
     world.passes(9.0)
-    # Then
     assert peer.closings == []
 
 
 def test_without_a_least_rate_nobody_is_judged_by_it() -> None:
-    # Given
     world = World(ONLY_GRACE)
     peer = world.peer("peer")
-    # When
     world.passes(600.0)
-    # Then
     assert peer.closings == []
 
 
@@ -564,69 +482,55 @@ def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
 def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
     seconds: float, first: str
 ) -> None:
-    # Given: others wait, so that it is looked at often
+    # Others wait, so that it is looked at often
     world = World()
     stuck = world.peer("stuck")
     world.asks(LIMIT, "busy", HEAP)
     world.asks(1, "waiting", HEAP)
     world.asks(600, "other")
     held = world.asks(400, "honest")
-    # When
     world.passes(seconds)
-    # Then
     assert granted_first(world, stuck, held) == first
 
 
 def test_who_takes_something_again_waits_behind_nobody() -> None:
-    # Given
     world = World()
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(2.6)
-    # When
     peer.acknowledged += 1
     world.passes(0.6)
-    # Then
     assert granted_first(world, peer, held) == "stuck"
 
 
 def test_who_has_taken_everything_waits_behind_nobody() -> None:
-    # Given
     world = World()
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(2.6)
-    # When
     peer.outstanding = False
     world.passes(0.6)
-    # Then
     assert granted_first(world, peer, held) == "stuck"
 
 
 def test_without_a_grace_nobody_waits_behind_the_others() -> None:
-    # Given
     world = World(ONLY_UNWRITABLE)
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
-    # When
     world.passes(30.0)
-    # Then
     assert granted_first(world, peer, held) == "stuck"
 
 
 def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more() -> None:
-    # Given
     world = World()
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(2.6)
-    # When
     world.watch.ended(peer)
-    # Then
     assert len(world.watch) == 0
     assert granted_first(world, peer, held) == "stuck"
 
@@ -635,22 +539,17 @@ def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more() -> None:
 
 
 def test_a_timeout_is_put_off_until_the_peer_in_the_way_is_closed() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT)
     waiter = world.asks(10)
-    # When
     world.passes(3.2)
-    # Then
     assert waiter.result().size == 10
 
 
 def test_a_timeout_is_put_off_no_longer_once_the_peer_takes_something() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     slow = world.peer("slow", LIMIT)
     waiter = world.asks(10)
-    # When, Then
     world.passes(2.4)
     assert not waiter.done
     slow.acknowledged += 1
@@ -659,15 +558,12 @@ def test_a_timeout_is_put_off_no_longer_once_the_peer_takes_something() -> None:
 
 
 def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     honest = world.peer("honest", LIMIT)
     waiter = world.asks(10)
-    # When
     for _ in range(21):
         honest.acknowledged += 1
         world.passes(0.1)
-    # Then
     assert refused(waiter)
 
 
@@ -679,21 +575,16 @@ def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders
     world.peer("stuck", LIMIT, DIRECT)
     world.asks(LIMIT, "honest", HEAP)
     waiter = world.asks(10, budget=HEAP)
-    # When
     world.passes(2.01)
-    # Then
     assert not waiter.done
 
 
 def test_a_timeout_is_not_put_off_for_who_holds_nothing() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     world.peer("stuck")
     world.asks(LIMIT, "honest", DIRECT)
     waiter = world.asks(10, budget=DIRECT)
-    # When
     world.passes(2.01)
-    # Then
     assert refused(waiter)
 
 
@@ -703,31 +594,24 @@ def test_the_timeout_of_who_takes_nothing_is_not_put_off() -> None:
     first = world.peer("first", 500)
     world.peer("second", 500)
     waiter = world.asks(100, first)
-    # When
     world.passes(2.01)
-    # Then
     assert refused(waiter)
 
 
 def test_the_timeout_of_who_stands_in_its_own_way_is_not_put_off() -> None:
-    # Given: nobody else holds anything, and it is not deferred yet
+    # Nobody else holds anything, and it is not deferred yet
     world = World(timeout_seconds=1.0)
     peer = world.peer("peer", LIMIT)
     waiter = world.asks(10, peer)
-    # When
     world.passes(1.01)
-    # Then
     assert refused(waiter)
 
 
 def test_a_timeout_is_not_put_off_before_anybody_was_closed() -> None:
-    # Given
     world = World(timeout_seconds=0.3)
     world.asks(LIMIT, "honest")
     waiter = world.asks(10)
-    # When
     world.passes(0.31)
-    # Then
     assert refused(waiter)
 
 
@@ -744,11 +628,9 @@ def two_that_take_turns(world: World) -> Callable[[float], None]:
 
 
 def test_a_timeout_is_put_off_by_twice_the_grace_and_half_a_second_at_most() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     pass_seconds = two_that_take_turns(world)
     waiter = world.asks(LIMIT)
-    # When, Then
     for _ in range(8):
         pass_seconds(1.0)
     pass_seconds(0.49)
@@ -763,22 +645,19 @@ def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
     for number in range(100):
         world.peer(str(number), LIMIT // 100)
     waiter = world.asks(LIMIT)
-    # When
     world.passes(12.9)
     assert not waiter.done
     world.passes(1.0)
-    # Then
     assert waiter.permit is not None
 
 
 def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> None:
-    # Given: what the closed one held goes to another, who gives it back later
+    # What the closed one held goes to another, who gives it back later
     world = World(timeout_seconds=1.0)
     world.peer("stuck", LIMIT)
     world.passes(2.5)
     first = world.asks(LIMIT, "first")
     second = world.asks(LIMIT, "second")
-    # When
     world.passes(1.0)
     # Then the overdue second one is granted in time, or refused when that time is over
     assert first.done
@@ -788,11 +667,9 @@ def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> 
 
 
 def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() -> None:
-    # Given
     world = World(SlowPeerRules(3.02, 0, 0), timeout_seconds=2.0)
     pass_seconds = two_that_take_turns(world)
     waiter = world.asks(LIMIT)
-    # When, Then
     for _ in range(8):
         pass_seconds(1.0)
     pass_seconds(0.539)
@@ -805,70 +682,56 @@ def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() ->
 
 
 def test_nothing_runs_while_nothing_is_outstanding() -> None:
-    # Given
     world = World()
     peer = world.peer("peer")
     world.passes(1.0)
     peer.outstanding = False
     world.passes(1.0)
-    # When
     armed, samples = world.clock.armed, peer.samples
     world.passes(3_600.0)
-    # Then
     assert (world.clock.armed, peer.samples) == (armed, samples)
     assert len(world.watch) == 0
 
 
 def test_it_runs_again_when_something_is_sent_again() -> None:
-    # Given
     world = World()
     peer = world.peer("peer")
     peer.outstanding = False
     world.passes(10.0)
     samples = peer.samples
-    # When
     peer.outstanding = True
     world.watch.sent(peer)
     world.passes(1.0)
-    # Then
     assert peer.samples == samples + 2
 
 
 def test_peers_are_looked_at_twice_a_second_and_ten_times_while_somebody_waits() -> None:
-    # Given
     world = World(SlowPeerRules(60.0, 0, 0))
     peer = world.peer("peer", LIMIT)
     world.passes(10.05)
     in_quiet = peer.samples
-    # When
     world.asks(10)
     world.passes(10.0)
-    # Then
     assert in_quiet == 20
     assert peer.samples - in_quiet == pytest.approx(100, abs=1)
 
 
 def test_peers_that_come_do_not_put_off_the_next_look() -> None:
-    # Given
     world = World()
     first = world.peer("first")
-    # When
     for number in range(10):
         world.passes(0.3)
         world.peer(str(number))
     world.passes(0.1)
-    # Then
     assert first.samples == 6
 
 
 def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number)) for number in range(5)]
-    # When, Then
     seen = []
     for _ in range(5):
         world.passes(0.5)
@@ -885,14 +748,11 @@ def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
 def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     world = World()
     broken, stuck = world.peer("broken"), world.peer("stuck", LIMIT)
     monkeypatch.setattr(broken, "sample_progress", lambda _: 1 // 0)
     world.asks(10)
-    # When
     world.passes(3.2)
-    # Then
     assert len(stuck.closings) == 1
     assert "broken" in caplog.text
     assert len(world.watch) == 0
@@ -902,34 +762,26 @@ def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
 
 
 def test_with_every_rule_off_nobody_is_watched() -> None:
-    # Given
     world = World(SlowPeerRules(0, 0, 0))
-    # When
     peer = world.peer("peer", LIMIT)
     world.passes(600.0)
-    # Then
     assert not world.watch.watches
     assert (len(world.watch), peer.samples, world.clock.armed) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("rules", [ONLY_GRACE, ONLY_UNWRITABLE, ONLY_RATE])
 def test_any_one_rule_is_enough_to_watch(rules: SlowPeerRules) -> None:
-    # Given
     world = World(rules)
-    # When
     peer = world.peer("peer")
     world.passes(1.1)
-    # Then
     assert peer.samples == 2
 
 
 def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
-    # Given
     world = World(SlowPeerRules(3.0, 60.0, 100), timeout_seconds=300.0)
     stuck = world.peer("stuck", LIMIT)
     stuck.writable = False
     world.passes(2.0)
-    # When
     world.watch.stop()
     world.watch.stop()
     assert world.clock.live == 0
@@ -937,7 +789,6 @@ def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
     world.watch.sent(stuck)
     waiter = world.asks(10)
     world.passes(120.0)
-    # Then
     assert stuck.closings == []
     assert not waiter.done
     assert (len(world.watch), world.clock.armed) == (0, armed + 1)  # the request's own timer
@@ -945,39 +796,31 @@ def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
 
 
 def test_after_a_stop_no_timeout_is_put_off() -> None:
-    # Given
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT)
     waiter = world.asks(10)
-    # When
     world.watch.stop()
     world.passes(2.01)
-    # Then
     assert refused(waiter)
 
 
 def test_after_a_stop_nobody_waits_behind_the_others() -> None:
-    # Given
     world = World()
     stuck = world.peer("stuck")
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(2.6)
-    # When
     world.watch.stop()
-    # Then
     assert granted_first(world, stuck, held) == "stuck"
 
 
 def test_who_ends_while_others_are_looked_at_is_not_looked_at() -> None:
-    # Given: closing the first one ends the second, too
+    # Closing the first one ends the second, too
     world = World(ONLY_UNWRITABLE)
     first, second = world.peer("first"), world.peer("second")
     first.writable = second.writable = False
     ends = first.ends
     first.ends = lambda: (ends(), second.ends())  # type: ignore[method-assign, func-returns-value]
-    # When
     world.passes(60.6)
-    # Then
     assert (len(first.closings), len(second.closings)) == (1, 0)
     assert second.samples == first.samples - 1

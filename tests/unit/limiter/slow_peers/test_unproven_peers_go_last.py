@@ -1,17 +1,12 @@
 """What an eviction frees goes to who has read before, not to the next silent peer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import LimitType
 from limiter.slow_peers.unproven_peers import ASKED_A_TICK
 from tests.unit.limiter.slow_peers.test_eviction import LIMIT, Peer, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def newcomer(world: World, name: str) -> Peer:
@@ -38,30 +33,24 @@ def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers() -> N
     fresh = newcomer(world, "fresh")
     first = world.asks(LIMIT, fresh)
     second = world.asks(LIMIT, reader)
-    # When
     world.passes(3.2)
-    # Then
     assert world.closed == {CloseReason.CONTENTION: 1}
     assert second.permit is not None
     assert not first.done
 
 
 def test_before_any_peer_is_closed_newcomers_take_their_turn() -> None:
-    # Given
     world = World()
     reader = proven(world, "reader")
     holder = world.asks(LIMIT, "holder").result()
     first = world.asks(LIMIT, newcomer(world, "fresh"))
     second = world.asks(LIMIT, reader)
-    # When
     world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(holder)
-    # Then
     assert first.permit is not None
     assert not second.done
 
 
 def test_when_nobody_was_closed_for_two_graces_newcomers_are_like_the_others_again() -> None:
-    # Given
     world = World()
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
@@ -69,27 +58,22 @@ def test_when_nobody_was_closed_for_two_graces_newcomers_are_like_the_others_aga
     fresh = newcomer(world, "fresh")
     world.passes(3.2)
     assert served.permit is not None
-    # When
     world.passes(6.5)
     first = world.asks(LIMIT, fresh)
     second = world.asks(LIMIT, proven(world, "another"))
     world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(served.result())
-    # Then
     assert first.permit is not None
     assert not second.done
 
 
 def test_a_proxy_is_vouched_for() -> None:
-    # Given
     world = World()
     world.peer("silent", LIMIT)
     proxy, fresh = newcomer(world, "proxy"), newcomer(world, "fresh")
     first = world.asks(LIMIT, fresh)
     second = world.asks(LIMIT, proxy)
-    # When
     world.watch.vouched_for(proxy)
     world.passes(3.2)
-    # Then
     assert second.permit is not None
     assert not first.done
 
@@ -102,14 +86,12 @@ def test_what_is_acknowledged_while_peers_are_closed_is_no_proof() -> None:
     fresh = newcomer(world, "fresh")
     served = world.asks(LIMIT, reader)
     world.passes(3.2)
-    # When
     world.watch.sent(fresh)
     fresh.acknowledged, fresh.outstanding = 100_000, False
     world.passes(1.0)
     first = world.asks(LIMIT, fresh)
     second = world.asks(LIMIT, proven_by_a_pong(world, "another"))
     world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(served.result())
-    # Then
     assert second.permit is not None
     assert not first.done
 
@@ -128,23 +110,18 @@ def test_newcomers_go_last_before_the_first_silent_peer_is_closed() -> None:
     other = world.asks(LIMIT // 2, "other").result()
     first = world.asks(LIMIT // 2, fresh)
     second = world.asks(LIMIT // 2, reader)
-    # When
     world.passes(1.2)
     world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(other)
-    # Then
     assert world.closed == {}
     assert second.permit is not None
     assert not first.done
 
 
 def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
-    # Given
     world = World()
     fresh = newcomer(world, "fresh")
     world.peer("silent", LIMIT // 2)
-    # When
     world.passes(20.0)
-    # Then
     assert not world.watch._unproven.go_last
     assert fresh.asked == 0
 
@@ -155,31 +132,25 @@ def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
     part = newcomer(world, "part")
     world.watch.sent(part)
     part.acknowledged = 100_000
-    # When
     world.passes(1.0)
-    # Then
     assert part in world.watch._unproven
 
 
 def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way() -> None:
-    # Given
     world = World()
     world.peer("silent", LIMIT)
     before = newcomer(world, "before")
     waiting = world.asks(LIMIT, "other")
     world.passes(0.9)
     assert before.asked == 0
-    # When
     world.passes(0.3)
     after = newcomer(world, "after")
     world.passes(3.0)
-    # Then
     assert waiting.permit is not None
     assert (before.asked, after.asked) == (1, 1)
 
 
 def test_a_newcomer_is_asked_when_its_handshake_is_finished() -> None:
-    # Given
     world = World()
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
@@ -187,51 +158,40 @@ def test_a_newcomer_is_asked_when_its_handshake_is_finished() -> None:
     fresh.greeted = False
     world.passes(3.5)
     assert fresh.asked == 0
-    # When
     fresh.greeted = True
     world.passes(0.2)
-    # Then
     assert fresh.asked == 1
 
 
 def test_thousands_of_newcomers_are_asked_in_turns() -> None:
-    # Given
     world = World()
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = [newcomer(world, str(number)) for number in range(2 * ASKED_A_TICK)]
     world.passes(0.9)
-    # When
     asked = []
     for _ in range(4):
         world.passes(0.1)
         asked.append(sum(peer.asked for peer in fresh))
-    # Then
     assert asked[-1] == 2 * ASKED_A_TICK
     assert max(after - before for before, after in pairwise([0, *asked])) == ASKED_A_TICK
 
 
 def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything() -> None:
-    # Given
     world = World()
     world.peer("silent", LIMIT)
     waiting = world.asks(LIMIT, "other")
     broken, fresh = newcomer(world, "broken"), newcomer(world, "fresh")
     broken.ask_whether_it_reads = broken.fails
-    # When
     world.passes(4.0)
-    # Then
     assert waiting.permit is not None
     assert fresh.asked == 1
 
 
 def test_who_has_left_is_no_newcomer_any_more() -> None:
-    # Given
     world = World()
     fresh = newcomer(world, "fresh")
-    # When
     fresh.ends()
-    # Then
     assert len(world.watch._unproven) == 0
     assert world.watch._unproven.to_ask() == []
 
@@ -242,10 +202,8 @@ def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
     silent = world.peer("silent", LIMIT)
     world.passes(30.0)
     assert silent.closings == []
-    # When
     world.watch.drain()
     world.passes(1.0)
-    # Then
     assert len(silent.closings) == 1
     assert "the process ends" in silent.sentence
 
@@ -268,8 +226,6 @@ def test_thousands_whose_time_is_up_look_at_the_peers_once() -> None:
         return silent_holders(now)
 
     world.watch._silent_holders = counted
-    # When
     world.passes(0.1)
-    # Then
     assert all(waiter.done for waiter in waiters)
     assert looked_at == 1

@@ -1,7 +1,5 @@
 """Whether a peer takes what it is sent: acknowledged bytes, and since when there were none."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.slow_peers.write_progress import DRAIN_WINDOW_SECONDS, WriteProgress
@@ -17,9 +15,7 @@ def sent_at(now: float) -> WriteProgress:
 
 
 def test_who_was_sent_nothing_does_not_stand_still() -> None:
-    # Given
     progress = WriteProgress()
-    # When, Then
     assert not progress.outstanding
     assert progress.stalled_seconds(1_000.0) == 0.0
 
@@ -29,59 +25,41 @@ def test_time_runs_from_the_moment_something_is_sent() -> None:
 
 
 def test_what_is_sent_in_addition_does_not_begin_the_time_anew() -> None:
-    # Given
     progress = sent_at(10.0)
-    # When
     progress.sent(12.0)
-    # Then
     assert progress.stalled_seconds(13.0) == 3.0
 
 
 def test_time_begins_anew_with_each_byte_that_is_acknowledged() -> None:
-    # Given
     progress = sent_at(10.0)
-    # When
     progress.sample(1, 12.0, outstanding=True)
-    # Then
     assert progress.stalled_seconds(13.0) == 1.0
 
 
 @pytest.mark.parametrize("acknowledged", [100, 99])
 def test_a_sample_without_more_bytes_is_no_progress(acknowledged: int) -> None:
-    # Given
     progress = sent_at(10.0)
     progress.sample(100, 11.0, outstanding=True)
-    # When
     progress.sample(acknowledged, 12.0, outstanding=True)
-    # Then
     assert progress.stalled_seconds(13.0) == 2.0
 
 
 def test_who_acknowledged_everything_does_not_stand_still() -> None:
-    # Given
     progress = sent_at(10.0)
-    # When
     progress.sample(100, 11.0, outstanding=False)
-    # Then
     assert progress.stalled_seconds(1_000.0) == 0.0
 
 
 def test_after_everything_was_acknowledged_time_runs_from_the_next_sending() -> None:
-    # Given
     progress = sent_at(10.0)
     progress.sample(100, 11.0, outstanding=False)
-    # When
     progress.sent(50.0)
-    # Then
     assert progress.stalled_seconds(52.0) == 2.0
 
 
 def test_a_sample_may_be_the_first_to_tell_that_something_is_outstanding() -> None:
-    # Given
     progress = WriteProgress()
-    # When
     progress.sample(0, 20.0, outstanding=True)
-    # Then
     assert progress.outstanding
     assert progress.stalled_seconds(21.0) == 1.0
 
@@ -90,51 +68,38 @@ def test_a_sample_may_be_the_first_to_tell_that_something_is_outstanding() -> No
 
 
 def test_there_is_no_rate_before_a_whole_window_is_over() -> None:
-    # Given
     progress = sent_at(10.0)
     progress.sample(5_000, 19.0, outstanding=True)
-    # When, Then
     assert progress.drain_rate(10.0 + DRAIN_WINDOW_SECONDS - 0.001) is None
     assert progress.drain_rate(10.0 + DRAIN_WINDOW_SECONDS) == 500.0
 
 
 def test_the_rate_is_that_of_the_time_that_passed() -> None:
-    # Given
     progress = sent_at(0.0)
     progress.sample(5_000, 20.0, outstanding=True)
-    # When, Then
     assert progress.drain_rate(20.0) == 250.0
 
 
 def test_each_window_is_judged_for_itself() -> None:
-    # Given
     progress = sent_at(0.0)
     progress.sample(5_000, 10.0, outstanding=True)
     progress.drain_rate(10.0)
-    # When
     progress.sample(6_000, 20.0, outstanding=True)
-    # Then
     assert progress.drain_rate(15.0) is None
     assert progress.drain_rate(20.0) == 100.0
 
 
 def test_there_is_no_rate_while_nothing_is_outstanding() -> None:
-    # Given
     progress = sent_at(0.0)
-    # When
     progress.sample(5_000, 9.0, outstanding=False)
-    # Then
     assert progress.drain_rate(20.0) is None
 
 
 def test_the_window_begins_when_something_is_outstanding_again() -> None:
-    # Given
     progress = sent_at(0.0)
     progress.sample(5_000, 9.0, outstanding=False)
-    # When
     progress.sent(15.0)
     progress.sample(6_000, 25.0, outstanding=True)
-    # Then
     assert progress.drain_rate(24.0) is None
     assert progress.drain_rate(25.0) == 100.0
 
@@ -144,13 +109,11 @@ def test_who_took_nothing_has_a_rate_of_nothing() -> None:
 
 
 def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
-    # Given
     progress = WriteProgress()
     progress.sent(0.0)
     # When a little comes every second
     for second in (1.0, 2.0, 3.0):
         progress.sample(int(second) * 5_000, second, outstanding=True, least_bytes=16_384)
-    # Then
     assert progress.stalled_seconds(3.0) == 3.0
     progress.sample(20_000, 4.0, outstanding=True, least_bytes=16_384)
     assert progress.stalled_seconds(5.0) == 1.0
@@ -159,12 +122,9 @@ def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
 
 
 def test_who_has_taken_enough_is_proven_for_good() -> None:
-    # Given
     progress = WriteProgress()
     progress.sent(0.0)
     progress.sample(16_383, 1.0, outstanding=True, least_bytes=16_384)
     assert not progress.proven
-    # When
     progress.sample(16_384, 2.0, outstanding=True, least_bytes=16_384)
-    # Then
     assert progress.proven

@@ -73,7 +73,7 @@ def scrapes() -> Scrapes:
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path) -> None:
-    # Given: before the first scrape, which our pages have ever before, as many of it as matter
+    # Before the first scrape, which our pages have ever before, as many of it as matter
     before, asked = 60, parse_promql(expression).evaluate
     quiet = {s: [v[0]] * before + [*v] for s, v in SERIES.items()}
     expected = []

@@ -1,8 +1,7 @@
 """Alerts fire when their rule was true for long enough, before a run or behind it too."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +9,6 @@ from loadgen.alerts.rules import SHIPPED_RULES, Alert, alerts_of, read_rules
 from loadgen.errors import UsageError
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULES = """groups:
   - name: all
@@ -39,7 +35,7 @@ def told_of(samples: list[dict[str, Any]], tmp_path: Path) -> Any:
 
 
 def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> None:
-    # Given: limits that are full from 5 to 25 s, then again for a moment that two scrapes see
+    # Limits that are full from 5 to 25 s, then again for a moment that two scrapes see
     used = {n / 2: 90.0 if 10 <= n < 50 or 80 <= n < 90 else 10.0 for n in range(120)}
     limits = dict.fromkeys(used, 100.0)
     found = told_of([*sampled("used", used), *sampled("limit", limits)], tmp_path)

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.alerts.rules import Alert, Alerts
 from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Clients that create and delete topics do so when it is due."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """A client that discovers topics: when it is back, and what it does behind losses and refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -1,8 +1,7 @@
 """A client that discovers topics sends what the official client was seen to send, and when."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from tests.support.discovery.replay import (
 )
 from tests.support.discovery.scripted_broker import BASE, on_virtual_loop
 from tests.support.discovery.scripts import OPERATION_SECONDS, SCRIPTS
-
-if TYPE_CHECKING:
-    import asyncio
 
 SEEN = {"cpp": recorded("python"), "go": recorded("go")}
 JAVA = recorded("java")
@@ -102,9 +98,7 @@ def happen(broker, task: asyncio.Task[None], verb: str, topic: str) -> None:
 @pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
 def test_requests_are_those_of_the_official_client(family, name):
     seen = SEEN.get(family, JAVA)[name]
-    # When
     asked = on_virtual_loop(lambda: replayed(family, name, seen))
-    # Then
     expected = requests_of(seen)
     both = min(len(asked), len(expected))
     assert [each[1:] for each in asked[:both]] == [each[1:] for each in expected[:both]]

@@ -1,7 +1,5 @@
 """A lookup follows redirects as official clients do."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.clock import clock_sleep

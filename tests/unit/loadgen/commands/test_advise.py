@@ -1,11 +1,9 @@
 """The question of an advice is checked before anything is tried, in one sentence each."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,17 +13,11 @@ from loadgen.commands.advise import advise, families_document, question_of
 from loadgen.commands.options import own_files
 from loadgen.documents.service_times import PULSAR
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.studies.advise.advice import Confirmation
+from loadgen.studies.advise.advice import Advice, Confirmation
 from loadgen.studies.advise.advice import advise as search
 from loadgen.studies.advise.goal import Goal, Outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.studies.advise.advice import Advice
-    from loadgen.studies.advise.limits import Setting
-    from loadgen.studies.advise.question import Question
-
+from loadgen.studies.advise.limits import Setting
+from loadgen.studies.advise.question import Question
 
 SLOW = ["clients.java-watch.read.rate=1"]
 
@@ -131,7 +123,7 @@ def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
 
 
 def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> None:
-    # Given: its first mark, its line ends, a key twice, and what means the default
+    # Its first mark, its line ends, a key twice, and what means the default
     path = tmp_path / "broker.conf"
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
@@ -143,7 +135,7 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
 def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given: a byte a second
+    # A byte a second
     out = tmp_path / "out"
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:
         advise(topics=topics_file(tmp_path), settings=SLOW, out=out)

@@ -1,16 +1,12 @@
 """The demo's options are checked before anything is made, in one sentence each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadgen.commands.demo import demo
 from loadgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

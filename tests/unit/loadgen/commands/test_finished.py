@@ -1,9 +1,7 @@
 """``loadgen report`` and ``loadgen picture``: files of finished runs, from their tables alone."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from loadgen.results.expectations import parse_expectation
 from loadgen.results.judging import Judged
 from loadgen.results.verdict import Finding, Level, Verdict
 from tests.support.runs.recorded_run import record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

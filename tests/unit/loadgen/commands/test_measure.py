@@ -1,7 +1,5 @@
 """What is to be measured is refused before anything is made, in one sentence each."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.commands import measure as command

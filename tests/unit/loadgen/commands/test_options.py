@@ -1,7 +1,5 @@
 """Options that several commands have: what the shell completes, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

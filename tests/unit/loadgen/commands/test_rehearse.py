@@ -1,11 +1,9 @@
 """A rehearsal's command reads an operator's topics and files, and tells what came of them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,9 +12,6 @@ from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
 from loadgen.results.units import plain
 from tests.support.runs.recorded_run import TASK, record_run, request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LISTED = [f"persistent://acme/ns{n % 2}/topic-{n}" for n in range(200)]
 

@@ -1,24 +1,19 @@
 """``loadgen run``: few options, help that fits, and one verdict for exit code, junit and README."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from loadgen import __main__ as command_line
 from loadgen.commands import run as run_command
+from loadgen.documents.model import Document
 from loadgen.errors import ExitCode
+from loadgen.places.options import RunOptions
 from tests.support.runs.recorded_run import TASK, record_run, request
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
-    from loadgen.places.options import RunOptions
 
 MOST_OPTIONS, MOST_LINES = 15, 100
 FINE = [request(client=n, due=n / 10) for n in range(10)]

@@ -1,9 +1,7 @@
 """``loadgen scenarios`` lists what is shipped, shows one, and checks files."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,9 +10,6 @@ from loadgen.__main__ import main
 from loadgen.documents.reading import parse_document, shipped
 from loadgen.documents.schema import schema_text
 from loadgen.errors import ExitCode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

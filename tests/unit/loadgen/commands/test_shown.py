@@ -1,7 +1,5 @@
 """What takes long is told where nobody sees a bar."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

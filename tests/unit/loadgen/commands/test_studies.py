@@ -1,10 +1,9 @@
 """``loadgen sweep``, ``find-limit`` and ``compare`` tell a program one object, and what made it."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
 from proto.version import VERSION
 from tests.support.runs.recorded_run import record_run, request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = """
 clients: [{name: steady, do: list, count: 2}]

@@ -1,8 +1,6 @@
 """``loadgen load`` refuses what it cannot do, and passes on what it is asked for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from loadgen.topics.corpus import write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.loading import Loaded
 from loadgen.topics.plan import TopicPlan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN = TopicPlan(200, 2, seed=7)
 

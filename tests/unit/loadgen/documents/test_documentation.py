@@ -1,7 +1,5 @@
 """docs/scenarios.md names what there is: scenarios, behaviours, arrivals, shocks and their keys."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import get_args

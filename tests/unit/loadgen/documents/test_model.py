@@ -1,15 +1,9 @@
 """A document that cannot be run as it stands is refused or warned of, in words with the remedy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from loadgen.documents.model import Document
 from loadgen.documents.reading import parse_document
-
-if TYPE_CHECKING:
-    from loadgen.documents.model import Document
 
 
 def document(group: str, more: str = "") -> Document:
@@ -17,10 +11,8 @@ def document(group: str, more: str = "") -> Document:
 
 
 def test_namespaces_are_made_up_or_those_that_are_named() -> None:
-    # When
     made = document("do: list, count: 1", "topics: {namespaces: 4, per_namespace: 2000}").topics
     named = document("do: list, count: 1", "topics: {of: [a/b, c/d]}").topics
-    # Then
     assert [each.topics for each in made.expected()] == [2000] * 4
     assert [each.name for each in named.expected()] == ["a/b", "c/d"]
     assert (made.made, named.made) == (True, False)
@@ -64,11 +56,8 @@ def test_clients_whose_moment_comes_when_the_run_is_over_are_warned_of() -> None
 def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(
     group: str, keys: str, length: int | None
 ) -> None:
-    # Given
     text = f"topics: {{of: [a/b, tenant/namespace]}}\nservers: {{broker: {{{keys}}}}}"
-    # When
     told = document(f"{group}, count: 1, pattern: {'x' * 21}", text).warnings
-    # Then
     assert len(told) == (length is not None)
     assert all(f"behind persistent://tenant/namespace/ makes {length} char" in one for one in told)
     assert all("set servers.broker.subscriptionPatternMaxLength to 51" in one for one in told)

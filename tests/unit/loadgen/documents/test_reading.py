@@ -1,9 +1,7 @@
 """A document says what is run, with what it extends; every fault is told with its place."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -15,9 +13,6 @@ from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.documents.service_times import PULSAR, ServiceTimes
 from loadgen.errors import UsageError
 from loadgen.places.task import TaskPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GROUPS = """\
 servers:
@@ -48,9 +43,7 @@ def sentences(text: str, *settings: str) -> list[str]:
 
 @pytest.mark.parametrize("name", shipped())
 def test_a_shipped_document_says_everything_and_resolves_to_itself(name: str) -> None:
-    # When
     document = read_document(name)
-    # Then
     assert document.name == name
     assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
     assert document.title
@@ -92,7 +85,6 @@ def test_server_keys_are_texts_as_in_a_file() -> None:
 
 
 def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
-    # Given
     write(tmp_path, "base.yaml", f"name: base\n{GROUPS}expect: [list.answered == 100%]\n")
     file = write(
         tmp_path,
@@ -101,9 +93,7 @@ def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
         "clients: [{name: cpp, do: watch}, {name: go, library: cpp},"
         " {name: new, do: list, count: 1}]\n",
     )
-    # When
     document = read_document(file, ["clients.new.count=2", "expect+=list.refused == 0%"])
-    # Then
     assert [(each.name, each.do, each.family, each.count) for each in document.clients] == [
         ("go", "discover", "cpp", 20), ("cpp", "watch", "", 5), ("new", "list", "", 2),
     ]  # fmt: skip
@@ -131,15 +121,12 @@ def test_a_circle_is_refused_by_the_names_of_those_in_it(tmp_path: Path) -> None
 
 
 def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "base").mkdir()
     log = write(tmp_path, "base/restarts.log", "# started\n12.5 a\n12 b\n\n14\n")
     arrive = "arrive: {kind: trace, file: restarts.log}"
     write(tmp_path, "base/base.yaml", GROUPS.replace("count: 5", f"count: 5, {arrive}"))
-    # When
     document = read_document(write(tmp_path, "mine.yaml", "extends: base/base.yaml"))
     set_so = parse_document(SMALL, settings=[f"clients.a.arrive={{kind: trace, file: {log}}}"])
-    # Then
     assert document.clients[1].arrive == set_so.clients[0].arrive
     assert document.resolved()["clients"][1]["arrive"] == {"kind": "trace", "at": [0.0, 0.5, 2.0]}
 
@@ -322,11 +309,9 @@ def test_expectations_are_checked_by_who_understands_them() -> None:
 
 
 def test_several_faults_come_in_the_order_of_their_lines() -> None:
-    # Given: found by its schema, among server keys, by its schema, and in an option
+    # Found by its schema, among server keys, by its schema, and in an option
     text = f"{SMALL}seeds: 1\nservers:\n  broker: {{maxMessagSize: 1}}\nphases: {{measure: 0s}}\n"
-    # When
     told = sentences(text, "repeats=0")
-    # Then
     places = [one.partition(": ")[0] for one in told]
     assert places == ["--set repeats=0", *(f"m.yaml, line {n}" for n in (2, 4, 5))]
 
@@ -404,14 +389,11 @@ CLIENTS = st.dictionaries(st.sampled_from(["a", "b", "c"]), GROUP, min_size=1).m
 
 @given(base=CLIENTS, over=CLIENTS)
 def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
-    # Given
     folder = tmp_path_factory.mktemp("documents")
     write(folder, "base.yaml", yaml.safe_dump({"clients": base}))
     file = write(folder, "m.yaml", yaml.safe_dump({"extends": "./base.yaml", "clients": over}))
-    # When
     once = read_document(file)
     twice = parse_document(once.resolved_text())
-    # Then
     assert twice.resolved() == once.resolved()
     names = [each.name for each in once.clients]
     assert names == list(dict.fromkeys(each["name"] for each in (*base, *over)))

@@ -1,7 +1,5 @@
 """The schema for editors is that of the models, and knows what shipped documents have."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 from typing import Any

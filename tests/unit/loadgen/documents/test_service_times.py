@@ -1,7 +1,5 @@
 """A document takes service times by a word, from a file or as they are, and keeps the numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -36,14 +34,11 @@ def test_a_file_of_the_command_line_is_found_where_it_was_typed(
 
 
 def test_a_resolved_document_holds_the_numbers_and_needs_no_file(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "measured.yaml").write_text(MEASURED)
     setting = f"servers.service_times={tmp_path / 'measured.yaml'}"
     document = parse_document(SMALL, Path("m.yaml"), [setting])
-    # When
     (tmp_path / "measured.yaml").unlink()
     again = parse_document(document.resolved_text())
-    # Then
     assert again.servers.service_times == TIMES
     assert again.resolved() == document.resolved()
 

@@ -1,16 +1,11 @@
 """Moments of a recorded log, in seconds or as times, count from the first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadgen.documents.reading import read_trace
 from loadgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

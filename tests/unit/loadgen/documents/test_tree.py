@@ -1,7 +1,5 @@
 """What is laid over a document wins, and what it does not say stays."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +47,7 @@ def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any])
 def test_what_is_laid_over_is_all_there_and_the_rest_is_the_bases(
     base: dict[str, Any], over: dict[str, Any]
 ) -> None:
-    # When
     found = leaves(merged(tree(base), tree(over)).plain())
-    # Then
     wanted = {path: v for path, v in leaves(over).items() if not named_rows(v)}
     assert {path: found[path] for path in wanted} == wanted
     for path, value in found.items():
@@ -63,12 +59,9 @@ def named_rows(value: Any) -> bool:
 
 
 def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() -> None:
-    # Given
     base = tree({"load": {"groups": [{"name": "a", "x": 1}, {"name": "b", "x": 1}]}}, "base.yaml")
     over = tree({"load": {"groups": [{"name": "b", "y": 2}]}}, "over.yaml")
-    # When
     found = with_setting(merged(base, over), "load.groups.a.z=3")
-    # Then
     assert str(located(found, ("load", "groups", 1, "x"))[0]) == "base.yaml, line 6"
     assert str(located(found, ("load", "groups", 1, "y"))[0]) == "over.yaml, line 4"
     assert str(located(found, ("load", "groups", 0, "x"))[0]) == "base.yaml, line 4"
@@ -111,9 +104,7 @@ GROUPS = [{"name": "go", "do": "list", "count": 1}, {"name": "cpp", "do": "list"
     ],
 )
 def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: Any) -> None:
-    # When
     found: Any = with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting).plain()
-    # Then
     assert [each["name"] for each in found["clients"]][:2] == ["go", "cpp"]
     for part in path:
         found = found[part]

@@ -1,7 +1,5 @@
 """What an answer says is read once for all who share its bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -38,12 +36,9 @@ def test_a_hash_that_is_not_said_is_none() -> None:
 
 
 def test_who_shares_the_bytes_shares_what_was_read(monkeypatch) -> None:
-    # Given
     checker = AnswerChecker()
     told = body_of(DATA, checker).told(2)
-    # When
     monkeypatch.setattr(answers, "parse_answer", None)
-    # Then
     assert body_of(DATA, checker).told(2) == told
 
 

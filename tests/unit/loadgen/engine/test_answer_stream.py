@@ -36,12 +36,9 @@ def feed(target: AnswerStream, data: bytes, step: int) -> list[Listing | pb.Base
 
 @pytest.mark.parametrize("step", [1, 2, 7, 19, 20, 21, 100, 1 << 20])
 def test_commands_and_listings_are_found_however_the_bytes_are_cut(step: int) -> None:
-    # Given
     target = stream()
     data = PING + listing_frame(1, BODY) + ERROR + listing_frame(2**63, BODY) + PING
-    # When
     received = feed(target, data, step)
-    # Then
     assert [type(each).__name__ for each in received] == [
         "BaseCommand", "Listing", "BaseCommand", "Listing", "BaseCommand",
     ]  # fmt: skip
@@ -74,9 +71,7 @@ def test_a_listing_in_unusual_field_order_is_understood() -> None:
     size = bytes([len(data) & 0x7F | 0x80, len(data) >> 7])
     command = b"\x8a\x02" + size + data + b"\x08\x21"
     frame = (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
-    # When
     (listing,) = feed(stream(), frame, 50)
-    # Then
     assert isinstance(listing, Listing)
     assert (listing.request_id, listing.body.data()) == (9, BODY)
 
@@ -101,9 +96,7 @@ def test_a_listing_with_a_field_behind_it_is_left_to_protobuf() -> None:
     frame = listing_frame(4, BODY)
     command = frame[8:] + b"\x08\x21"
     frame = (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
-    # When
     (listing,) = feed(stream(), frame, 1000)
-    # Then
     assert isinstance(listing, Listing)
     assert (listing.request_id, listing.body.data()) == (4, BODY)
 
@@ -122,13 +115,11 @@ def test_a_message_comes_with_its_payload_however_the_bytes_are_cut(step: int) -
     message.message.consumer_id = 3
     message.message.message_id.ledgerId = message.message.message_id.entryId = 1
     target, data = stream(), PING + encode_payload_command(message, b"m" * 9, b"p" * 50) + PING
-    # When
     found = [
         each
         for start in range(0, len(data), step)
         for each in target.feed(memoryview(data)[start : start + step])
     ]
-    # Then
     assert [command.type for command, _ in found] == [Type.PING, Type.MESSAGE, Type.PING]
     assert [payload[10:] for _, payload in found] == [b"", b"m" * 9 + b"p" * 50, b""]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -51,7 +49,6 @@ def test_answers_without_a_hash_are_checked_against_what_is_expected() -> None:
 
 
 def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
-    # Given
     verified: list[bytes] = []
     real = answers.verify_answer
     monkeypatch.setattr(
@@ -59,10 +56,8 @@ def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
     )
     checker = AnswerChecker()
     data = listing_body(NAMES)
-    # When
     submitted = [submit(checker, data, RIGHT, step) for step in (5, 11, 4096)]
     verdicts = {pending.verdict() for _, pending in submitted}
-    # Then
     assert verdicts == {AnswerVerdict(20, RIGHT.hash)}
     assert verified == [data]
     assert all(body.own is None for body, _ in submitted)
@@ -74,36 +69,29 @@ def test_one_different_byte_is_found_wherever_it_is() -> None:
     for place in range(len(data)):
         checker = AnswerChecker()
         submit(checker, data, RIGHT)
-        # When
         changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         body, _ = submit(checker, changed, RIGHT)
-        # Then
         assert body.own is not None
         assert body.data() == changed
 
 
 def test_readers_of_one_namespace_may_take_turns_at_being_ahead() -> None:
-    # Given
     checker = AnswerChecker()
     data = memoryview(listing_body(NAMES))
     first, second = checker.body(RIGHT), checker.body(RIGHT)
-    # When
     first.feed(data[:10])
     second.feed(data[:50])
     first.feed(data[10:])
     second.feed(data[50:])
-    # Then
     assert checker.submit(first).verdict() == checker.submit(second).verdict()
     assert first.own is None
     assert second.own is None
 
 
 def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
-    # Given
     checker = AnswerChecker()
     long, short = listing_body(NAMES), listing_body(NAMES)[:-2]
     submit(checker, long, RIGHT)[1].verdict()
-    # When
     verdict = submit(checker, short, RIGHT)[1].verdict()
     # Then the last field, changed, is missing: its default says the same
     assert verdict.problem is None
@@ -111,12 +99,9 @@ def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
 
 
 def test_answers_of_a_namespace_have_to_agree() -> None:
-    # Given
     checker = AnswerChecker()
-    # When
     first = submit(checker, listing_body(NAMES))[1].verdict()
     second = submit(checker, listing_body(NAMES[1:]))[1].verdict()
-    # Then
     assert first.problem is None
     assert "another answer of the same namespace 20" in (second.problem or "")
 
@@ -134,13 +119,10 @@ def test_lists_of_a_namespace_that_changes_may_differ() -> None:
 
 
 def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
-    # Given
     monkeypatch.setattr(answers, "PENDING_LIMIT_BYTES", 100)
     checker = AnswerChecker()
     submit(checker, listing_body(NAMES), RIGHT)
-    # When
     _, pending = submit(checker, listing_body(NAMES[::-1]), RIGHT)
-    # Then
     assert pending.own is None
     assert pending.verdict() == AnswerVerdict(20, RIGHT.hash)
 
@@ -157,12 +139,9 @@ def asked_again(checker: AnswerChecker, asked_hash: str, data: bytes) -> AnswerV
 
 
 def test_nothing_changed_is_right_only_behind_the_hash_of_the_names() -> None:
-    # Given
     checker = AnswerChecker()
     submit(checker, listing_body(NAMES))[1].verdict()
-    # When
     verdicts = [asked_again(checker, each, UNCHANGED) for each in (str(RIGHT.hash), "deadbeef")]
-    # Then
     assert verdicts[0] == AnswerVerdict(None, "")
     assert "behind hash deadbeef" in (verdicts[1].problem or "")
 
@@ -179,12 +158,9 @@ def test_a_list_that_comes_behind_a_hash_is_verified_like_any_other() -> None:
 
 
 def test_answers_to_different_questions_share_no_bytes_and_need_not_agree() -> None:
-    # Given
     checker = AnswerChecker()
     whole, part = checker.body(UNKNOWN), checker.body(UNKNOWN, "t-.*")
-    # When
     whole.feed(memoryview(listing_body(NAMES)))
     part.feed(memoryview(listing_body(NAMES[:3])))
-    # Then
     assert part.own is None
     assert [each.verdict().problem for each in (whole, part)] == [None, None]

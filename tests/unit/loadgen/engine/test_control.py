@@ -1,13 +1,11 @@
 """Tasks and driver over the control channel: one start by several clocks, totals, the early end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import queue
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from loadgen.engine.control_server import MOST_SKEW_SECONDS, ControlServer
 from loadgen.engine.rows import Outcome, RequestRow
 from loadgen.engine.totals import BUCKETS, Totals
 from loadgen.errors import LoadgenError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 
 def nobody() -> None:
@@ -58,9 +53,7 @@ async def test_tasks_begin_together_by_clocks_that_differ() -> None:
     server = ControlServer(2, lambda _: None, agreed.put)
     with server.listening() as address:
         async with tasks(address, 2) as (right, fast):
-            # When
             starts = await asyncio.gather(right.start(time.time), fast.start(ahead(3.0)))
-    # Then
     t0 = agreed.get(timeout=60)
     assert server.agreed
     assert [each.epoch_seconds for each in starts] == [t0, t0]
@@ -120,7 +113,6 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
             left.end({"task": 0})
             await left.close()
             facts, lost = await rest
-    # Then
     assert facts == [{"task": 0}]
     assert lost == "lost are tasks 1 on 127.0.0.1, of 2: killed"
 
@@ -194,7 +186,6 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
         with pytest.raises(LoadgenError, match="does not let task 0 in: it has another run"):
             await stranger.connect()
         await stranger.close()
-        # Then
         async with tasks(address, 1) as (task,):
             task.report(Totals(started=1))
             assert (await asyncio.to_thread(seen.get, timeout=60)).started == 1

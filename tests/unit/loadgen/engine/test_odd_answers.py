@@ -1,22 +1,17 @@
 """What a server says that no broker should say ends a request, and never the run."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.documents.model import Document
 from loadgen.engine.control import Control
-from loadgen.engine.rows import Outcome
+from loadgen.engine.rows import Outcome, RequestRow
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
 from proto.frames import encode_command
-
-if TYPE_CHECKING:
-    from loadgen.engine.rows import RequestRow
 
 Type = pb.BaseCommand
 CONNECTED = Type(type=Type.CONNECTED, connected=pb.CommandConnected(server_version="x"))

@@ -1,15 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.engine.pacing import NEVER, UNLIMITED, Paced, ReadBudget, quantum_bytes
-
-if TYPE_CHECKING:
-    from loadgen.engine.pacing import Reader
+from loadgen.engine.pacing import NEVER, UNLIMITED, Paced, ReadBudget, Reader, quantum_bytes
 
 RATES = st.floats(300, 2_000_000)
 
@@ -47,19 +40,14 @@ def test_late_timers_do_not_make_the_reader_slower() -> None:
 def test_never_more_than_the_rate_and_a_burst_of_two_quanta() -> None:
     # Given a reader that was kept waiting for a minute
     budget = ReadBudget(RATE, 0.0)
-    # When
     available = budget.available_bytes(60.0)
-    # Then
     assert available == 20_000
 
 
 def test_an_empty_budget_waits_for_a_whole_quantum() -> None:
-    # Given
     budget = ReadBudget(RATE, 0.0)
     budget.spend(budget.available_bytes(0.0))
-    # When
     pause = budget.pause_seconds(0.0)
-    # Then
     assert pause == pytest.approx(0.1)
     assert budget.available_bytes(pause) == pytest.approx(10_000, abs=1)
 
@@ -112,23 +100,18 @@ def drive(reader: Reader, arrivals: list[tuple[float, int]], until: float) -> in
 def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(
     rate: float, arrivals: list[tuple[float, int]], later: float
 ) -> None:
-    # Given
     arrivals = sorted(arrivals)
     until = arrivals[-1][0] + later
-    # When
     found, real = drive(Paced(rate, 0.0), arrivals, until), real_reads(rate, arrivals, until)
-    # Then: at most a quantum apart, where a timer of one falls on the very moment
+    # At most a quantum apart, where a timer of one falls on the very moment
     assert abs(found - real) <= quantum_bytes(rate) + 1
 
 
 @given(st.floats(5_000, 2_000_000), st.integers(1, 3_000_000))
 def test_over_ten_seconds_the_rate_is_right_within_a_hundredth(rate: float, offset: int) -> None:
-    # Given
     reader, visible = Paced(rate, 0.0), int(rate * 40) + offset
-    # When
     at_ten = reader.read_by(10.0, 0, visible)
     at_thirty = reader.read_by(30.0, at_ten, visible)
-    # Then
     assert at_thirty - at_ten == pytest.approx(20 * rate, rel=0.01)
 
 
@@ -136,11 +119,8 @@ def test_over_ten_seconds_the_rate_is_right_within_a_hundredth(rate: float, offs
 def test_at_the_foretold_moment_and_no_earlier_an_offset_is_read(
     rate: float, offset: int, more: int
 ) -> None:
-    # Given
     reader, visible = Paced(rate, 0.0), offset + more
-    # When
     when = reader.moment_of(offset, 0.0, 0, visible)
-    # Then
     assert when is not None
     earlier = reader.read_by(when - 1e-6, 0, visible) if when > 1e-6 else 0
     assert earlier < offset

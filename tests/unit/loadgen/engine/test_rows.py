@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -20,9 +18,7 @@ def test_of_the_proxys_json_only_the_message_is_kept() -> None:
         f'"remote":"127.0.0.1/127.0.0.1:6650", "local":"/127.0.0.1:{number}"}}'
         for number in (60294, 41220)
     ]
-    # When
     reasons = {refusal_reason(TOO_MANY, text) for text in texts}
-    # Then
     assert reasons == {'TooManyRequests: Cannot "acquire"'}
 
 

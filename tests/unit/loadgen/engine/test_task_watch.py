@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from array import array
 
 from loadgen.engine.context import RunTime
 from loadgen.engine.task_watch import PROBE_SECONDS, TaskWatch
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from array import array
 
 
 def test_the_loops_lag_counts_from_t0_on() -> None:
@@ -18,12 +15,10 @@ def test_the_loops_lag_counts_from_t0_on() -> None:
     watch = TaskWatch(clock, RunTime(lambda: clock.now() + behind[0], clock.now() + 0.5))
     watch.begin()
     clock.advance(0.5)
-    # When
     for late in (0.01, 0.02, 0.01):
         behind[0] += late
         clock.advance(PROBE_SECONDS)
     told = watch.end([0.001] * 99 + [0.05])
-    # Then
     assert round(told["loop_lag_max_seconds"], 6) == 0.02
     assert told["loop_lag_p99_seconds"] == told["loop_lag_max_seconds"]
     assert (told["moments"], told["lag_p99_seconds"]) == (100, 0.001)

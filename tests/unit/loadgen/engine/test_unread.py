@@ -1,7 +1,5 @@
 """A client that never reads learns that the server has closed its connection."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct
@@ -47,7 +45,6 @@ async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
     listening = socket.create_server((host, 0), family=family, dualstack_ipv6=host == "::")
     server = await asyncio.start_server(serve, sock=listening)
     port = listening.getsockname()[1]
-    # When
     plan = TaskPlan.share(
         Document.model_validate(
             {
@@ -69,7 +66,6 @@ async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
     )
     async with server:
         result = await Task(plan, Control(lead_seconds=0)).run()
-    # Then
     lost = [each for each in result.rows.events if each.what == "connection-lost"]
     assert [each.text for each in lost] == ["closed by the server"]
     assert 0.4 < lost[0].at < 10

@@ -1,16 +1,11 @@
 """Where results go is settled before a storm, and nobody else's files are touched."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.directory import require_directory_name, run_directory
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
@@ -22,16 +17,13 @@ def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
 
 
 def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "requests").mkdir()
     for name in ("run.json", "index.html", "requests/part-00007.parquet", "broker.log"):
         (tmp_path / name).write_text("old")
-    # When
     with run_directory(tmp_path) as folder:
         (folder / "requests").mkdir()
         for name in ("run.json", "requests/part-00000.parquet"):
             (folder / name).write_text("new")
-    # Then
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {"run.json", "requests/part-00000.parquet", "broker.log"}
     assert (tmp_path / "run.json").read_text() == "new"
@@ -52,9 +44,7 @@ def test_a_run_that_fails_leaves_the_older_one(tmp_path: Path) -> None:
 
 
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "thesis.tex").touch()
-    # When / Then
     with (
         pytest.raises(UsageError, match=r"holds thesis\.tex, which no run has written"),
         run_directory(tmp_path),
@@ -63,9 +53,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_made_is_refused_before_the_storm(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "file").touch()
-    # When / Then
     with (
         pytest.raises(UsageError, match="choose another --out"),
         run_directory(tmp_path / "file" / "run"),
@@ -89,10 +77,8 @@ def test_a_failed_run_leaves_no_empty_directory(tmp_path: Path) -> None:
 def test_a_ctrl_c_before_there_are_figures_leaves_no_logs_but_an_older_run(
     tmp_path: Path, files: list[str], left: list[str]
 ) -> None:
-    # When
     with pytest.raises(KeyboardInterrupt):
         end_with(KeyboardInterrupt(), tmp_path / "run", files)
-    # Then
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")) == left
     assert (tmp_path / "run").exists() == bool(left)
 

@@ -1,7 +1,5 @@
 """What produced a run's figures is asked of each server; what it does not tell stays unknown."""
 
-from __future__ import annotations
-
 import asyncio
 
 from loadgen.places.experiment import facts_of_page, read_server_facts

@@ -1,8 +1,6 @@
 """What is known of a run's namespaces, wherever its topics come from."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from loadgen.places.launcher import known_namespaces
 from loadgen.topics.corpus import write_corpus
 from loadgen.topics.executors import in_this_process
 from proto.topic_hash import topics_hash
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MADE = Topics(
     namespaces=2, per_namespace=30, further=(FurtherTopics(namespaces=1, per_namespace=7),)

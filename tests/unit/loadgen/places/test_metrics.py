@@ -1,7 +1,5 @@
 """A run's figures while it lasts, as Prometheus reads them."""
 
-from __future__ import annotations
-
 import socket
 import urllib.request
 

@@ -1,8 +1,6 @@
 """An operator's files keep what decides about topic lists, and nothing that ties them elsewhere."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from loadgen.places.operator_files import (
 )
 from proxy.config import ProxyConfig
 from server.configuration.common import Profile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MB = 1024 * 1024
 SHARED = {
@@ -122,14 +117,11 @@ def test_a_key_that_the_role_does_not_know_is_never_set(role: str, local: dict[s
 
 
 def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
-    # Given
     broker, proxy = tmp_path / "broker.conf", tmp_path / "proxy.conf"
     for path, keys in ((broker, BROKER), (proxy, PROXY)):
         path.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
-    # When
     cluster = ServerFiles(read_own_server("broker", broker), read_own_server("proxy", proxy))
     notes = cluster.notes()
-    # Then
     assert [note.partition(", as all is local here: ")[0] for note in notes] == [
         f"Set aside from {broker}",
         f"Set aside from {proxy}",
@@ -162,12 +154,9 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "broker.conf"
     path.write_text("maxTopicListInFlightHeapMemSizeMb=5\nmaxMessageSize=9000000\n")
-    # When
     notes = ServerFiles(read_own_server("broker", path)).notes()
-    # Then
     assert notes[-1] == (
         f"{path}: unknown keys, ignored: maxTopicListInFlightHeapMemSizeMb "
         "(did you mean maxTopicListInFlightHeapMemSizeMB?)"
@@ -182,12 +171,10 @@ def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path) -> No
 
 
 def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "proxy.conf"
     path.write_text(
         "maxTopicListInFlightHeapMemSizeMB=abc\nmaxMessageSize=x\nservicePort=${PORT}\n"
     )
-    # When, then
     with pytest.raises(UsageError) as refused:
         read_own_server("proxy", path)
     sentence = str(refused.value)

@@ -1,7 +1,5 @@
 """Options that do not fit each other are refused before anything is touched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,11 +1,11 @@
 """The driver hears of each worker's end when it comes."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import Pipe
-from typing import TYPE_CHECKING
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +15,6 @@ from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.processes import as_they_come, run_in_processes, run_task
 from loadgen.places.task import TaskPlan
 from loadgen.plan.clients import Namespace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from multiprocessing.connection import Connection
-    from pathlib import Path
 
 
 class Ended:
@@ -42,7 +37,6 @@ def two_workers() -> tuple[dict[Connection, Ended], Connection, Connection]:
 def test_that_a_worker_died_is_known_while_those_before_it_still_run() -> None:
     workers, _silent, dead = two_workers()
     dead.close()
-    # When
     with pytest.raises(LoadgenError, match="worker process 1 ended without a report: exit code -9"):
         as_they_come(workers)
 
@@ -66,9 +60,7 @@ def test_answers_stand_in_the_order_of_the_workers() -> None:
     late.send("second")
     answers = threading.Timer(0.02, early.send, ["first"])
     answers.start()
-    # When
     found = as_they_come(workers)
-    # Then
     answers.join()
     assert found == ["first", "second"]
 
@@ -81,7 +73,6 @@ def test_a_worker_that_dies_before_the_start_is_named(monkeypatch: pytest.Monkey
         yield ours, Ended(plan)
 
     monkeypatch.setattr("loadgen.places.processes._worker", worker)
-    # When
     with pytest.raises(LoadgenError, match="worker process 0 ended without a report"):
         run_in_processes(
             ["worker process 0"],  # type: ignore[list-item]

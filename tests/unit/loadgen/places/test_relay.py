@@ -1,20 +1,15 @@
 """A link is cut and whole again, or lets no more than its rate through."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.errors import UsageError
 from loadgen.places.relay import Relay
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager
@@ -50,14 +45,12 @@ def test_what_is_said_while_the_link_is_cut_comes_when_it_is_whole() -> None:
     with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
         connection.sendall(b"before")
         assert received(connection, 6) == b"before"
-        # When
         relay.cut()
         connection.sendall(b"behind")
         connection.settimeout(0.1)
         with pytest.raises(TimeoutError):
             connection.recv(1)
         relay.mend()
-        # Then
         connection.settimeout(10)
         assert received(connection, 6) == b"behind"
 

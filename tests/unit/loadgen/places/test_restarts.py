@@ -1,19 +1,14 @@
 """A server that is restarted is killed, and another one stands where it was."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadgen.places.server_process import ServerLaunch, ServerStartError, restartable_server
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Says which ports it was told, and ignores being asked to end: only a kill helps.
 SERVER = """

@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import http.server
 import os
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,9 +11,6 @@ from loadgen.errors import UsageError
 from loadgen.places import sampling
 from loadgen.places.sampling import KernelBooks, Samples, ServerWatch, kept_samples
 from loadgen.results.tables import SAMPLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
@@ -103,7 +98,6 @@ def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
     # When the run is over at once
     with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
         pass
-    # Then
     seen = points(watch, USED)
     assert (max(seen), seen[-1]) == (5, 0)
     assert len(seen) > 20
@@ -124,9 +118,7 @@ def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypa
     with metrics_server([f"{USED} 7\n"]) as url:
         watch = ServerWatch({"broker": url}, {})
         watch.__enter__()
-    # When
     watch.__exit__()
-    # Then
     assert not watch.seen_at_the_end
 
 
@@ -162,10 +154,8 @@ def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatc
     monkeypatch.setattr(sampling, "KernelBooks", Gone)
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     page = "process_resident_memory_bytes 5\n"
-    # When
     with metrics_server([page]) as url, ServerWatch({"broker": url}, {"broker": 1}) as watch:
         assert noticed.wait(10)
-    # Then
     seen = points(watch, "process_resident_memory_bytes")
     assert (seen[0], seen[-1]) == (7.0, 5.0)
 

@@ -1,7 +1,5 @@
 """Servers are awaited until they are ready and stopped however the block ends."""
 
-from __future__ import annotations
-
 import os
 import select
 import shutil
@@ -122,10 +120,8 @@ def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(
     topics.write_text("persistent://a/b/right\nwrong\n")
     settings = {"brokerServicePort": "0", "webServicePort": "0"}
     launch = ServerLaunch("broker", settings, tmp_path / "log", ("--import", str(topics)))
-    # When
     with pytest.raises(ServerStartError) as raised:
         running_server(launch).__enter__()
-    # Then
     assert "floodgateProfile=" in launch.log.read_text()
     assert str(raised.value).splitlines() == [
         f"The broker did not start: --import: {topics}: 1 of 2 topics are invalid",

@@ -1,24 +1,19 @@
 """Shocks happen at their moments after the agreed start, and never behind the run."""
 
-from __future__ import annotations
-
 import threading
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from loadgen.documents.model import Document, Shock
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.launcher import RunningServers
+from loadgen.places.relay import Relay
 from loadgen.places.sampling import ServerWatch
 from loadgen.places.shocks import NO_CLIENT, Shocks, require_own, shock_events
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadgen.places.launcher import RunningServers
-    from loadgen.places.relay import Relay
 
 
 def shock(**values: Any) -> Shock:

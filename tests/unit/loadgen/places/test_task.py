@@ -1,10 +1,8 @@
 """The course of a task: clients start at their moments or in turn; it ends when all are back."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,13 +14,11 @@ from loadgen.documents.model import Document
 from loadgen.engine.context import RunTime
 from loadgen.engine.control import Control
 from loadgen.engine.rows import Outcome, Rows
+from loadgen.engine.totals import Totals
 from loadgen.places.task import Task, TaskPlan
 from loadgen.plan.clients import Namespace
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker, on_virtual_loop
-
-if TYPE_CHECKING:
-    from loadgen.engine.totals import Totals
 
 START = 2.0
 """Seconds until the agreed start."""

@@ -1,7 +1,5 @@
 """A simulation ends when it is told to: by the clock of who runs it, or by Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import signal
@@ -34,12 +32,10 @@ DOCUMENT = document(STORM)
 
 
 def test_a_storm_is_cut_and_the_next_one_runs() -> None:
-    # Given: time for the first namespace, and for 1,000 events
+    # Time for the first namespace, and for 1,000 events
     asked = iter([True, True, True, False])
-    # When
     with pytest.raises(CutError):
         run_in_virtual_time(DOCUMENT, may_go_on=lambda: next(asked))
-    # Then
     assert not list(asked)
     run = run_in_virtual_time(DOCUMENT)
     assert len(run.rows.requests) == 200
@@ -48,11 +44,10 @@ def test_a_storm_is_cut_and_the_next_one_runs() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("looks", [4, 5, 6, 7])
 def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
-    # Given: lists on their way from broker to proxy, for whom the loop has ended
+    # Lists on their way from broker to proxy, for whom the loop has ended
     slow = {**STORM[0], "count": 300, "read": {"rate": "10kB/s", "buffer": 4096}}
     servers = {"profile": "pulsar", "proxy": {}}
     topics = {"namespaces": 2, "per_namespace": 100}
-    # Then
     asked = iter([True] * looks)
     with pytest.raises(CutError):
         run_in_virtual_time(
@@ -62,7 +57,6 @@ def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
 
 
 def test_ctrl_c_ends_a_storm_where_it_is() -> None:
-    # Given
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = []
 
@@ -71,13 +65,11 @@ def test_ctrl_c_ends_a_storm_where_it_is() -> None:
         signal.raise_signal(signal.SIGINT)
         return True
 
-    # When
     try:
         with pytest.raises(KeyboardInterrupt):
             run_in_virtual_time(DOCUMENT, may_go_on=interrupted)
     finally:
         after = signal.signal(signal.SIGINT, before)
-    # Then
     assert len(asked) == 1
     assert after is signal.default_int_handler
 
@@ -94,11 +86,9 @@ def test_no_garbage_is_looked_for_while_a_simulation_runs() -> None:
 
 
 def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
-    # Given
     with undisturbed():
         left = weakref.ref(Circle())
         assert left() is not None
-    # Then
     assert left() is None
 
 
@@ -151,7 +141,6 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
         shocks=[{"at": 2, "anew": "all"}],
     )
     one, other = run_in_virtual_time(several), run_in_virtual_time(several)
-    # Then
     seen = [(row.client, row.due, row.done, row.outcome) for row in one.rows.requests]
     assert seen == [(row.client, row.due, row.done, row.outcome) for row in other.rows.requests]
     assert {str(outcome) for *_, outcome in seen} == {"answered"}
@@ -163,13 +152,10 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> None:
-    # Given
     clients = [{"name": "java", "do": "discover", "library": "java-watch", "count": 5}]
     shock = {"at": 5, "restart": role, "for": 10}
     values: dict[str, Any] = {"servers": {"proxy": {}}, "phases": {"measure": 5, "hold": 30}}
-    # When
     run = run_in_virtual_time(document(clients, shocks=[shock], **values))
-    # Then
     watches = [row for row in run.rows.requests if row.operation == "watch" and row.due > 5]
     assert {str(row.outcome) for row in watches} == {"answered"}
     assert len(watches) == 5
@@ -177,7 +163,6 @@ def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> No
     seen, _ = run.samples.series(role, f"pulsar_{role}_topic_list_heap_memory_used_bytes")
     away = [(a - run.t0, b - run.t0) for a, b in pairwise(seen) if b - a > 9]
     assert [(round(a), round(b)) for a, b in away] == [(5, 15)]
-    # And
     with pytest.raises(LoadgenError, match=r"over before its shock, restart \w+ \(at 90 s\)"):
         run_in_virtual_time(document(clients, shocks=[{**shock, "at": 90}], **values))
 

@@ -1,7 +1,5 @@
 """When clients start: in order, as many as there are, and the same by the same seed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The type of a field says which unit its value may have."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import TypeAdapter, ValidationError
 

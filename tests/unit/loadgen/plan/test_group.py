@@ -1,7 +1,5 @@
 """What all groups share is refused where a kernel, or a reader, could not do it."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest
@@ -11,11 +9,9 @@ from loadgen.plan.group import Reader
 
 
 def test_a_buffer_that_linux_would_raise_is_refused() -> None:
-    # Given
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         least = one.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
-    # Then
     assert Reader(buffer=least).buffer == least
     assert Reader().buffer == 0
     with pytest.raises(ValidationError, match="at least 1,152 bytes"):

@@ -1,7 +1,5 @@
 """Axes: round labels, places, and amounts in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.report.charts import (

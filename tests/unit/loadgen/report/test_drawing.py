@@ -1,7 +1,5 @@
 """Charts as SVG: well formed, finite, escaped, and nothing told by colour alone."""
 
-from __future__ import annotations
-
 import math
 import re
 from xml.etree import ElementTree as ET

@@ -1,10 +1,9 @@
 """Pages: what they have follows from the tables, everything is escaped, nothing is fetched."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,6 @@ from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.tables import TABLES
 from tests.support.runs.recorded_run import GROUP, TASK, event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 VOID = {"meta", "input", "path", "rect", "polyline", "polygon"}

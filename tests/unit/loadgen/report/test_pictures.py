@@ -1,8 +1,6 @@
 """Pictures: charts of the page by name, as one SVG file."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,9 +9,6 @@ from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.page import picture_of, write_picture
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:

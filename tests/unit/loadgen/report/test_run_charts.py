@@ -1,9 +1,9 @@
 """Charts of runs: what their tables say, of one run and of several overlaid."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +12,6 @@ from loadgen.report.drawing import render
 from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ROWS = [request(client=n, due=n / 10, bytes=10) for n in range(20)]
 GROUPS = [{**GROUP, "count": 30}]

@@ -1,9 +1,7 @@
 """Questions of the user's are answered from the run's tables, and from nothing else."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,6 @@ from loadgen.errors import UsageError
 from loadgen.results.asking import as_csv, as_json, as_text, questions, run_sql
 from loadgen.results.questions import QUERIES
 from tests.support.runs.recorded_run import record_run, request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

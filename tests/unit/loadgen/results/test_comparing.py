@@ -1,11 +1,11 @@
 """Runs agree where intervals show it, not where nothing shows a difference."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,10 +21,6 @@ from loadgen.results.comparing import (
 )
 from loadgen.results.ranks import adjusted, distance, paired_distance
 from tests.support.runs.recorded_run import record_run, request
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 NEAR = (0.001, 0.0011, 0.0009, 0.001, 0.00105)
 
@@ -171,7 +167,7 @@ def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[Fin
 
 
 def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
-    # Given: seeds matter much, what was changed a little, but always in one direction
+    # Seeds matter much, what was changed a little, but always in one direction
     seeds = range(1, 7)
     first = [1.0 * seed for seed in seeds]
     second = [value + 0.3 + 0.01 * seed for value, seed in zip(first, seeds, strict=True)]
@@ -213,7 +209,7 @@ def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
     [(12.706, 1, 0.05), (2.920, 2, 0.1), (3.182, 3, 0.05), (2.571, 5, 0.05), (2.447, 6, 0.05)],
 )
 def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expected: float) -> None:
-    # Given: pairs whose mean lies t of its standard errors from nothing
+    # Pairs whose mean lies t of its standard errors from nothing
     count = freedom + 1
     spread = [1.0, -1.0] * (count // 2) + [0.0] * (count % 2)
     mean = t * stdev(spread) / math.sqrt(count)

@@ -1,12 +1,10 @@
 """A server that stalls makes no client ask less: response times say so, service times do not."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,14 +14,12 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.lookup import Lookup
 from loadgen.engine.client import LoadClient
 from loadgen.engine.context import RunTime, TaskContext
+from loadgen.engine.rows import Rows
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.results import Results
 from loadgen.results.tables import write_rows
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from tests.support.runs.recorded_run import record_run
-
-if TYPE_CHECKING:
-    from loadgen.engine.rows import Rows
 
 SERVICE = 0.001
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}

@@ -1,7 +1,5 @@
 """docs/reports.md and docs/measuring.md name every column, question and measure; their SQL runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,9 +21,6 @@ from loadgen.results.judging import judge
 from loadgen.results.results import Results
 from loadgen.results.units import Unit, value_of
 from tests.support.runs.recorded_run import event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRITTEN = {
     Unit.SECONDS: "250ms",

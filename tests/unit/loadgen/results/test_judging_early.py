@@ -1,7 +1,5 @@
 """A run ends early only when an expectation can no longer be met."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,9 +1,9 @@
 """A run has a bounded number of files, with each of its rows once."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,10 +14,6 @@ from loadgen.results import merging
 from loadgen.results.merging import MOST_FILES, merged_files
 from loadgen.results.tables import TABLES, parts_of, write_table
 from tests.support.runs.recorded_run import request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TASKS = 2 * MOST_FILES + 1
 

@@ -1,11 +1,10 @@
 """A run opens at once, and its questions give what a reader would count by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
@@ -18,9 +17,6 @@ from loadgen.results.questions import QUERIES, split
 from loadgen.results.results import Results, RunDirectoryError
 from loadgen.results.tables import write_rows
 from tests.support.runs.recorded_run import TASK, event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INF = math.inf
 
@@ -119,7 +115,6 @@ def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
     (part,) = (runs[1] / "requests").iterdir()
     table = pq.read_table(part)
     pq.write_table(table.drop_columns(["topics_hash", "first_byte"]), part)
-    # When / Then
     asked = 'SELECT run, upper(topics_hash) AS hash, first_byte + 1 AS "first" FROM requests'
     for several in (runs, runs[1:]):
         with Results.open(*several) as results:

@@ -1,16 +1,11 @@
 """``summary.json`` has the form that its schema says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loadgen.results.results import Results
 from loadgen.results.summary import SCHEMA, Summary, rendered, summary_of
 from loadgen.results.verdict import verdict_of
 from tests.support.runs.recorded_run import event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_schema_beside_the_module_is_the_models() -> None:

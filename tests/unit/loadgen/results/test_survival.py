@@ -1,9 +1,7 @@
 """What was answered stands beside what it took of a real broker's JVM."""
 
-from __future__ import annotations
-
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from loadgen.results.files import survival, write_files
 from loadgen.results.results import Results
 from loadgen.results.vocabulary import figure_of
 from tests.support.runs.recorded_run import record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MB = 2.0**20
 ANSWERS = [request(client=n, outcome="answered" if n else "refused") for n in range(4)]

@@ -1,7 +1,5 @@
 """Values as they are written in expectations, and figures as they are shown: with their unit."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,12 +1,11 @@
 """One list of findings makes the exit code, junit.xml, README.md and summary.json of a run."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
 from errno import EMFILE
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -17,9 +16,6 @@ from loadgen.results.files import write_files
 from loadgen.results.results import Results
 from loadgen.results.verdict import Finding, Level, Verdict, verdict_of
 from tests.support.runs.recorded_run import GROUP, TASK, event, record_run, request, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def refused(count: int, of: int) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """A figure has one name, whichever server tells it."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.places.sampling import kept_samples

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import logging
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from loadgen.spark.environment import bridge_silenced, interrupts_deferred, uninterrupted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +16,6 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 
 
 def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
-    # Given
     done = []
 
     def block() -> None:
@@ -29,21 +23,16 @@ def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
             signal.raise_signal(signal.SIGINT)
             done.append("the whole block")
 
-    # When
     with pytest.raises(KeyboardInterrupt):
         block()
-    # Then
     assert done
 
 
 def test_deferred_ctrl_c_is_counted_and_the_handler_put_back() -> None:
-    # Given
     handler = signal.getsignal(signal.SIGINT)
-    # When
     with interrupts_deferred() as interrupts:
         signal.raise_signal(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Spark does, and worse
-    # Then
     assert interrupts == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -63,11 +52,9 @@ def test_the_bridges_stack_traces_are_not_printed(
 ) -> None:
     # Given a process that has set up no logging
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    # When
     with bridge_silenced():
         logging.getLogger(name).error("cut")
         if name is None:
             logging.error("cut")  # noqa: LOG015 - as the bridge does
-    # Then
     assert capfd.readouterr() == ("", "")
     assert logging.getLogger().handlers == []

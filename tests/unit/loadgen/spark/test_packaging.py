@@ -1,35 +1,26 @@
 """The archive that executors are sent."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from loadgen.spark import packaging
 from loadgen.spark.packaging import needed_distributions, pack, packed_files
 from loadgen.spark.session import SparkSettings, session_conf
 from loadgen.spark.settings import EVERYWHERE, as_properties, cluster_settings
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
 
 def test_executors_are_sent_what_clients_import_and_no_second_spark() -> None:
-    # When
     needed = set(needed_distributions())
-    # Then
     assert needed >= {"numpy", "pyarrow", "protobuf", "uvloop", "pydantic", "pydantic-core"}
     assert not needed & {"pyspark", "py4j", "pytest", "ruff", "floodgate"}
 
 
 def test_our_packages_go_with_their_data_and_without_tests() -> None:
-    # When
     files = packed_files()
-    # Then
     assert {"loadgen/__main__.py", "proto/PulsarApi_pb2.py", "loadgen/report/report.css"} <= set(
         files
     )
@@ -42,12 +33,10 @@ def test_an_archive_is_the_same_whenever_it_is_packed_and_runs_by_its_own_python
     # Given one module instead of all
     (tmp_path / "module.py").write_text("print('packed')")
     monkeypatch.setattr(packaging, "packed_files", lambda: {"here.py": tmp_path / "module.py"})
-    # When
     first, second = tmp_path / "first.tar.gz", tmp_path / "second.tar.gz"
     pack(first)
     os.utime(tmp_path / "module.py", (1, 1))
     pack(second)
-    # Then
     assert first.read_bytes() == second.read_bytes()
     (tmp_path / "node").mkdir()
     subprocess.run(["tar", "xzf", first, "-C", tmp_path / "node"], check=True)
@@ -62,11 +51,8 @@ def test_an_archive_is_the_same_whenever_it_is_packed_and_runs_by_its_own_python
 
 
 def test_the_settings_that_people_read_are_those_of_sessions(tmp_path: Path) -> None:
-    # Given
     conf = session_conf(SparkSettings("x", cores=2), tmp_path)
-    # When
     lines = as_properties(cluster_settings("a.tar.gz")).splitlines()
-    # Then
     assert {each.key: each.value for each in EVERYWHERE}.items() <= conf.items()
     assert [line for line in lines[::2] if not line.startswith("# ")] == []
     assert "spark.archives a.tar.gz#environment" in lines

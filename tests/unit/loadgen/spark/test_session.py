@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 
@@ -33,13 +31,11 @@ def test_the_reason_of_a_task_failure_is_pythons_own_line() -> None:
 
 
 def test_the_reason_of_a_java_failure_is_the_first_exception() -> None:
-    # Given
     text = (
         "An error occurred while calling None.x.\n"
         ": java.lang.IllegalStateException: no master\n"
         "\tat java.base/x\n"
     )
-    # When / Then
     assert error_reason(text) == "java.lang.IllegalStateException: no master"
 
 
@@ -50,30 +46,23 @@ def test_a_reason_without_form_is_its_first_line() -> None:
 
 
 def test_the_log_is_shown_without_its_chatter(tmp_path: Path) -> None:
-    # Given
     log = tmp_path / "spark.log"
     log.write_text(
         "WARNING: Using incubator modules\n26/01/01 WARN NativeCodeLoader: x\n"
         "out of room\n\tat x.y\n"
     )
-    # When / Then
     assert log_tail(log) == "spark: out of room\n"
 
 
 def test_a_session_is_local_and_on_the_loopback_unless_told_otherwise() -> None:
-    # When
     conf = session_conf(SparkSettings("x", cores=3), Path("d"))
-    # Then
     assert conf["spark.master"] == "local[3]"
     assert conf["spark.driver.bindAddress"] == "127.0.0.1"
 
 
 def test_the_users_master_and_settings_win() -> None:
-    # Given
     settings = SparkSettings("x", master="spark://a:7077", conf=(("spark.task.maxFailures", "4"),))
-    # When
     conf = session_conf(settings, Path("d"))
-    # Then
     assert conf["spark.master"] == "spark://a:7077"
     assert conf["spark.task.maxFailures"] == "4"
     assert "spark.driver.host" not in conf
@@ -93,8 +82,6 @@ def test_under_spark_submit_master_name_and_web_pages_are_left_to_it(
 
 
 def test_a_machine_without_localhost_is_one_sentence() -> None:
-    # When
     with pytest.raises(SparkError) as caught, _one_sentence():
         raise socket.gaierror(-2, "Name or service not known")
-    # Then
     assert "127.0.0.1 localhost" in str(caught.value)

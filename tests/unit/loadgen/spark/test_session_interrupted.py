@@ -1,22 +1,18 @@
 """Ctrl-C does not wait for a JVM: whatever Spark is at, its process is killed."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import java_gateway
 
 from loadgen.spark import session as spark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SETTINGS = spark.SparkSettings("interrupted", cores=1)
 
@@ -56,15 +52,12 @@ def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Py4JNetworkError("the JVM has gone")
 
     monkeypatch.setattr(spark, "launch_gateway", launch)
-    # When
     with pytest.raises(KeyboardInterrupt):
         start()
-    # Then
     assert processes[0].returncode == -signal.SIGKILL
 
 
 def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     processes = launched(monkeypatch)
 
     def context(**_: object) -> None:
@@ -73,10 +66,8 @@ def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Py4JNetworkError("the JVM has gone")
 
     monkeypatch.setattr(spark, "SparkContext", context)
-    # When
     with pytest.raises(KeyboardInterrupt):
         start()
-    # Then
     assert processes[0].returncode == -signal.SIGKILL
 
 
@@ -100,8 +91,6 @@ def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spark, "SparkContext", Context)
     monkeypatch.setattr(spark, "SparkSession", session)
-    # When
     with pytest.raises(KeyboardInterrupt):
         start()
-    # Then
     assert processes[0].returncode == -signal.SIGKILL

@@ -1,16 +1,12 @@
 """An experiment that runs nothing: its tables follow from the document, and it counts its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from loadgen.documents.model import Document
 from loadgen.places.options import RunOptions, resolved
 from tests.support.runs.recorded_run import record_run, request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Rows = Callable[[Document], list[dict[str, Any]]]
 

@@ -1,21 +1,16 @@
 """The demo runs shipped documents in both profiles."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from loadgen.documents.model import Document
 from loadgen.errors import ExitCode
 from loadgen.results.results import Results
 from loadgen.studies.demo import STORMS, STUCK, DemoOptions, run_demo
 from loadgen.studies.demo_checks import grown_bytes
 from tests.support.runs.recorded_run import TASK, record_run, request, sample
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
 
 LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 

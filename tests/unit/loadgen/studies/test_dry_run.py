@@ -1,14 +1,13 @@
 """What a run needs follows from its document, and is held against the machine before it begins."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pydantic_core import to_json
 
+from loadgen.documents.model import Document
 from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.errors import UsageError
 from loadgen.places.options import RunOptions
@@ -22,9 +21,6 @@ from loadgen.studies.dry_run import (
     this_machine,
     told,
 )
-
-if TYPE_CHECKING:
-    from loadgen.documents.model import Document
 
 # Answers of 1,000 names of 100 bytes: 102,040 bytes on the wire.
 TEXT = """

@@ -1,24 +1,18 @@
 """A limit is where expectations begin to be missed, and the answer has its bracket."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.documents.model import Document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.find_limit import Range, bisect, find_limit, in_words, parse_range
-from loadgen.studies.points import Study
+from loadgen.studies.points import Point, Study
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
-    from loadgen.studies.points import Point
 
 TEXT = """
 clients: [{name: steady, do: list, count: 2}]

@@ -1,7 +1,5 @@
 """A rehearsal is the storm of an advice, with what happens to servers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -75,7 +73,7 @@ def test_the_fullest_of_several_brokers_has_more_than_its_even_share() -> None:
     assert watching.count == 50 * len(share.listed)
     assert polling.count == 43  # 33 and two deviations of 4.7
     assert fullest(question(), 3).groups == share.groups
-    # And: of one namespace all watches are at one broker
+    # Of one namespace all watches are at one broker
     alone = fullest(question(shapes=SHAPES[:1]), 3)
     assert [each.count for each in alone.groups] == [600, 43]
 

@@ -1,18 +1,14 @@
 """Who is back after an event is judged by what its family waits for."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from loadgen.alerts.rules import SHIPPED_RULES
 from loadgen.results.results import Results
 from loadgen.studies.rehearsal import Rehearsal, rehearsed
 from tests.support.runs.recorded_run import event, record_run, request
 from tests.unit.loadgen.studies.test_rehearsal import question
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLIENTS = [{"name": name, "do": "discover", "count": 1} for name in ("java-watch", "cpp")]
 PHASES = {"warm_up": 30.0, "measure": 1.0, "hold": 400.0, "drain": 5.0}
@@ -28,7 +24,7 @@ def cpp(client: int, due: float, **said: Any) -> dict[str, Any]:
 
 
 def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path: Path) -> None:
-    # Given: a restart at 30 s, whose clients have 90 s, and those that poll 60 s more
+    # A restart at 30 s, whose clients have 90 s, and those that poll 60 s more
     rehearsal = Rehearsal(question(), "restart")
     requests = [
         java(0, 1.0), java(0, 61.0, "list"), java(0, 70.0),
@@ -54,7 +50,7 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
 
 
 def test_of_several_restarts_the_worst_is_told(tmp_path: Path) -> None:
-    # Given: at 30, 120 and 210 s
+    # At 30, 120 and 210 s
     rehearsal = Rehearsal(question(), "rolling", 3)
     requests = [
         java(n, due) for n in range(2) for due in (1.0, 35.0, 130.0 + 90 * n, 215.0)

@@ -1,22 +1,15 @@
 """Sides are run in turn under the names and labels by which they are compared."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadgen.documents.reading import parse_document
 from loadgen.errors import UsageError
-from loadgen.places.options import RunOptions
+from loadgen.places.options import Place, RunOptions
 from loadgen.studies.repeats import Side, beside, compared, profiles, run_sides
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.places.options import Place
 
 DOCUMENT = parse_document("{name: mine, clients: [{name: steady, do: list, count: 1}]}")
 

@@ -1,14 +1,14 @@
 """A sweep runs every combination once, keeps what is there, and says what came of each."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from loadgen.documents.model import Document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.studies.sweep import (
     PARQUET_NAME,
@@ -22,11 +22,6 @@ from loadgen.studies.sweep import (
 )
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
 
 TEXT = """
 clients: [{name: steady, do: list, count: 2}]

@@ -1,17 +1,13 @@
 """Values of settings are read as a document has them; what is of another form is refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadgen.errors import UsageError
 from loadgen.studies.find_limit import parse_range
 from loadgen.studies.sweep import Varied, parse_grid, parse_varied
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

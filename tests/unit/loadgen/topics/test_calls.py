@@ -1,7 +1,5 @@
 """Some calls are made again, after waits that grow."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.admin.errors import (

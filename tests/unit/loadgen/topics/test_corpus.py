@@ -1,7 +1,7 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,10 +17,6 @@ from loadgen.topics.manifest import MANIFEST_NAME, expected_namespaces, namespac
 from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.topics.reading import read_topics
 from proto.topic_hash import topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 PLAN = TopicPlan(1000, 7, seed=7)
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from loadgen.topics.data_source import plan_of_options

@@ -1,7 +1,5 @@
 """Executors do every part once."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,8 +1,7 @@
 """An operator's list becomes a corpus."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -19,9 +18,6 @@ from loadgen.topics.listed import ListedCorpus, write_listed_corpus
 from loadgen.topics.lists import batches_of, pieces_of
 from loadgen.topics.plan import TopicPlan, TopicShape
 from proto.parquet_versions import version_metadata
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HERE = in_this_process(lambda done: None)
 
@@ -188,14 +184,11 @@ def names_in(piece: Any) -> list[bytes | None]:
 
 
 def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
-    # Given
     for folder, local in (("partitions=2", "many"), ("partitions=0", "one")):
         (tmp_path / "list" / folder).mkdir(parents=True)
         names = pa.table({"topic": [f"persistent://t/n/{local}"]})
         pq.write_table(names, tmp_path / "list" / folder / "0.parquet")
-    # When
     made = make(tmp_path / "list", tmp_path / "out").corpus
-    # Then
     assert [(row["topic"], row["partitions"]) for row in rows(made)] == [
         ("persistent://t/n/many-partition-0", 2),
         ("persistent://t/n/many-partition-1", 2),
@@ -204,16 +197,13 @@ def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
 
 
 def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
-    # Given
     for local, partitions in (("a", "2"), ("c", "__HIVE_DEFAULT_PARTITION__")):
         topic = f"topic=persistent:%2F%2Ft%2Fn%2F{local}"
         folder = tmp_path / "list" / topic / f"partitions={partitions}"
         folder.mkdir(parents=True)
         others = pa.table({"topic": ["persistent://t/n/b"], "partitions": pa.array([7], "int32")})
         pq.write_table(others, folder / "0.parquet")
-    # When
     made = make(tmp_path / "list", tmp_path / "out").corpus
-    # Then
     assert [(row["topic"], row["partitions"]) for row in rows(made)] == [
         ("persistent://t/n/a-partition-0", 2),
         ("persistent://t/n/a-partition-1", 2),
@@ -244,7 +234,6 @@ def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
     source.write_text("persistent://t/n/a\n")
     make(source, tmp_path / "out")
     (tmp_path / "link.parquet").symlink_to(tmp_path / "out" / "part-00000.parquet")
-    # When / Then
     with pytest.raises(UsageError, match=r"--out \S+/out would take the place of \S+/link"):
         make(tmp_path / "link.parquet", tmp_path / "out")
     assert (tmp_path / "out" / "part-00000.parquet").exists()

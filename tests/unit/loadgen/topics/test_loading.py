@@ -1,11 +1,10 @@
 """Topics go into a server by import, or one by one."""
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -19,10 +18,6 @@ from loadgen.topics.executors import in_this_process
 from loadgen.topics.load_state import LoadState
 from loadgen.topics.loading import load_by_import, load_by_rest
 from loadgen.topics.plan import TopicPlan
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 PLAN = TopicPlan(200, 2, seed=7)
 

@@ -1,8 +1,6 @@
 """Topics to create, and topics counted, read from what people have."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,9 +18,6 @@ from loadgen.topics.reading import (
     read_topics,
 )
 from proto.names import TopicName
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINES = """# mine
 persistent://a/small/t

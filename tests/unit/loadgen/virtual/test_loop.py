@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from itertools import pairwise
 
@@ -17,7 +15,6 @@ def run(main):
 
 @given(st.lists(st.integers(0, 10).map(lambda tenths: tenths / 10), min_size=1, max_size=30))
 def test_timers_run_in_order_of_time_and_then_of_arming(moments: list[float]) -> None:
-    # Given
     ran: list[tuple[float, int, float]] = []
 
     async def main() -> None:
@@ -28,9 +25,7 @@ def test_timers_run_in_order_of_time_and_then_of_arming(moments: list[float]) ->
         loop.call_at(max(moments) + 1, done.set_result, None)
         await done
 
-    # When
     run(main())
-    # Then
     assert [(when, number) for when, number, _ in ran] == sorted(
         (when, number) for number, when in enumerate(moments)
     )
@@ -39,7 +34,6 @@ def test_timers_run_in_order_of_time_and_then_of_arming(moments: list[float]) ->
 
 
 def test_time_jumps_to_the_next_timer_and_no_further() -> None:
-    # Given
     async def main() -> tuple[float, float]:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(86_400)
@@ -47,14 +41,11 @@ def test_time_jumps_to_the_next_timer_and_no_further() -> None:
         await asyncio.sleep(0)
         return day, loop.time()
 
-    # When
     day, then = run(main())
-    # Then
     assert day == then == pytest.approx(86_400)
 
 
 def test_a_timer_never_fires_early_however_its_moment_was_summed_up() -> None:
-    # Given
     async def main() -> float:
         loop = asyncio.get_running_loop()
         due, found = 0.1 + 0.2, loop.create_future()
@@ -63,12 +54,10 @@ def test_a_timer_never_fires_early_however_its_moment_was_summed_up() -> None:
         loop.call_at(loop.time() + wait, lambda: found.set_result(loop.time() - start - due))
         return await found
 
-    # When / Then
     assert run(main()) >= 0
 
 
 def test_what_a_timer_makes_ready_runs_before_the_next_timer_of_that_moment() -> None:
-    # Given
     said: list[str] = []
 
     async def main() -> None:
@@ -78,14 +67,11 @@ def test_what_a_timer_makes_ready_runs_before_the_next_timer_of_that_moment() ->
         loop.call_at(1, lambda: (said.append("next"), done.set_result(None)))
         await done
 
-    # When
     run(main())
-    # Then
     assert said == ["made ready", "next"]
 
 
 def test_cancelled_timers_do_not_move_the_time_and_are_forgotten() -> None:
-    # Given
     async def main() -> tuple[float, int]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
@@ -94,36 +80,30 @@ def test_cancelled_timers_do_not_move_the_time_and_are_forgotten() -> None:
         await asyncio.sleep(1)
         return loop.time(), len(loop._timers)
 
-    # When
     time, kept = run(main())
-    # Then
     assert time == pytest.approx(1)
     assert kept <= 2_001
 
 
 def test_what_would_wait_for_ever_is_an_error() -> None:
-    # Given
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
 
-    # When / Then
     with pytest.raises(StandstillError, match="nothing is left to happen"):
         run(main())
 
 
 def test_work_for_a_thread_is_done_at_once_and_its_error_told() -> None:
-    # Given
     async def main() -> int:
         with pytest.raises(ValueError, match="invalid literal"):
             await asyncio.to_thread(int, "one")
         return await asyncio.to_thread(int, "1")
 
-    # When / Then
     assert run(main()) == 1
 
 
 def test_who_runs_a_simulation_may_cut_it() -> None:
-    # Given: events without end
+    # Events without end
     asked: list[int] = []
 
     async def main() -> None:
@@ -139,11 +119,9 @@ def test_who_runs_a_simulation_may_cut_it() -> None:
         asked.append(0)
         return len(asked) < 3
 
-    # When
     with (
         pytest.raises(CutError),
         asyncio.Runner(loop_factory=lambda: VirtualLoop(may_go_on)) as runner,
     ):
         runner.run(main())
-    # Then
     assert len(asked) == 3

@@ -1,7 +1,5 @@
 """First requests of many namespaces hold heap at once if listings wait for a metadata store."""
 
-from __future__ import annotations
-
 import pytest
 
 from loadgen.documents.model import Document
@@ -28,33 +26,28 @@ def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says
             "phases": {"measure": 5},
         }
     )
-    # When
     run = run_in_virtual_time(document)
-    # Then
     outcomes = [row.outcome for row in run.rows.requests]
     assert len(outcomes) == 150
     assert ("refused" in outcomes) is stall
 
 
 def test_a_lookup_takes_no_longer_where_there_are_many_topics() -> None:
-    # Given
     group = {"name": "all", "do": "lookup", "count": 1, "every": "100ms"}
     servers = {"service_times": {**dict(PULSAR), "first_lookup": 0}}
     slowest = []
-    # When
     for topics in (10, 20_000):
         named = {"namespaces": 1, "per_namespace": topics}
         of_document = {"name": "x", "topics": named, "clients": [group], "servers": servers}
         document = Document.model_validate({**of_document, "phases": {"measure": 1}})
         run = run_in_virtual_time(document)
         slowest.append(max((row.done or 0.0) - (row.sent or 0.0) for row in run.rows.requests))
-    # Then
     assert slowest[0] == pytest.approx(slowest[1])
     assert slowest[1] < 0.001
 
 
 def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
-    # Given: two clients for each of five namespaces
+    # Two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
     document = Document.model_validate(
         {
@@ -64,9 +57,7 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
             "clients": [group],
         }
     )
-    # When
     run = run_in_virtual_time(document)
-    # Then
     lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
     assert 5.0 < max(lookups) < 5.1
 
@@ -75,7 +66,7 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
 def test_names_take_their_times_where_the_store_is_not_waited_for(
     pattern: str | None, seconds: float
 ) -> None:
-    # Given: a broker at which no wait was measured, and 10 names of 100 ms, matched in 200
+    # A broker at which no wait was measured, and 10 names of 100 ms, matched in 200
     times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
     group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
     document = Document.model_validate(
@@ -86,9 +77,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(
             "clients": [group],
         }
     )
-    # When
     (row,) = run_in_virtual_time(document).rows.requests
-    # Then
     assert row.done == pytest.approx(seconds, rel=0.02)
 
 
@@ -96,7 +85,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(
 def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
     profile: str, seconds: float
 ) -> None:
-    # Given: four watches of 10 names, each matched in 100 ms, by two threads
+    # Four watches of 10 names, each matched in 100 ms, by two threads
     each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2}
     times = PULSAR.model_copy(update=each)
     group = {"name": "all", "do": "watch", "count": 4}
@@ -109,16 +98,14 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
             "phases": {"measure": 5},
         }
     )
-    # When
     rows = run_in_virtual_time(document).rows.requests
-    # Then
     assert max(row.done or 0.0 for row in rows if row.operation == "watch") == pytest.approx(
         seconds, rel=0.05
     )
 
 
 def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
-    # Given: ten lists at once of 10 names, each read in 100 ms
+    # Ten lists at once of 10 names, each read in 100 ms
     times = PULSAR.model_copy(update={"list_name": 0.1})
     document = Document.model_validate(
         {
@@ -129,9 +116,8 @@ def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
             "phases": {"measure": 30},
         }
     )
-    # When: the first is read alone, for the size of its list
+    # The first is read alone, for the size of its list
     rows = run_in_virtual_time(document).rows.requests
-    # Then
     assert max(row.done or 0.0 for row in rows) < 2.1
 
 

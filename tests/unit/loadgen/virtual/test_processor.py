@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -10,7 +8,6 @@ from loadgen.virtual.processor import Processor
 
 
 def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:
-    # Given
     began: list[tuple[int, float]] = []
 
     async def main() -> None:
@@ -28,9 +25,7 @@ def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() 
         await asyncio.sleep(10)
         processor.serve(work, 4)
 
-    # When
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(main())
-    # Then
     assert [number for number, _ in began] == [0, 1, 2, 3, 4]
     assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path
@@ -19,25 +17,19 @@ MEASURES_ONLY = {
 
 
 def test_every_watch_that_cuts_turns_is_stopped() -> None:
-    # Given
     uses = re.compile(r"^from time import .*perf_counter|time\.perf_counter\(", re.MULTILINE)
     paths = [p for house in ("limiter", "proto", "server", "broker", "proxy", "client/connection")
              for p in (ROOT / house).rglob("*.py")]  # fmt: skip
-    # When
     found = {
         str(path.relative_to(ROOT).with_suffix("")).replace("/", ".")
         for path in paths
         if uses.search(path.read_text(encoding="utf-8"))
     }
-    # Then
     assert found - MEASURES_ONLY == set(CUT_BY_TIME)
 
 
 def test_watches_go_on_behind_the_block() -> None:
-    # Given
     module = import_module(CUT_BY_TIME[0])
-    # When
     with undisturbed():
         stopped = module.perf_counter()
-    # Then
     assert stopped == 0.0 < module.perf_counter()

@@ -1,7 +1,5 @@
 """Text that is not UTF-8 is read as Java reads it, and all else stays as it is."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -23,17 +21,13 @@ def with_broken_text(topic: bytes, size: int = 0) -> bytes:
 
 
 def test_what_is_broken_becomes_a_replacement_character() -> None:
-    # When
     read = pb.BaseCommand.FromString(mended(with_broken_text(b"a\xffb\xe3\x81"), COMMAND))
-    # Then
     assert read == lookup_command(7, "a\ufffdb\ufffd")
 
 
 def test_what_is_whole_stays_as_it_is() -> None:
-    # Given
     properties = [pb.KeyValue(key="k", value="ü")]
     data = topics_command(2**63, "t/n", mode=2, properties=properties).SerializeToString()
-    # Then
     assert mended(data, COMMAND) == data
 
 
@@ -58,9 +52,7 @@ def framed(data: bytes) -> Frame:
 
 
 def test_as_shipped_a_group_is_refused() -> None:
-    # Given
     frame = framed(lookup_command(7, "x").SerializeToString() + b"\xc3\x3e\xc4\x3e")
-    # Then
     assert frame.command() is not None
     with pytest.raises(RemoteProtocolError, match="group"):
         parse_as_pulsar(frame.command_bytes())
@@ -70,7 +62,6 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
     # Given a command of so many unknown fields that an object for each would take the loop
     group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
     data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
-    # Then
     assert parse_as_pulsar(framed(data).command_bytes()).lookupTopic.topic == "x"
 
 
@@ -78,16 +69,12 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
 def test_as_shipped_a_field_of_another_wire_type_is_unknown(again: bytes) -> None:
     # Given a PING whose type comes again as bytes, or whose body comes again as a number
     data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
-    # Then
     assert parse_as_pulsar(framed(data).command_bytes()).type == pb.BaseCommand.PING
 
 
 def test_as_shipped_a_frame_is_mended() -> None:
-    # Given
     frame = framed(with_broken_text(b"\xff"))
-    # When
     read = parse_as_pulsar(frame.command_bytes())
-    # Then
     assert read.lookupTopic.topic == "\ufffd"
     with pytest.raises(RemoteProtocolError):
         frame.command()

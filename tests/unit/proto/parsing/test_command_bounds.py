@@ -1,7 +1,5 @@
 """Which sizes of commands are parsed, by type."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -21,12 +19,9 @@ WITH_SCHEMA = {Type.PRODUCER, Type.SUBSCRIBE, Type.GET_OR_CREATE_SCHEMA}
 
 @pytest.mark.parametrize("kind", [*TYPES, 99, None], ids=type_name)
 def test_only_an_ack_and_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) -> None:
-    # Given
     limit = 65_536 + (SCHEMA_BYTES if kind in WITH_SCHEMA else 0)
     limit = 262_144 if kind == Type.ACK else limit
-    # When
     check_command_size(kind, limit)
-    # Then
     with pytest.raises(CommandTooLargeError) as caught:
         check_command_size(kind, limit + 1)
     assert (caught.value.size_bytes, caught.value.limit_bytes) == (limit + 1, limit)
@@ -40,16 +35,14 @@ def test_the_refusal_names_the_command_and_both_sizes() -> None:
 
 
 def test_the_largest_ack_of_the_official_clients_as_they_are_shipped_is_parsed() -> None:
-    # Given: 1,000 messages, and 1,000 batches of 1,000 messages of which one is left
+    # 1,000 messages, and 1,000 batches of 1,000 messages of which one is left
     ack = pb.CommandAck(consumer_id=2**63, ack_type=pb.CommandAck.Individual, request_id=2**63)
     for _ in range(1_000):
         ack.message_id.add(ledgerId=2**40, entryId=2**31, partition=1_000)
         ack.message_id.add(
             ledgerId=2**40, entryId=2**31, partition=1_000, batch_size=1_000, ack_set=[-1] * 16
         )
-    # When
     size_bytes = pb.BaseCommand(type=Type.ACK, ack=ack).ByteSize()
-    # Then
     assert size_bytes > 200_000
     check_command_size(Type.ACK, size_bytes)
 

@@ -1,7 +1,5 @@
 """Commands as both parsers read them, and what is none."""
 
-from __future__ import annotations
-
 import pytest
 from google.protobuf.message import DecodeError
 
@@ -78,19 +76,15 @@ def with_properties(number: int) -> bytes:
 
 
 def test_a_listing_request_may_have_ten_thousand_properties_and_no_more() -> None:
-    # Given
     most = parse_command(with_properties(10_000))
-    # Then
     assert len(most.getTopicsOfNamespace.properties) == 10_000
     with pytest.raises(RemoteProtocolError, match="a listing request with 10001 properties"):
         parse_command(with_properties(10_001))
 
 
 def test_bytes_that_are_meant_to_be_bytes_may_be_anything() -> None:
-    # Given
     body = connect()
     body.connect.auth_data = b"\xff\xfe"
-    # When, Then
     assert parse_command(body.SerializeToString()).connect.auth_data == b"\xff\xfe"
 
 
@@ -103,9 +97,7 @@ LOOKUP_OF_X = "ba01050a01781009"
     [(LOOKUP_OF_X * 2, False), (LOOKUP_WITHOUT_ID + LOOKUP_OF_X, True)],
 )
 def test_as_shipped_each_of_two_bodies_must_be_whole(bodies: str, refused: bool) -> None:
-    # Given
     command = bytes.fromhex("0817" + bodies)
-    # When / Then
     assert parse_command(command).lookupTopic.request_id == 9
     if not refused:
         assert parse_as_pulsar(command).lookupTopic.topic == "x"
@@ -125,9 +117,7 @@ def subscribing(**fields: object) -> bytes:
 
 
 def test_only_a_schema_makes_a_command_large() -> None:
-    # Given
     schema = pb.Schema(name="s", schema_data=b" " * 1_000_000, type=pb.Schema.Json)
-    # When, Then
     assert parse_from_client(subscribing(topic="t", schema=schema)).subscribe.HasField("schema")
     with pytest.raises(RemoteProtocolError, match="field 1 has 1000000 bytes; what is no schema"):
         parse_from_client(subscribing(topic="/" * 1_000_000))

@@ -1,7 +1,5 @@
 """The request id of a command that is not parsed."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -20,21 +18,16 @@ WITH_REQUEST_ID = [
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
 def test_the_request_id_is_what_the_parser_finds(kind: int) -> None:
-    # Given
     command = complete_command(kind)
     body = getattr(command, pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].name)
     if kind in WITH_REQUEST_ID:
         body.request_id = 2**64 - 1
-    # When
     found = request_id_in(kind, command.SerializeToString())
-    # Then
     assert found == (2**64 - 1 if kind in WITH_REQUEST_ID else None)
 
 
 def test_another_commands_body_is_none() -> None:
-    # Given
     command = complete_command(Type.PRODUCER, Type.SUBSCRIBE)
-    # When, Then
     assert request_id_in(Type.PRODUCER, command.SerializeToString()) is None
 
 
@@ -58,9 +51,7 @@ def test_a_field_is_found_behind_others_of_any_kind(
 
 @pytest.mark.parametrize("passed", [MAX_FIELDS_PASSED - 1, MAX_FIELDS_PASSED])
 def test_only_so_many_fields_are_passed(passed: int) -> None:
-    # Given
     message = b"\x0a\x00" * passed + b"\x10\x05"
-    # When, Then
     assert find_field(memoryview(message), 2) == (5 if passed < MAX_FIELDS_PASSED else None)
 
 

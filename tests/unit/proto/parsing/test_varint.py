@@ -1,7 +1,5 @@
 """Varints at their edges."""
 
-from __future__ import annotations
-
 import pytest
 
 from proto.errors import RemoteProtocolError

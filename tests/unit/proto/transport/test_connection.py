@@ -1,11 +1,9 @@
 """A connection over a transport whose peer reads as much as the test says."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -13,18 +11,13 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from proto.errors import RemoteProtocolError
-from proto.frames import encode_command, encode_payload_command
+from proto.frames import Frame, encode_command, encode_payload_command
 from proto.transport import connection, process_flow
 from proto.transport.connection import BYTES_A_TURN, FRAMES_A_TURN, Connection
 from proto.transport.outbound_queue import HANDOVER_BYTES
 from proto.transport.process_flow import ProcessFlow, Turns
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.memory_transport import MemoryTransport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from proto.frames import Frame
 
 FULL = PauseCause.OUTBOUND_BUFFER_FULL
 
@@ -82,10 +75,8 @@ def enqueue(peer: Peer, size: int, calls: list[str], name: str) -> None:
 
 
 async def test_an_entry_leaves_when_the_peer_has_read_all_of_it() -> None:
-    # Given
     peer, left = connected(), list[str]()
     enqueue(peer, 100_000, left, "entry")
-    # When, Then
     peer.memory.peer_reads(99_999)
     assert (left, peer.outbound.pending_bytes) == ([], 100_096)
     peer.memory.peer_reads(1)
@@ -93,73 +84,56 @@ async def test_an_entry_leaves_when_the_peer_has_read_all_of_it() -> None:
 
 
 async def test_an_entry_the_kernel_takes_at_once_leaves_at_once() -> None:
-    # Given
     peer, left = connected(reads_at_once=True), list[str]()
-    # When
     enqueue(peer, 100_000, left, "entry")
-    # Then
     assert (left, peer.outbound.pending_bytes) == (["entry"], 0)
     assert peer.totals.peak_bytes == 100_096
 
 
 async def test_a_large_entry_goes_alone_and_small_ones_leave_together() -> None:
-    # Given
     peer, left = connected(), list[str]()
     enqueue(peer, HANDOVER_BYTES + 1, left, "large")
     for name in ("a", "b", "c"):
         enqueue(peer, HANDOVER_BYTES // 2, left, name)
-    # When
     peer.memory.peer_reads(HANDOVER_BYTES + 1)
     after_the_large = list(left)
     peer.memory.peer_reads(HANDOVER_BYTES)
     after_two = list(left)
     peer.memory.peer_reads(HANDOVER_BYTES)
-    # Then
     assert (after_the_large, after_two) == (["large"], ["large", "a", "b"])
     assert left == ["large", "a", "b", "c"]
     assert peer.memory.writes == [HANDOVER_BYTES + 1, HANDOVER_BYTES, HANDOVER_BYTES // 2]
 
 
 async def test_bytes_leave_in_the_order_they_were_queued() -> None:
-    # Given
     peer = connected()
-    # When
     peer.send(success(1))
     peer.enqueue([frames(2), memoryview(frames(3))], 2 * len(frames(2)))
     peer.send(success(4))
     while peer.outbound.pending_bytes:
         peer.memory.peer_reads(3)
-    # Then
     assert bytes(peer.memory.received) == frames(1, 2, 3, 4)
 
 
 async def test_an_entry_queued_by_one_that_leaves_goes_last() -> None:
-    # Given
     peer = connected()
     peer.enqueue([frames(1)], len(frames(1)), lambda: peer.send(success(3)))
     peer.send(success(2))
-    # When
     while peer.outbound.pending_bytes:
         peer.memory.peer_reads(100)
-    # Then
     assert bytes(peer.memory.received) == frames(1, 2, 3)
 
 
 async def test_a_transport_that_drains_twice_is_no_matter() -> None:
-    # Given
     peer, left = connected(), list[str]()
     enqueue(peer, 10, left, "a")
     peer.memory.peer_reads(10)
-    # When
     peer.resume_writing()
-    # Then
     assert (left, peer.outbound.pending_bytes) == (["a"], 0)
 
 
 async def test_writability_follows_the_marks() -> None:
-    # Given
     peer = connected(WriteBufferMarks(1_000, 500))
-    # When, Then
     enqueue(peer, 904, [], "a")
     assert peer.writability == []
     enqueue(peer, 104, [], "b")
@@ -175,17 +149,15 @@ async def test_writability_follows_the_marks() -> None:
 async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_lost(
     how: str,
 ) -> None:
-    # Given
     peer, left = connected(), list[str]()
     for name in ("handed over", "queued"):
         enqueue(peer, HANDOVER_BYTES, left, name)
-    # When
     if how == "breaks":
         peer.memory.breaks(ConnectionResetError("gone"))
     else:
         peer.abort()
         await settle()
-    # Then: before anybody learns of the loss
+    # Before anybody learns of the loss
     assert left == ["handed over", "queued"]
     assert (peer.held_at_end, peer.totals.pending_bytes) == (0, 0)
     assert [type(error) for error in peer.ends] == [
@@ -196,7 +168,6 @@ async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_
 
 @pytest.mark.parametrize("how", ["never connected", "closed", "aborted", "lost"])
 async def test_an_entry_for_nobody_gives_back_what_it_holds_at_once(how: str) -> None:
-    # Given
     peer, left = Peer(), list[str]()
     if how != "never connected":
         peer.memory.connect()
@@ -206,9 +177,7 @@ async def test_an_entry_for_nobody_gives_back_what_it_holds_at_once(how: str) ->
         peer.abort()
     elif how == "lost":
         peer.memory.breaks()
-    # When
     enqueue(peer, 10, left, "entry")
-    # Then
     assert left == ["entry"]
     assert (peer.outbound.pending_bytes, bytes(peer.memory.received)) == (0, b"")
 
@@ -217,36 +186,28 @@ async def test_an_entry_for_nobody_gives_back_what_it_holds_at_once(how: str) ->
 
 
 async def test_frames_are_handled_as_they_become_complete() -> None:
-    # Given
     peer, data = connected(), frames(1, 2, 3)
-    # When
     for start in range(0, len(data), 5):
         peer.memory.peer_sends(data[start : start + 5])
-    # Then
     assert peer.taken == [1, 2, 3]
 
 
 async def test_a_lost_connection_keeps_nothing_of_what_it_received() -> None:
-    # Given: a part of a frame
+    # A part of a frame
     peer = connected()
     peer.memory.peer_sends(frames(1)[:-1])
     assert peer.decoder.buffered_bytes > 0
-    # When
     peer.abort()
     await settle()
-    # Then
     assert peer.decoder.buffered_bytes == 0
 
 
 async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwards() -> None:
-    # Given
     peer = connected()
     peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == 2 else None
-    # When
     peer.memory.peer_sends(frames(1, 2, 3))
     peer.memory.peer_sends(frames(4))
     await settle()
-    # Then
     assert peer.taken == [1, 2]
     assert not peer.memory.is_reading()
     peer.gate.open_for(FULL)
@@ -257,65 +218,50 @@ async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwa
 
 
 async def test_a_gate_that_closes_while_it_drains_stops_again() -> None:
-    # Given
     peer = connected()
     peer.on_frame = lambda _: peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1, 2, 3))
-    # When
     peer.gate.open_for(FULL)
     await settle()
-    # Then
     assert peer.taken == [1, 2]
     assert not peer.memory.is_reading()
 
 
 async def test_opening_the_gate_of_a_lost_connection_is_no_matter() -> None:
-    # Given
     peer = connected()
     peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1))
     peer.gate.open_for(FULL)
-    # When
     peer.memory.breaks()
     await settle()
-    # Then
     assert peer.taken == []
     peer.gate.close_for(FULL)
 
 
 async def test_raw_bytes_follow_what_was_not_decoded() -> None:
-    # Given
     peer, raw = connected(), list[bytes]()
     peer.on_frame = lambda _: peer.receive_raw(raw.append)
     half = frames(3)[:5]
-    # When
     peer.memory.peer_sends(frames(1, 2) + half)
     peer.memory.peer_sends(b"and more")
-    # Then
     assert peer.taken == [1]
     assert raw == [frames(2) + half, b"and more"]
 
 
 async def test_without_a_residue_raw_mode_begins_with_the_next_chunk() -> None:
-    # Given
     peer, raw = connected(), list[bytes]()
-    # When
     peer.receive_raw(raw.append)
     peer.memory.peer_sends(b"first")
-    # Then
     assert raw == [b"first"]
 
 
 async def test_frames_are_kept_by_default() -> None:
-    # Given
     peer = connected()
     large = pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=5))
     large.success.schema.name = "x" * 5_000
     large.success.schema.schema_data = b""
     large.success.schema.type = pb.Schema.String
-    # When
     peer.memory.peer_sends(encode_command(large))
-    # Then
     assert peer.taken == [5]
 
 
@@ -341,13 +287,10 @@ def not_utf8() -> bytes:
 async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
     data: bytes, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     caplog.set_level(logging.INFO)
     peer, other = connected(), connected()
-    # When
     peer.memory.peer_sends(frames(1) + data + frames(2))
     await settle()
-    # Then
     assert peer.taken == [1]
     assert (peer.closed, other.closed) == (True, False)
     (record,) = caplog.records
@@ -360,17 +303,14 @@ async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
 async def test_an_error_of_ours_ends_one_peer_and_says_where(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     peer, other = connected(), connected()
 
     def fail(_: int) -> None:
         raise ZeroDivisionError
 
     peer.on_frame = fail
-    # When
     peer.memory.peer_sends(frames(1, 2))
     await settle()
-    # Then
     assert (peer.taken, peer.closed, other.closed) == ([1], True, False)
     (record,) = caplog.records
     assert record.exc_info is not None
@@ -378,17 +318,14 @@ async def test_an_error_of_ours_ends_one_peer_and_says_where(
 
 
 async def test_a_handler_may_refuse_its_frame() -> None:
-    # Given
     peer = connected()
 
     def refuse(_: int) -> None:
         raise RemoteProtocolError("not now")
 
     peer.on_frame = refuse
-    # When
     peer.memory.peer_sends(frames(1, 2))
     await settle()
-    # Then
     assert (peer.taken, peer.closed) == ([1], True)
 
 
@@ -396,11 +333,9 @@ async def test_a_handler_may_refuse_its_frame() -> None:
 
 
 async def test_close_lets_queued_entries_leave_first() -> None:
-    # Given
     peer, left = connected(), list[str]()
     enqueue(peer, 70_000, left, "a")
     enqueue(peer, 70_000, left, "b")
-    # When
     peer.close()
     peer.close()
     peer.memory.peer_reads(70_000)
@@ -408,20 +343,16 @@ async def test_close_lets_queued_entries_leave_first() -> None:
     still_open = not peer.closed
     peer.memory.peer_reads(70_000)
     await settle()
-    # Then
     assert still_open
     assert (left, peer.closed, peer.ends) == (["a", "b"], True, [None])
     assert len(peer.memory.received) == 140_000
 
 
 async def test_close_with_nothing_queued_closes_at_once() -> None:
-    # Given
     peer = connected()
     waiting = await started(peer.wait_closed())
-    # When
     peer.close()
     await waiting
-    # Then
     assert peer.closed
     assert peer.sender.transport is None
     peer.abort()
@@ -430,50 +361,39 @@ async def test_close_with_nothing_queued_closes_at_once() -> None:
 
 @pytest.mark.parametrize("raw", [False, True])
 async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> None:
-    # Given
     peer, taken = connected(), list[bytes]()
     enqueue(peer, 10, [], "still on its way")
     if raw:
         peer.receive_raw(taken.append)
     peer.close()
-    # When: as bytes that were on their way
+    # As bytes that were on their way
     for _ in range(100):
         peer.data_received(frames(1))
-    # Then
     assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)
 
 
 async def test_a_handler_that_closes_takes_no_more_frames() -> None:
-    # Given
     peer = connected()
     peer.on_frame = lambda _: peer.close()
-    # When
     peer.memory.peer_sends(frames(1, 2))
     await settle()
-    # Then
     assert (peer.taken, peer.closed) == ([1], True)
 
 
 async def test_the_end_of_the_stream_is_the_end() -> None:
-    # Given
     peer, left = connected(), list[str]()
     enqueue(peer, 100, left, "unread")
-    # When
     peer.memory.peer_closes()
     await settle()
-    # Then
     assert (left, peer.closed, peer.ends) == (["unread"], True, [None])
 
 
 async def test_who_waits_for_the_end_can_leave() -> None:
-    # Given
     peer = connected()
     leaves, stays = await started(peer.wait_closed()), await started(peer.wait_closed())
-    # When
     leaves.cancel()
     peer.memory.breaks()
     await stays
-    # Then
     assert leaves.cancelled()
 
 
@@ -488,23 +408,18 @@ async def test_who_waits_for_the_end_can_leave() -> None:
     ],
 )
 async def test_addresses_are_written_as_people_write_them(name: object, text: str) -> None:
-    # Given
     peer = Peer()
     peer.memory._extra["peername"] = name  # type: ignore[attr-defined]
-    # When
     peer.memory.connect()
-    # Then
     assert peer.peer == text
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
 
 
 async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
-    # Given
     peer = connected()
     numbers = list(range(2 * FRAMES_A_TURN + 10))
-    # When
     peer.memory.peer_sends(frames(*numbers))
-    # Then: no more is read until what came was handled, in turns
+    # No more is read until what came was handled, in turns
     assert peer.taken == numbers[:FRAMES_A_TURN]
     assert not peer.memory.is_reading()
     await asyncio.sleep(0)
@@ -515,16 +430,14 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
 
 
 async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
-    # Given: each is a quarter of a turn
+    # Each is a quarter of a turn
     peer = connected()
     large = [success(number) for number in range(10)]
     for command in large:
         command.success.schema.name = "x" * (BYTES_A_TURN // 4)
         command.success.schema.schema_data = b""
         command.success.schema.type = pb.Schema.String
-    # When
     peer.memory.peer_sends(b"".join(map(encode_command, large)))
-    # Then
     assert peer.taken == [0, 1, 2, 3]
     assert not peer.memory.is_reading()
     await asyncio.sleep(0)
@@ -535,25 +448,20 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
 
 
 async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_together() -> None:
-    # Given: messages of nearly a whole turn each
+    # Messages of nearly a whole turn each
     peer = connected()
     sends = [success(number) for number in range(10)]
     burst = b"".join(encode_payload_command(one, b"", bytes(BYTES_A_TURN)) for one in sends)
-    # When
     peer.memory.peer_sends(burst)
-    # Then
     assert peer.taken == [0, 1, 2, 3]
     await asyncio.sleep(0)
     assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
-    # Given
     peer = connected()
     peer.on_frame = lambda number: setattr(peer, "turn_ended", number in (1, 4))
-    # When
     peer.memory.peer_sends(frames(*range(5)))
-    # Then
     assert peer.taken == [0, 1]
     await asyncio.sleep(0)
     assert peer.taken == [0, 1, 2, 3, 4]
@@ -565,7 +473,7 @@ async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
 
 
 async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given: each frame takes a third of a turn
+    # Each frame takes a third of a turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
     peer = connected()
@@ -575,16 +483,14 @@ async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPat
         seconds += process_flow.TURN_SECONDS / 3 + 1e-9
 
     peer.on_frame = takes_a_while
-    # When
     peer.memory.peer_sends(frames(*range(5)))
-    # Then
     assert peer.taken == [0, 1, 2]
     await asyncio.sleep(0)
     assert peer.taken == [0, 1, 2, 3, 4]
 
 
 async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given: three others whose frames wait, and frames that take a third of a whole turn
+    # Three others whose frames wait, and frames that take a third of a whole turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
     peer = Peer(turns=Turns(wanted=3))
@@ -595,27 +501,21 @@ async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPa
         seconds += process_flow.TURN_SECONDS / 3 + 1e-9
 
     peer.on_frame = takes_a_while
-    # When
     peer.memory.peer_sends(frames(*range(3)))
-    # Then
     assert (peer.taken, peer.turns.wanted) == ([0], 4)
     await settle()
     assert (peer.taken, peer.turns.wanted) == ([0, 1, 2], 3)
 
 
 async def test_who_is_lost_wants_no_turn() -> None:
-    # Given
     peer = connected()
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
     assert peer.turns.wanted == 1
-    # When
     peer.memory.breaks()
-    # Then
     assert peer.turns.wanted == 0
 
 
 async def test_who_is_lost_within_its_turn_wants_no_other() -> None:
-    # Given
     peer = connected()
 
     def ends(number: int) -> None:
@@ -623,10 +523,8 @@ async def test_who_is_lost_within_its_turn_wants_no_other() -> None:
             peer.memory.breaks()
 
     peer.on_frame = ends
-    # When
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
     await settle()
-    # Then
     assert (len(peer.taken), peer.turns.wanted) == (FRAMES_A_TURN, 0)
 
 
@@ -639,43 +537,33 @@ def test_a_turn_is_never_shorter_than_some_frames_take(monkeypatch: pytest.Monke
 
 
 async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread() -> None:
-    # Given
     peer = connected()
     peer.on_frame = lambda number: setattr(peer, "unfinished", number == 1)
-    # When
     peer.memory.peer_sends(frames(*range(5)))
     await settle()
-    # Then
     assert peer.taken == [0, 1]
     assert not peer.memory.is_reading()
-    # When
     peer.unfinished = False
     await settle()
-    # Then
     assert peer.taken == list(range(5))
     assert peer.memory.is_reading()
 
 
 async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:
-    # Given
     peer = connected()
-    # When
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN)))
     await settle()
-    # Then
     assert len(peer.taken) == FRAMES_A_TURN
     assert peer.memory.is_reading()
 
 
 async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns() -> None:
-    # Given: the gate is closed by a frame of the second turn
+    # The gate is closed by a frame of the second turn
     peer = connected()
     last = FRAMES_A_TURN + 3
     peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == last else None
-    # When
     peer.memory.peer_sends(frames(*range(2 * FRAMES_A_TURN)))
     await settle()
-    # Then
     assert peer.taken[-1] == last
     assert not peer.memory.is_reading()
     peer.gate.open_for(FULL)

@@ -1,7 +1,5 @@
 """What holds after each byte that the peer has read: exactly, because no kernel is in between."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.flow.outbound_buffer import ENTRY_OVERHEAD_BYTES, WriteBufferMarks
@@ -39,10 +37,8 @@ async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_
     link: Link,
 ) -> None:
     async with controlled_peer(link) as (connection, peer):
-        # Given
         connection.queue("entry", bytes(40_000))
         most = all_but_the_last_step(40_000, link)
-        # When, Then
         await peer.reads(most)
         assert (connection.left, connection.totals.pending_bytes) == ([], 40_096)
         await peer.reads(40_000 - most)
@@ -52,10 +48,8 @@ async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_
 @BOTH
 async def test_an_entry_larger_than_what_is_encrypted_ahead_leaves_as_a_whole(link: Link) -> None:
     async with controlled_peer(link) as (connection, peer):
-        # Given
         data = bytes(range(250)) * 4_000
         connection.queue("large", data)
-        # When, Then
         for _ in range(9):
             await peer.reads(100_000)
             assert connection.left == []
@@ -67,13 +61,11 @@ async def test_an_entry_larger_than_what_is_encrypted_ahead_leaves_as_a_whole(li
 
 async def test_after_each_byte_what_is_pending_are_the_whole_entries_that_have_not_left() -> None:
     async with controlled_peer(PLAIN) as (connection, peer):
-        # Given
         data = [bytes([number]) * size for number, size in enumerate(SIZES)]
         for number, one in enumerate(data):
             connection.queue(str(number), one)
         ends = batch_ends(SIZES)
         steps = sorted({position for end in ends for position in (end - 1, end, end + 1)})
-        # When, Then
         for position in (one for one in steps if one <= sum(SIZES)):
             await peer.reads(position - len(peer.received))
             gone = sum(end <= position for end in ends)
@@ -90,13 +82,10 @@ async def test_after_each_byte_what_is_pending_are_the_whole_entries_that_have_n
 @BOTH
 async def test_at_the_high_mark_a_connection_is_writable_and_above_it_is_not(link: Link) -> None:
     async with controlled_peer(link, FLOW) as (connection, _):
-        # Given
         connection.queue("a", bytes(404))
-        # When
         connection.queue("b", bytes(404))
         at_the_mark = connection.outbound.pending_bytes, connection.outbound.writable
         connection.queue("c", b"")
-        # Then
         assert at_the_mark == (1_000, True)
         assert (connection.outbound.pending_bytes, connection.outbound.writable) == (1_096, False)
         assert connection.writability == [False]
@@ -112,9 +101,7 @@ async def test_at_the_low_mark_a_connection_is_unwritable_and_below_it_is_not(
         # Given an entry after which 500 or 499 bytes are pending
         connection.queue("a", bytes(2_000))
         connection.queue("b", bytes(rest))
-        # When
         await peer.reads(2_000)
-        # Then
         assert connection.outbound.pending_bytes == rest + 96
         assert connection.writability == told
         assert connection.gate.open is (len(told) == 2)
@@ -124,11 +111,9 @@ async def test_at_the_low_mark_a_connection_is_unwritable_and_below_it_is_not(
 
 async def test_part_of_an_entry_makes_nothing_writable() -> None:
     async with controlled_peer(PLAIN, FLOW) as (connection, peer):
-        # Given
         connection.queue("entry", bytes(1_000_000))
         # When all but 1 byte is read, far below the low mark
         await peer.reads(999_999)
-        # Then
         assert (connection.writability, connection.outbound.pending_bytes) == ([False], 1_000_096)
 
 
@@ -141,11 +126,9 @@ async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(
     link: Link, leave: object
 ) -> None:
     async with controlled_peer(link, Flow(pauses=False)) as (connection, peer):
-        # Given
         for name in ("a", "b", "c"):
             connection.queue(name, bytes(70_000))
         await peer.reads(70_001)
-        # When
         assert callable(leave)
         leave(peer)
         await until(lambda: connection.closed, "the connection is gone")
@@ -155,12 +138,9 @@ async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(
 
 async def test_an_entry_queued_after_the_end_gives_back_at_once() -> None:
     async with controlled_peer(PLAIN) as (connection, peer):
-        # Given
         peer.resets()
         await settle()
-        # When
         connection.queue("late", bytes(10))
-        # Then
         assert (connection.left, connection.totals.pending_bytes) == (["late"], 0)
 
 
@@ -181,12 +161,10 @@ def close_gate_at(connection: WatchedConnection, *request_ids: int) -> None:
 async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> None:
     """Upstream: PulsarFlowControlHandlerTest case 1."""
     async with controlled_peer(link) as (connection, peer):
-        # Given
         close_gate_at(connection, 1)
         # When five frames come at once
         await peer.sends(success_frames(1, 2, 3, 4, 5))
         await settle()
-        # Then
         assert connection.taken == [1]
         assert connection.decoder.buffered_bytes > 0
         # When it opens, and closes at the second
@@ -205,12 +183,9 @@ async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> 
 async def test_one_frame_is_delivered_for_each_time_the_gate_opens(link: Link) -> None:
     """Upstream: PulsarFlowControlHandlerTest case 2."""
     async with controlled_peer(link) as (connection, peer):
-        # Given
         close_gate_at(connection, 1, 2, 3)
-        # When
         await peer.sends(success_frames(1, 2, 3))
         await settle()
-        # Then
         for delivered in ([1], [1, 2], [1, 2, 3]):
             assert connection.taken == delivered
             connection.gate.open_for(FULL)
@@ -221,17 +196,14 @@ async def test_one_frame_is_delivered_for_each_time_the_gate_opens(link: Link) -
 @BOTH
 async def test_a_pause_in_the_middle_of_a_frame_loses_none_of_its_bytes(link: Link) -> None:
     async with controlled_peer(link) as (connection, peer):
-        # Given
         close_gate_at(connection, 1)
         frames = success_frames(1, 2, 3)
-        # When
         for start in range(0, len(frames), 7):
             await peer.sends(frames[start : start + 7])
         await settle()
         stopped = list(connection.taken)
         connection.gate.open_for(FULL)
         await settle()
-        # Then
         assert (stopped, connection.taken) == ([1], [1, 2, 3])
 
 
@@ -240,7 +212,6 @@ async def test_who_answers_stops_reading_until_the_peer_has_read_answers(link: L
     async with controlled_peer(link, FLOW) as (connection, peer):
         # Given requests that are each answered with more than the high mark
         connection.on_frame = lambda number: connection.queue(str(number), bytes(2_000))
-        # When
         await peer.sends(success_frames(*range(1, 11)))
         await settle()
         # Then one is under way at a time, however many wait

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,15 +15,10 @@ import uvloop
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundTotals
-from proto.frames import encode_command
+from proto.frames import Frame, encode_command
 from proto.transport.connection import Connection
 from proto.transport.process_flow import ProcessFlow
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
-
-    from proto.frames import Frame
 
 SEND_BUFFER_BYTES = 16_384
 SIZE_BYTES = 1_000_000
@@ -117,11 +113,9 @@ def test_an_entry_leaves_when_the_kernel_has_its_last_byte(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
-        # Given
         read_when_it_left: list[int] = []
         parts = [bytes([number]) * (SIZE_BYTES // 10) for number in range(10)]
         peer.enqueue(parts, SIZE_BYTES, lambda: read_when_it_left.append(len(far.received)))
-        # When, Then
         await settle()
         assert read_when_it_left == []
         assert peer.totals.pending_bytes == SIZE_BYTES + 96
@@ -140,15 +134,12 @@ def test_many_entries_leave_in_order(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
-        # Given
         sizes = [1, 100_000, 10, 65_536, 65_537, 3, 40_000, 40_000, 200_000] * 3
         left: list[int] = []
         for number, size in enumerate(sizes):
             peer.enqueue([bytes([number]) * size], size, partial(left.append, number))
-        # When
         await far.read(sum(sizes))
         await settle()
-        # Then
         assert bytes(far.received) == b"".join(
             bytes([number]) * size for number, size in enumerate(sizes)
         )
@@ -163,12 +154,10 @@ def test_a_closed_gate_stops_the_peer_and_loses_nothing(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
-        # Given
         loop = asyncio.get_running_loop()
         data = success_frames(FRAMES)
         sending = loop.create_task(loop.sock_sendall(far.socket, data))
         await peer.first.wait()
-        # When
         await settle()
         stopped = list(peer.taken), sending.done(), peer.decoder.buffered_bytes
         peer.gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)
@@ -176,7 +165,6 @@ def test_a_closed_gate_stops_the_peer_and_loses_nothing(
         peer.gate.open_for(PauseCause.PEER_LEG_FULL)
         await sending
         await peer.last.wait()
-        # Then
         assert stopped[:2] == ([0], False)
         assert stopped[2] < len(data) // 2
         assert peer.taken == list(range(FRAMES))
@@ -189,14 +177,11 @@ def test_close_sends_what_is_queued_before_the_end(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
-        # Given
         for _ in range(5):
             peer.enqueue([b"x" * SIZE_BYTES], SIZE_BYTES)
-        # When
         peer.close()
         await far.read(5 * SIZE_BYTES + 1)
         await peer.wait_closed()
-        # Then
         assert len(far.received) == 5 * SIZE_BYTES
 
     run(new_loop, scenario)
@@ -207,14 +192,11 @@ def test_a_peer_that_vanishes_gives_everything_back(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
-        # Given
         left: list[int] = []
         for number in range(3):
             peer.enqueue([b"x" * SIZE_BYTES], SIZE_BYTES, partial(left.append, number))
-        # When
         far.socket.close()
         await peer.wait_closed()
-        # Then
         assert left == [0, 1, 2]
         assert peer.totals.pending_bytes == 0
 

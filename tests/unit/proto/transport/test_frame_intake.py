@@ -80,78 +80,61 @@ def test_each_kind_of_command_overtakes_is_overtaken_or_stops_the_reading() -> N
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
 def test_behind_a_parked_lookup_only_what_breaks_a_deadlock_is_handled(kind: int) -> None:
-    # Given
     fed = Fed().feed(LOOKUP, frame_of(kind))
-    # When
     taken = fed.taken(gate_open=False)
-    # Then
     assert taken == ([type_name(kind)] if type_name(kind) in OVERTAKE else [])
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
 def test_a_ping_overtakes_requests_that_only_ask_and_nothing_else(kind: int) -> None:
-    # Given
     fed = Fed().feed(frame_of(kind), PING)
-    # When
     taken = fed.taken(gate_open=False)
-    # Then
     own = [type_name(kind)] if type_name(kind) in OVERTAKE else []
     stops = type_name(kind) not in OVERTAKE + ARE_OVERTAKEN
     assert taken == ([] if stops else [*own, "PING"])
 
 
 def test_the_end_of_a_watch_does_not_overtake_its_beginning() -> None:
-    # Given
     fed = Fed().feed(frame_of(Kind.WATCH_TOPIC_LIST), frame_of(Kind.WATCH_TOPIC_LIST_CLOSE), PING)
-    # When, Then
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
     assert fed.taken(gate_open=True) == ["WATCH_TOPIC_LIST", "WATCH_TOPIC_LIST_CLOSE", "PING"]
 
 
 def test_a_frame_whose_type_cannot_be_seen_is_overtaken_by_nothing() -> None:
-    # Given: another field stands before the type
+    # Another field stands before the type
     body = (
         b"\x92\x01\x00" + pb.BaseCommand(type=Kind.PING, ping=pb.CommandPing()).SerializeToString()
     )
     odd = (len(body) + 4).to_bytes(4, "big") + len(body).to_bytes(4, "big") + body
     fed = Fed().feed(odd, PING)
-    # When, Then
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
     assert fed.taken(gate_open=True) == ["PING", "PING"]
 
 
 def test_what_is_behind_a_frame_of_another_kind_stays_undecoded() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, SUCCESS, PING, LOOKUP)
-    # When
     fed.taken(gate_open=False)
-    # Then
     assert len(fed.intake) == 2
     assert fed.intake.frames_seen == 2
     assert fed.decoder.buffered_bytes == len(PING + LOOKUP)
 
 
 def test_once_the_frame_of_another_kind_was_handled_more_is_parked_again() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, SUCCESS)
     fed.taken(gate_open=False)
     fed.taken(gate_open=True)
-    # When
     fed.feed(LOOKUP, PING)
-    # Then
     assert fed.taken(gate_open=False) == ["PING"]
 
 
 def test_a_frame_of_another_kind_stops_the_reading_until_it_is_handled() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, LOOKUP, SUCCESS, PING)
     fed.taken(gate_open=False)
     # When the gate was open for two frames only
     for _ in range(2):
         fed.intake.next_frame(gate_open=True)
-    # Then
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
     fed.intake.next_frame(gate_open=True)
@@ -163,9 +146,7 @@ def test_a_frame_of_another_kind_stops_the_reading_until_it_is_handled() -> None
 
 
 def test_as_shipped_a_closed_gate_hands_out_nothing_and_wants_nothing() -> None:
-    # Given
     fed = Fed(parks=False).feed(PING, LOOKUP)
-    # When, Then
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
     assert (len(fed.intake), fed.decoder.buffered_bytes) == (0, len(PING + LOOKUP))
@@ -177,29 +158,22 @@ def test_as_shipped_a_closed_gate_hands_out_nothing_and_wants_nothing() -> None:
 
 @pytest.mark.parametrize(("lookups", "pings"), [(255, ["PING"]), (256, [])])
 def test_so_many_frames_are_parked(lookups: int, pings: list[str]) -> None:
-    # Given
     fed = Fed().feed(LOOKUP * lookups, PING)
-    # When, Then
     assert fed.taken(gate_open=False) == pings
     assert (len(fed.intake), MAX_PARKED_FRAMES) == (lookups, 256)
     assert fed.intake.wants_more is bool(pings)
 
 
 def test_no_more_than_so_many_frames_are_parked_whatever_came() -> None:
-    # Given
     fed = Fed().feed(LOOKUP * 1_000)
-    # When
     fed.taken(gate_open=False)
-    # Then
     assert len(fed.intake) == MAX_PARKED_FRAMES
     assert fed.taken(gate_open=True) == ["LOOKUP"] * 1_000
 
 
 @pytest.mark.parametrize(("more", "pings"), [(-1, ["PING"]), (0, [])])
 def test_so_many_bytes_are_parked(more: int, pings: list[str]) -> None:
-    # Given
     fed = Fed().feed(sized_lookup(40_000), sized_lookup(MAX_PARKED_BYTES - 40_000 + more), PING)
-    # When, Then
     assert fed.taken(gate_open=False) == pings
     assert fed.intake.wants_more is bool(pings)
     assert MAX_PARKED_BYTES == 65_536
@@ -207,20 +181,15 @@ def test_so_many_bytes_are_parked(more: int, pings: list[str]) -> None:
 
 @pytest.mark.parametrize(("more", "wants"), [(-1, True), (0, False)])
 def test_what_came_of_the_next_frame_counts_with_what_is_parked(more: int, wants: bool) -> None:
-    # Given
     fed = Fed().feed(sized_lookup(40_000))
     fed.taken(gate_open=False)
-    # When
     fed.feed(sized_lookup(60_000)[: MAX_PARKED_BYTES - 40_000 + more + 4])
-    # Then
     assert fed.taken(gate_open=False) == []
     assert fed.intake.wants_more is wants
 
 
 def test_a_frame_above_the_bound_is_handled_when_its_turn_comes() -> None:
-    # Given
     fed = Fed().feed(sized_lookup(200_000), PING)
-    # When, Then
     assert fed.taken(gate_open=False) == []
     assert (len(fed.intake), fed.intake.wants_more) == (1, False)
     assert fed.taken(gate_open=True) == ["LOOKUP", "PING"]
@@ -228,9 +197,7 @@ def test_a_frame_above_the_bound_is_handled_when_its_turn_comes() -> None:
 
 @pytest.mark.parametrize("kind", [Kind.CLOSE_PRODUCER, Kind.CLOSE_CONSUMER], ids=type_name)
 def test_so_many_frames_that_get_an_answer_overtake_in_one_pause(kind: int) -> None:
-    # Given
     fed = Fed().feed(frame_of(kind) * 300, PING)
-    # When, Then
     assert fed.taken(gate_open=False) == [type_name(kind)] * MAX_ANSWERED_OVERTAKERS
     assert not fed.intake.wants_more
     fed.taken(gate_open=True)
@@ -240,17 +207,13 @@ def test_so_many_frames_that_get_an_answer_overtake_in_one_pause(kind: int) -> N
 
 @pytest.mark.parametrize("kind", [Kind.PING, Kind.PONG, Kind.ACK, Kind.FLOW], ids=type_name)
 def test_frames_that_leave_nothing_behind_overtake_without_a_bound(kind: int) -> None:
-    # Given
     fed = Fed().feed(LOOKUP, frame_of(kind) * 1_000)
-    # When, Then
     assert fed.taken(gate_open=False) == [type_name(kind)] * 1_000
     assert fed.intake.wants_more
 
 
 def test_a_frame_above_the_limit_is_an_error_whether_the_gate_is_open_or_not() -> None:
-    # Given
     too_long = (10**7).to_bytes(4, "big")
-    # When, Then
     for gate_open in (True, False):
         with pytest.raises(FrameTooLargeError):
             Fed().feed(too_long).intake.next_frame(gate_open=gate_open)
@@ -260,19 +223,14 @@ def test_a_frame_above_the_limit_is_an_error_whether_the_gate_is_open_or_not() -
 
 
 def test_what_is_parked_goes_before_what_came_later() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, frame_of(Kind.PARTITIONED_METADATA))
     fed.taken(gate_open=False)
-    # When
     fed.feed(PING, LOOKUP)
-    # Then
     assert fed.taken(gate_open=True) == ["LOOKUP", "PARTITIONED_METADATA", "PING", "LOOKUP"]
 
 
 def test_a_frame_that_comes_in_pieces_is_handled_when_it_is_whole() -> None:
-    # Given
     fed = Fed()
-    # When, Then
     for byte in LOOKUP + PING[:-1]:
         assert fed.feed(bytes([byte])).taken(gate_open=False) == []
     assert not fed.intake.idle
@@ -280,10 +238,8 @@ def test_a_frame_that_comes_in_pieces_is_handled_when_it_is_whole() -> None:
 
 
 def test_it_is_idle_when_neither_a_frame_nor_a_part_of_one_waits() -> None:
-    # Given
     fed = Fed()
     assert fed.intake.idle
-    # When, Then
     fed.feed(LOOKUP)
     fed.taken(gate_open=False)
     assert not fed.intake.idle
@@ -294,9 +250,7 @@ def test_it_is_idle_when_neither_a_frame_nor_a_part_of_one_waits() -> None:
 
 
 def test_frames_are_counted_when_they_are_decoded_and_only_then() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, PING, LOOKUP)
-    # When, Then
     fed.taken(gate_open=False)
     assert fed.intake.frames_seen == 3
     fed.taken(gate_open=True)
@@ -307,14 +261,11 @@ def test_frames_are_counted_when_they_are_decoded_and_only_then() -> None:
 
 
 def test_what_is_parked_is_counted_for_all_connections_until_it_is_handled() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, LOOKUP, PING)
     other = FrameIntake(decoder := FrameDecoder(), parks=True, totals=fed.totals)
     decoder.feed(LOOKUP)
-    # When
     fed.taken(gate_open=False)
     other.next_frame(gate_open=False)
-    # Then
     size = len(LOOKUP) - 4
     assert fed.parked == (3, 3 * size)
     fed.taken(gate_open=True)
@@ -322,24 +273,18 @@ def test_what_is_parked_is_counted_for_all_connections_until_it_is_handled() -> 
 
 
 def test_what_is_discarded_is_counted_no_more_and_not_handled() -> None:
-    # Given
     fed = Fed().feed(LOOKUP, LOOKUP)
     fed.taken(gate_open=False)
-    # When
     fed.intake.discard()
     fed.intake.discard()
-    # Then
     assert (fed.parked, len(fed.intake), fed.intake.parked_bytes) == ((0, 0), 0, 0)
     assert fed.taken(gate_open=True) == []
 
 
 def test_without_totals_frames_are_parked_as_well() -> None:
-    # Given
     intake = FrameIntake(decoder := FrameDecoder(), parks=True)
     decoder.feed(LOOKUP)
-    # When
     intake.next_frame(gate_open=False)
-    # Then
     assert len(intake) == 1
     assert intake.next_frame(gate_open=True) is not None
 
@@ -364,7 +309,6 @@ def numbered(kinds: list[int]) -> list[bytes]:
 def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
     kinds: list[int], moves: list[int | bool]
 ) -> None:
-    # Given
     stream, fed, order = b"".join(numbered(kinds)), Fed(), []
 
     def takes(*, gate_open: bool, most: int = 3) -> None:
@@ -385,7 +329,6 @@ def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
         assert fed.parked == (len(fed.intake), fed.intake.parked_bytes)
     fed.feed(stream)
     takes(gate_open=True, most=len(kinds) + 1)
-    # Then
     assert sorted(order) == list(range(len(kinds)))
     for place, number in enumerate(order):
         for overtaken in (one for one in order[place + 1 :] if one < number):
@@ -399,8 +342,6 @@ def test_a_parked_frame_keeps_nothing_of_what_came_with_it() -> None:
     # Given a lookup in a chunk of many pings, which overtake and are gone
     fed = Fed().feed(LOOKUP + PING * 1_000)
     fed.taken(gate_open=False)
-    # When
     frame = fed.intake.next_frame(gate_open=True)
-    # Then
     assert frame is not None
     assert sum(len(part.obj) for part in frame.parts) == frame.total_size

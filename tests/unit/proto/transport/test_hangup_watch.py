@@ -1,19 +1,14 @@
 """A peer that leaves is noticed though its socket is not read."""
 
-from __future__ import annotations
-
 import socket
 import struct
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from proto.transport.hangup_watch import LOOK_EVERY_SECONDS, HangupWatch
 from tests.support.clocks.counting_clock import CountingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LINGER_FOR_NOTHING = struct.pack("ii", 1, 0)
 
@@ -79,13 +74,10 @@ LEAVES = [closes, shuts_down, resets, sends_and_closes, sends_and_resets]
 def test_a_peer_that_leaves_is_noticed_within_an_interval_whatever_lies_unread(
     watched: Watched, leaves: Callable[[socket.socket], None]
 ) -> None:
-    # Given
     _, peer = watched.watches("peer")
     watched.passes(1.0)
-    # When
     leaves(peer)
     watched.passes(LOOK_EVERY_SECONDS)
-    # Then
     assert watched.left == ["peer"]
     assert LOOK_EVERY_SECONDS < 0.5
 
@@ -94,13 +86,10 @@ def test_a_peer_that_leaves_is_noticed_within_an_interval_whatever_lies_unread(
 def test_a_peer_that_left_before_it_was_watched_is_noticed(
     watched: Watched, leaves: Callable[[socket.socket], None]
 ) -> None:
-    # Given
     ours, peer = watched.connected()
     leaves(peer)
-    # When
     watched.watch.watch(ours.fileno(), lambda: watched.left.append("peer"))
     watched.passes(LOOK_EVERY_SECONDS)
-    # Then
     assert watched.left == ["peer"]
 
 
@@ -108,57 +97,43 @@ def test_a_peer_that_left_before_it_was_watched_is_noticed(
 def test_a_peer_that_stays_is_left_alone_whatever_lies_unread(
     watched: Watched, unread: int
 ) -> None:
-    # Given
     _, peer = watched.watches("peer")
     peer.sendall(bytes(unread))
-    # When
     watched.passes(60.0)
-    # Then
     assert watched.left == []
     assert len(watched.watch) == 1
 
 
 def test_a_peer_that_takes_nothing_is_not_taken_for_gone(watched: Watched) -> None:
-    # Given
     ours, _ = watched.watches("peer")
     ours.setblocking(False)
-    # When
     with suppress(BlockingIOError):
         while True:
             ours.send(bytes(100_000))
     watched.passes(60.0)
-    # Then
     assert watched.left == []
 
 
 def test_a_hangup_is_told_once(watched: Watched) -> None:
-    # Given
     _, peer = watched.watches("peer")
-    # When
     peer.close()
     watched.passes(60.0)
-    # Then
     assert watched.left == ["peer"]
     assert len(watched.watch) == 0
 
 
 def test_all_who_left_are_told_of_in_one_look(watched: Watched) -> None:
-    # Given
     peers = [watched.watches(name)[1] for name in "abcd"]
-    # When
     for peer in peers[:3]:
         peer.close()
     watched.passes(LOOK_EVERY_SECONDS)
-    # Then
     assert sorted(watched.left) == ["a", "b", "c"]
     assert len(watched.watch) == 1
 
 
 def test_who_is_forgotten_is_not_told_of(watched: Watched) -> None:
-    # Given
     ours, peer = watched.watches("peer")
     watched.watch.forget(ours.fileno())
-    # When
     peer.close()
     watched.passes(60.0)
     # Then, and the kernel is not asked for it any more
@@ -167,29 +142,23 @@ def test_who_is_forgotten_is_not_told_of(watched: Watched) -> None:
 
 
 def test_to_forget_who_is_not_watched_is_harmless(watched: Watched) -> None:
-    # Given
     ours, _ = watched.watches("peer")
-    # When
     watched.watch.forget(ours.fileno())
     watched.watch.forget(ours.fileno())
-    # Then
     assert len(watched.watch) == 0
 
 
 def test_a_socket_that_is_watched_again_is_told_of_as_the_new_one(watched: Watched) -> None:
-    # Given
     ours, peer = watched.watches("before")
     watched.watch.forget(ours.fileno())
-    # When
     watched.watch.watch(ours.fileno(), lambda: watched.left.append("after"))
     peer.close()
     watched.passes(LOOK_EVERY_SECONDS)
-    # Then
     assert watched.left == ["after"]
 
 
 def test_who_is_forgotten_by_what_another_hangup_does_is_not_told_of(watched: Watched) -> None:
-    # Given: a pipe, whose one end closes the other
+    # A pipe, whose one end closes the other
     (one, one_peer), (two, two_peer) = watched.connected(), watched.connected()
     for ours, other in ((one, two), (two, one)):
         watched.watch.watch(
@@ -199,17 +168,14 @@ def test_who_is_forgotten_by_what_another_hangup_does_is_not_told_of(watched: Wa
     def forget(sock: socket.socket) -> None:
         watched.watch.forget(sock.fileno())
 
-    # When
     one_peer.close()
     two_peer.close()
     watched.passes(60.0)
-    # Then
     assert watched.left == ["end"]
     assert len(watched.watch) == 0
 
 
 def test_a_callback_may_watch_another_socket(watched: Watched) -> None:
-    # Given
     (first, first_peer), (second, second_peer) = watched.connected(), watched.connected()
 
     def watch_second() -> None:
@@ -217,7 +183,6 @@ def test_a_callback_may_watch_another_socket(watched: Watched) -> None:
         watched.watch.watch(second.fileno(), lambda: watched.left.append("second"))
 
     watched.watch.watch(first.fileno(), watch_second)
-    # When
     first_peer.close()
     watched.passes(LOOK_EVERY_SECONDS)
     armed = watched.clock.armed
@@ -230,36 +195,27 @@ def test_a_callback_may_watch_another_socket(watched: Watched) -> None:
 
 
 def test_nothing_runs_while_nobody_is_watched(watched: Watched) -> None:
-    # Given
     ours, _ = watched.watches("peer")
     watched.passes(1.0)
     watched.watch.forget(ours.fileno())
     watched.passes(LOOK_EVERY_SECONDS)
-    # When
     armed = watched.clock.armed
     watched.passes(3_600.0)
-    # Then
     assert watched.clock.armed == armed
 
 
 def test_many_are_looked_at_with_one_timer(watched: Watched) -> None:
-    # Given
     for number in range(20):
         watched.watches(str(number))
-    # When
     watched.passes(10.1)
-    # Then
     assert watched.clock.armed == 1 + 50
 
 
 def test_it_runs_again_for_who_is_watched_after_a_time_without_anybody(watched: Watched) -> None:
-    # Given
     ours, _ = watched.watches("before")
     watched.watch.forget(ours.fileno())
     watched.passes(10.0)
     _, peer = watched.watches("after")
-    # When
     peer.close()
     watched.passes(LOOK_EVERY_SECONDS)
-    # Then
     assert watched.left == ["after"]

@@ -1,7 +1,5 @@
 """What a tick of the keep-alive asks for, as shipped and judged by progress."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest
@@ -86,28 +84,24 @@ def test_verdicts(whats: list[str], pulsar: list[Verdict], floodgate: list[Verdi
 
 
 def test_as_shipped_a_peer_that_is_read_again_owes_the_answer_still() -> None:
-    # Given: it was asked before and during the pause
+    # It was asked before and during the pause
     peer = Ticking(by_progress=False)
     peer.ticks("", "paused", "paused")
-    # When, Then
     assert peer.tick() is SILENT
 
 
 def test_judged_by_progress_a_ping_that_could_not_be_answered_does_not_count() -> None:
-    # Given: the pause lasted over a tick; its answer may wait in the socket
+    # The pause lasted over a tick; its answer may wait in the socket
     peer = Ticking(by_progress=True)
     peer.ticks("", "paused")
-    # When, Then
     assert peer.tick() is PING
     assert peer.tick() is SILENT
 
 
 @BOTH
 def test_what_was_heard_while_paused_answers_the_ping_of_before(by_progress: bool) -> None:
-    # Given
     peer = Ticking(by_progress)
     peer.ticks("", "paused heard")
-    # When, Then
     assert peer.tick("heard") is PING
 
 

@@ -1,7 +1,5 @@
 """How much of a queue goes in one turn, where the kernel takes everything at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks

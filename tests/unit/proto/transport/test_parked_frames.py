@@ -1,10 +1,8 @@
 """What a paused connection handles, parks and leaves unread; and how fast it goes on afterwards."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,9 +24,6 @@ from tests.support.peers.controlled_peer import (
     lookup_frames,
     success_frames,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 PLAIN, TLS = (link for link in LINKS if not link.sockets)
 BOTH = pytest.mark.parametrize("link", [PLAIN, TLS], ids=lambda link: link.name)
@@ -64,11 +59,9 @@ def reads(connection: WatchedConnection) -> bool:
 @BOTH
 async def test_a_ping_overtakes_parked_lookups(link: Link) -> None:
     async with paused(link, PARKING) as (connection, peer):
-        # When
         await peer.sends(lookup_frames(1, 2) + PING_FRAME + lookup_frames(3) + PING_FRAME)
         while_paused = list(connection.taken)
         await read_answer(peer)
-        # Then
         assert while_paused == [PING_ID, PING_ID]
         assert connection.taken == [PING_ID, PING_ID, 1, 2, 3]
 
@@ -76,11 +69,9 @@ async def test_a_ping_overtakes_parked_lookups(link: Link) -> None:
 @BOTH
 async def test_as_shipped_nothing_is_read_and_nothing_overtakes(link: Link) -> None:
     async with paused(link, SHIPPED) as (connection, peer):
-        # When
         await peer.sends(lookup_frames(1) + PING_FRAME)
         while_paused = list(connection.taken), reads(connection)
         await read_answer(peer)
-        # Then
         assert while_paused == ([], False)
         assert connection.taken == [1, PING_ID]
 
@@ -88,11 +79,9 @@ async def test_as_shipped_nothing_is_read_and_nothing_overtakes(link: Link) -> N
 @BOTH
 async def test_nothing_overtakes_a_frame_of_another_kind(link: Link) -> None:
     async with paused(link, PARKING) as (connection, peer):
-        # When
         await peer.sends(lookup_frames(1) + success_frames(2) + PING_FRAME)
         while_paused = list(connection.taken), reads(connection)
         await read_answer(peer)
-        # Then
         assert while_paused == ([], False)
         assert connection.taken == [1, 2, PING_ID]
         assert reads(connection)
@@ -100,25 +89,19 @@ async def test_nothing_overtakes_a_frame_of_another_kind(link: Link) -> None:
 
 async def test_once_a_frame_of_another_kind_was_handled_the_next_pause_parks_again() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # Given
         await peer.sends(lookup_frames(1) + success_frames(2))
         await read_answer(peer)
-        # When
         connection.queue("second answer", bytes(ANSWER_BYTES))
         await peer.sends(lookup_frames(3) + PING_FRAME)
-        # Then
         assert connection.taken == [1, 2, PING_ID]
 
 
 @pytest.mark.parametrize(("parked", "overtakes"), [(255, True), (256, False)])
 async def test_so_many_frames_are_parked_and_no_more_are_read(parked: int, overtakes: bool) -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # Given
         ids = list(range(1, parked + 1))
-        # When
         await peer.sends(lookup_frames(*ids))
         await peer.sends(PING_FRAME)
-        # Then
         assert parked <= MAX_PARKED_FRAMES
         assert (connection.taken, reads(connection)) == ([PING_ID] * overtakes, overtakes)
         assert connection.flow_totals.parked_frames == parked
@@ -131,11 +114,9 @@ async def test_so_many_bytes_wait_in_memory_and_no_more_are_read() -> None:
         # Given a frame of another kind, of which a part has come
         large = success_frames(1)[:4] + bytes(1)
         large = (MAX_PARKED_BYTES + 10).to_bytes(4, "big") + large[4:]
-        # When
         await peer.sends(large + bytes(MAX_PARKED_BYTES - len(large) + 3))
         before_the_bound = reads(connection)
         await peer.sends(bytes(1))
-        # Then
         assert (before_the_bound, reads(connection)) == (True, False)
 
 
@@ -147,30 +128,24 @@ async def test_parked_frames_are_handled_in_the_order_they_came(link: Link) -> N
             await peer.sends(bytes([byte]))
         await peer.sends(lookup_frames(12))
         await read_answer(peer)
-        # Then
         assert connection.taken == list(range(1, 13))
 
 
 async def test_what_is_parked_is_counted_until_it_is_handled() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # When
         await peer.sends(lookup_frames(1, 2, 3))
         totals = connection.flow_totals
         counted = totals.parked_frames, totals.parked_bytes
         await read_answer(peer)
-        # Then
         assert counted == (3, len(lookup_frames(1, 2, 3)) - 3 * 4)
         assert (totals.parked_frames, totals.parked_bytes) == (0, 0)
 
 
 async def test_what_a_lost_peer_asked_is_forgotten() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # Given
         await peer.sends(lookup_frames(1, 2))
-        # When
         peer.resets()
         await settle()
-        # Then
         totals = connection.flow_totals
         assert (connection.taken, len(connection.intake)) == ([], 0)
         assert (totals.parked_frames, totals.parked_bytes) == (0, 0)
@@ -179,10 +154,8 @@ async def test_what_a_lost_peer_asked_is_forgotten() -> None:
 
 async def test_a_pause_while_parked_frames_are_handled_stops_between_them() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # Given
         connection.on_frame = lambda number: connection.queue(str(number), bytes(ANSWER_BYTES))
         await peer.sends(lookup_frames(1, 2, 3))
-        # When, Then
         for number in (1, 2, 3):
             await read_answer(peer)
             assert connection.taken == list(range(1, number + 1))
@@ -208,7 +181,6 @@ async def resumed(
 
 async def test_after_a_resume_a_period_has_its_permits_and_one_command_more() -> None:
     async with resumed() as (connection, peer, clock):
-        # When
         await peer.sends(lookup_frames(*range(1, 101)))
         first = len(connection.taken)
         clock.advance(0.0099)
@@ -216,16 +188,13 @@ async def test_after_a_resume_a_period_has_its_permits_and_one_command_more() ->
         too_early = len(connection.taken)
         clock.advance(0.0002)
         await settle()
-        # Then
         assert (first, too_early, len(connection.taken)) == (6, 6, 12)
         assert connection.gate.is_closed_for(PauseCause.COOLDOWN)
 
 
 async def test_pings_are_not_counted() -> None:
     async with resumed() as (connection, peer, _):
-        # When
         await peer.sends(PING_FRAME * 50 + lookup_frames(1, 2, 3, 4, 5))
-        # Then
         assert len(connection.taken) == 55
         assert connection.gate.open
 
@@ -233,17 +202,13 @@ async def test_pings_are_not_counted() -> None:
 @pytest.mark.parametrize(("seconds", "taken"), [(5.0, 6), (5.001, 100)])
 async def test_when_the_window_is_over_nothing_is_limited(seconds: float, taken: int) -> None:
     async with resumed() as (connection, peer, clock):
-        # Given
         clock.advance(seconds)
-        # When
         await peer.sends(lookup_frames(*range(1, 101)))
-        # Then
         assert len(connection.taken) == taken
 
 
 async def test_each_resume_begins_the_window_anew() -> None:
     async with resumed() as (connection, peer, clock):
-        # Given
         clock.advance(4.0)
         connection.queue("second answer", bytes(ANSWER_BYTES))
         clock.advance(1.0)
@@ -251,7 +216,6 @@ async def test_each_resume_begins_the_window_anew() -> None:
         # When the first window would be over
         clock.advance(4.0)
         await peer.sends(lookup_frames(*range(1, 101)))
-        # Then
         assert len(connection.taken) == 6
 
 
@@ -269,12 +233,9 @@ async def test_a_cooldown_of_no_time_limits_nothing() -> None:
 
 async def test_a_peer_lost_in_the_cooldown_leaves_no_timer_and_no_gauge() -> None:
     async with resumed() as (connection, peer, clock):
-        # Given
         await peer.sends(lookup_frames(*range(1, 101)))
-        # When
         peer.resets()
         await settle()
-        # Then
         assert len(connection.taken) == 6
         assert [timer for *_, timer in clock._timers if not timer.cancelled] == []
         assert set(connection.flow_totals.connections.values()) == {0}

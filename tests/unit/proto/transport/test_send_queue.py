@@ -1,18 +1,13 @@
 """What the kernel still holds of what was written, because the peer has not taken it."""
 
-from __future__ import annotations
-
 import socket
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.transport.send_queue
 from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SMALL_BUFFER_BYTES = 8_192
 
@@ -50,9 +45,7 @@ def test_what_was_not_written_is_not_held(connected: tuple[socket.socket, socket
 def test_what_the_peers_kernel_has_no_room_for_is_held(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
-    # Given
     ours, _ = connected
-    # When
     written = fill(ours)
     # Then what its kernel took is acknowledged, though the peer read nothing
     assert 0 < unacknowledged_bytes(ours.fileno()) < written
@@ -61,10 +54,8 @@ def test_what_the_peers_kernel_has_no_room_for_is_held(
 def test_what_the_peer_has_read_is_held_no_more(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
-    # Given
     ours, peer = connected
     written = fill(ours)
-    # When
     read_all(peer, written)
     # Then at most the last acknowledgement is on its way
     assert unacknowledged_bytes(ours.fileno()) < written // 2
@@ -76,23 +67,18 @@ def test_of_a_socket_that_is_no_more_nothing_is_held(descriptor: int) -> None:
 
 
 def test_a_closed_socket_holds_nothing(connected: tuple[socket.socket, socket.socket]) -> None:
-    # Given
     ours, _ = connected
     fill(ours)
     descriptor = ours.fileno()
-    # When
     ours.close()
-    # Then
     assert unacknowledged_bytes(descriptor) == 0
 
 
 def test_where_the_system_cannot_tell_everything_counts_as_taken(
     connected: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(proto.transport.send_queue, "_REQUEST", None)
     fill(connected[0])
-    # When, Then
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
 
@@ -102,10 +88,8 @@ def test_where_the_system_cannot_tell_everything_counts_as_taken(
 def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
-    # Given
     ours, peer = connected
     written = fill(ours)
-    # When
     forget_unsent(ours.fileno())
     ours.close()
     # Then the peer is told at once, and gets no more
@@ -116,12 +100,9 @@ def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
 def test_without_that_the_peer_gets_everything_that_was_written(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
-    # Given
     ours, peer = connected
     written = fill(ours)
-    # When
     ours.close()
-    # Then
     read_all(peer, written)
     assert peer.recv(1) == b""
 
@@ -129,12 +110,9 @@ def test_without_that_the_peer_gets_everything_that_was_written(
 def test_the_socket_itself_stays_open_until_it_is_closed(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
-    # Given
     ours, peer = connected
-    # When
     forget_unsent(ours.fileno())
     ours.send(b"still here")
-    # Then
     assert peer.recv(100) == b"still here"
 
 

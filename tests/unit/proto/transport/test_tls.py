@@ -1,7 +1,5 @@
 """TLS as bytes in, bytes out, and the records it sends by itself."""
 
-from __future__ import annotations
-
 import gc
 import ssl
 import weakref
@@ -47,21 +45,16 @@ def peer(*, reads_at_once: bool) -> tuple[Connection, MemoryTransport]:
 
 @pytest.mark.parametrize("reads", [True, False])
 async def test_who_asks_for_records_without_end_and_reads_none_is_closed(reads: bool) -> None:
-    # Given
     connection, memory = peer(reads_at_once=reads)
-    # When
     for _ in range(MAX_RECORDS_WAITING // len(ASKED)):
         memory.peer_sends(ASKED)
-    # Then
     assert not connection.sender.closing
-    # When
     memory.peer_sends(ASKED)
-    # Then
     assert connection.sender.closing is not reads
 
 
 async def test_what_openssl_holds_goes_with_the_connection() -> None:
-    # Given: a client that has begun its handshake
+    # A client that has begun its handshake
     made: list[weakref.ref[ssl.SSLObject]] = []
 
     class Context(ssl.SSLContext):
@@ -76,10 +69,8 @@ async def test_what_openssl_holds_goes_with_the_connection() -> None:
     memory = MemoryTransport(connection).connect()
     gc.disable()
     try:
-        # When
         memory.abort()
         await connection.wait_closed()
-        # Then
         assert made[0]() is None
         assert layer.peer_certificate() is None
     finally:

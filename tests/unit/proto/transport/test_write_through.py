@@ -1,12 +1,12 @@
 """Frames past the queue: where nothing is queued they cost no entry, else they are not sent."""
 
-from __future__ import annotations
-
+import asyncio
 import logging
 import ssl
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+import pytest
 import trustme
 
 from limiter.flow.causes import PauseCause
@@ -17,16 +17,8 @@ from proto.transport.writers import PLAIN_STEP_BYTES
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
 from tests.unit.proto.transport.test_connection import Peer, connected
-from tests.unit.proto.transport.test_connection_sockets import LOOPS, SEND_BUFFER_BYTES, run
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-    import pytest
-
-    from tests.unit.proto.transport.test_connection_sockets import FarEnd
-    from tests.unit.proto.transport.test_connection_sockets import Peer as SocketPeer
+from tests.unit.proto.transport.test_connection_sockets import LOOPS, SEND_BUFFER_BYTES, FarEnd, run
+from tests.unit.proto.transport.test_connection_sockets import Peer as SocketPeer
 
 FRAME = b"f" * 1_000
 
@@ -51,11 +43,8 @@ class Payment:
 
 
 async def test_what_the_kernel_takes_at_once_is_no_entry() -> None:
-    # Given
     peer, payment = connected(reads_at_once=True), Payment()
-    # When
     sent = peer.write_through(FRAME, payment.part, 1_000)
-    # Then
     assert sent
     assert bytes(peer.memory.received) == FRAME
     assert payment.parts == (0, 0)
@@ -72,9 +61,7 @@ async def test_what_the_kernel_takes_at_once_is_no_entry() -> None:
 
 
 async def test_what_the_kernel_does_not_take_becomes_an_entry() -> None:
-    # Given
     peer, payment = connected(), Payment()
-    # When, Then
     assert peer.write_through(FRAME, payment.part, 900)
     assert payment.parts == (1, 0)
     assert (peer.outbound.pending_bytes, peer.totals.unpaid_bytes) == (1_096, 196)
@@ -88,10 +75,8 @@ async def test_what_the_kernel_does_not_take_becomes_an_entry() -> None:
 
 
 async def test_nothing_goes_past_what_is_queued() -> None:
-    # Given
     peer, payment = connected(), Payment()
     peer.enqueue([b"entry"], 5)
-    # When, Then
     assert not peer.write_through(FRAME, payment.part, 0)
     peer.memory.peer_reads(10_000)
     assert (bytes(peer.memory.received), payment.parts) == (b"entry", (0, 0))
@@ -99,23 +84,18 @@ async def test_nothing_goes_past_what_is_queued() -> None:
 
 
 async def test_nothing_goes_past_what_went_past_the_queue() -> None:
-    # Given
     peer, payment = connected(), Payment()
-    # When
     first = peer.write_through(b"first", payment.part, 0)
     second = peer.write_through(b"second", payment.part, 0)
     peer.enqueue([b"entry"], 5)
     peer.memory.peer_reads(10_000)
     peer.memory.peer_reads(10_000)
-    # Then
     assert (first, second, payment.parts) == (True, False, (1, 1))
     assert bytes(peer.memory.received) == b"firstentry"
 
 
 async def test_a_frame_that_does_not_leave_counts_against_the_marks() -> None:
-    # Given
     peer, payment = connected(WriteBufferMarks(1_000, 500)), Payment()
-    # When, Then
     peer.write_through(FRAME, payment.part, 1_000)
     assert (peer.outbound.writable, peer.writability) == (False, [False])
     peer.memory.peer_reads(1_000)
@@ -129,10 +109,8 @@ async def test_a_frame_that_leaves_at_once_does_not_count_against_them() -> None
 
 
 async def test_a_frame_that_nobody_pays_for_counts_against_the_whole_process() -> None:
-    # Given
     peer = connected()
     peer.totals.max_unpaid_bytes = 1_000
-    # When, Then
     peer.write_through(FRAME, Payment().part, 0)
     assert peer.gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL)
     peer.memory.peer_reads(1_000)
@@ -140,23 +118,17 @@ async def test_a_frame_that_nobody_pays_for_counts_against_the_whole_process() -
 
 
 async def test_a_lost_connection_gives_its_part_back() -> None:
-    # Given
     peer, payment = connected(), Payment()
     peer.write_through(FRAME, payment.part, 0)
-    # When
     peer.memory.breaks()
-    # Then
     assert (payment.parts, peer.held_at_end, peer.totals.pending_bytes) == ((1, 1), 0, 0)
 
 
 async def test_a_connection_that_closes_is_sent_nothing_more() -> None:
-    # Given
     peer, payment = connected(), Payment()
-    # When
     peer.write_through(b"before", payment.part, 0)
     peer.close()
     peer.memory.peer_reads(6)
-    # Then
     assert not peer.write_through(b"behind", payment.part, 0)
     await settle()
     assert not peer.write_through(b"behind", payment.part, 0)
@@ -178,18 +150,16 @@ async def test_nothing_is_sent_before_there_is_a_connection() -> None:
 
 
 async def test_a_write_that_fails_ends_this_peer(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     peer, payment = connected(), Payment()
 
     def broken(_: bytes) -> None:
         raise RuntimeError("the loop is broken")
 
     peer.memory.write = broken  # type: ignore[method-assign,assignment]
-    # When
     with caplog.at_level(logging.ERROR):
         sent = peer.write_through(FRAME, payment.part, 0)
     await settle()
-    # Then: nobody sends it once more
+    # Nobody sends it once more
     assert sent
     assert peer.closed
     assert payment.parts == (0, 0)
@@ -209,7 +179,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 async def test_nothing_goes_past_encryption() -> None:
-    # Given: both ends, whose ciphertext the test carries
+    # Both ends, whose ciphertext the test carries
     server, client = contexts()
     near = Connection(tls=TlsLayer(server, server_side=True))
     far = Connection(tls=TlsLayer(client, server_side=False, server_hostname="127.0.0.1"))
@@ -225,7 +195,6 @@ async def test_nothing_goes_past_encryption() -> None:
     assert near.sender.established
     assert far.sender.established
     payment = Payment()
-    # When, Then
     assert not near.write_through(FRAME, payment.part, 0)
     assert (bytes(ends[0].received), payment.parts) == (b"", (0, 0))
 
@@ -239,10 +208,8 @@ def test_a_small_frame_is_with_the_kernel_at_once(
 ) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
-        # When
         for number in range(4):
             assert peer.write_through(bytes([number]) * 10, payment.part, 0)
-        # Then
         assert (payment.parts, peer.outbound.pending_bytes) == ((0, 0), 0)
         await far.read(40)
         assert bytes(far.received) == b"".join(bytes([number]) * 10 for number in range(4))
@@ -255,13 +222,10 @@ def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
-        # Given
         size, payment, left = 20 * SEND_BUFFER_BYTES, Payment(), list[str]()
-        # When
         assert peer.write_through(b"a" * size, payment.part, size)
         assert not peer.write_through(b"b" * 10, payment.part, 0)
         peer.enqueue([b"c" * 10], 10, partial(left.append, "c"))
-        # Then
         await settle()
         assert (payment.parts, left) == ((1, 0), [])
         assert (peer.outbound.pending_bytes, peer.totals.unpaid_bytes) == (size + 202, 202)
@@ -284,10 +248,8 @@ def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         size, payment = 20 * SEND_BUFFER_BYTES, Payment()
         peer.write_through(b"a" * size, payment.part, size)
-        # When
         peer.close()
         await far.read(size + 1)
-        # Then
         assert bytes(far.received) == b"a" * size
         assert payment.parts == (1, 1)
 
@@ -301,10 +263,8 @@ def test_a_peer_that_vanishes_gives_the_part_back(
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
         peer.write_through(b"a" * 20 * SEND_BUFFER_BYTES, payment.part, 0)
-        # When
         far.socket.close()
         await peer.wait_closed()
-        # Then
         assert (payment.parts, peer.outbound.pending_bytes) == ((1, 1), 0)
         assert not peer.write_through(b"b", payment.part, 0)
 
@@ -312,21 +272,16 @@ def test_a_peer_that_vanishes_gives_the_part_back(
 
 
 async def test_several_buffers_pass_as_one_frame() -> None:
-    # Given
     peer, payment = connected(reads_at_once=True), Payment()
-    # When
     sent = peer.write_through([b"head", memoryview(b"names"), b"tail"], payment.part, 0)
-    # Then
     assert sent
     assert bytes(peer.memory.received) == b"headnamestail"
     assert peer.sender.written_bytes == 13
 
 
 async def test_what_is_too_much_to_be_given_at_once_goes_through_the_queue() -> None:
-    # Given
     peer = connected(reads_at_once=True)
     half = bytes(PLAIN_STEP_BYTES // 2)
-    # When, Then
     assert not peer.write_through([half, half, b"x"], Payment().part, 0)
     assert bytes(peer.memory.received) == b""
     assert peer.write_through([half, half], Payment().part, 0)

@@ -1,9 +1,7 @@
 """CONNECT, as a proxy answers it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,6 @@ from tests.support.peers.raw_peer import connect_command
 from tests.support.processes.cluster import proxy_config
 from tests.unit.proxy.commands.test_table import State, parts, wire
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 
 
@@ -27,11 +22,8 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 async def test_connected_on_a_lookup_connection_says_what_the_recording_says(
     offered: int, spoken: int
 ) -> None:
-    # Given
     client = wire(State.INIT)
-    # When
     client.say(connect_command(protocol_version=offered))
-    # Then
     (answer,) = client.answers()
     flags = answer.connected.feature_flags
     assert answer.connected.protocol_version == spoken
@@ -43,11 +35,8 @@ async def test_connected_on_a_lookup_connection_says_what_the_recording_says(
 
 @pytest.mark.parametrize("offered", [0, 9])
 async def test_a_protocol_version_below_10_closes(offered: int) -> None:
-    # Given
     client = wire(State.INIT)
-    # When
     client.say(connect_command(protocol_version=offered))
-    # Then
     assert client.closed
     assert client.answers() == []
 
@@ -55,17 +44,14 @@ async def test_a_protocol_version_below_10_closes(offered: int) -> None:
 async def test_a_pipe_that_fails_by_our_own_fault_is_answered_and_closed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     client = wire(State.INIT)
 
     async def fail(*_: object) -> None:
         raise ZeroDivisionError
 
     client.cnx.parts.direct_handler.open = fail
-    # When
     client.say(connect_command("127.0.0.1:6650"))
     await settle()
-    # Then
     (answer,) = client.answers()
     assert answer.error.error == pb.UnknownError
     assert client.closed
@@ -89,11 +75,8 @@ def own_credentials(folder: Path) -> dict[str, str]:
 
 
 async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -> None:
-    # Given
     client = wire(State.INIT, parts(**properties(tmp_path)))
-    # When
     client.say(connect_command())
-    # Then
     (answer,) = client.answers()
     assert answer.error.error == pb.AuthenticationError
     assert answer.error.message == "Failed to authenticate"
@@ -106,7 +89,6 @@ async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -
 async def test_brokers_are_asked_in_the_clients_name(
     forwards: bool, profile: str, piped: bool, tmp_path: Path
 ) -> None:
-    # Given
     shown = token(sub="ann")
     async with ByteBroker(connected_command()) as broker:
         keys = own_credentials(tmp_path) | {
@@ -116,7 +98,6 @@ async def test_brokers_are_asked_in_the_clients_name(
             "floodgateProfile": profile,
         }
         client = wire(State.INIT, parts(**keys))
-        # When
         client.say(showing(shown, broker.url.removeprefix("pulsar://") if piped else None))
         if not piped:
             cnx = await client.cnx.brokers.get(client.cnx.parts.address)
@@ -124,7 +105,6 @@ async def test_brokers_are_asked_in_the_clients_name(
         said = (await broker.connection()).connect
         client.transport.breaks()
         await settle()
-    # Then
     assert (said.auth_method_name, said.auth_data) == ("token", token(sub="proxy"))
     assert said.original_principal == "ann"
     assert said.original_auth_data == (shown.decode() if forwards else "")
@@ -138,7 +118,6 @@ async def test_brokers_are_asked_in_the_clients_name(
 async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
     forwards: bool, profile: str, ends: bool, tmp_path: Path
 ) -> None:
-    # Given
     clock = ManualClock()
     keys = own_credentials(tmp_path) | {
         "forwardAuthorizationCredentials": str(forwards).lower(), "floodgateProfile": profile,
@@ -151,48 +130,40 @@ async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
     client.cnx.parts.direct_handler.open = opened
     client.say(showing(token(sub="ann", exp=int(clock.now()) + 90), "127.0.0.1:6650"))
     await settle()
-    # When
     clock.advance(60)
     before = client.closed
     clock.advance(60)
-    # Then
     assert (before, client.closed) == (False, ends)
 
 
 async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(
     tmp_path: Path,
 ) -> None:
-    # Given
     client = wire(State.INIT, parts(**properties(tmp_path)))
     command = showing(token(sub="ann"))
     command.connect.proxy_version = "I am a proxy"
-    # When
     client.say(command)
-    # Then: it has the budgets of one client
+    # It has the budgets of one client
     (answer,) = client.answers()
     assert answer.type == pb.BaseCommand.CONNECTED
     assert not client.cnx.many_clients
 
 
 async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_path: Path) -> None:
-    # Given
     service = ProxyService(proxy_config(properties(tmp_path)))
     shared = service._parts()
     ann, too, bob = (wire(State.INIT, shared) for _ in range(3))
-    # When
     for client, role in ((ann, "ann"), (too, "ann"), (bob, "bob")):
         client.say(showing(token(sub=role)))
     asks_for = [client.cnx.brokers.asks_for for client in (ann, too, bob)]
     ann.transport.breaks()
     bob.transport.breaks()
     await settle()
-    # Then
     assert asks_for == ["ann", "ann", "bob"]
     assert len(service.role_pools) == 1
 
 
 async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
-    # Given
     async with ByteBroker(None) as silent:
         keys = properties(tmp_path, brokerServiceURL=silent.url)
         service = ProxyService(proxy_config(keys))
@@ -201,7 +172,6 @@ async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
         listing = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
         listing.getTopicsOfNamespace.request_id = 1
         listing.getTopicsOfNamespace.namespace = "public/default"
-        # When
         for client, role in zip(clients, ("ann", "ann", "bob"), strict=True):
             client.say(showing(token(sub=role)))
             client.say(listing)
@@ -209,24 +179,20 @@ async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
         for client in clients:
             client.transport.breaks()
         await settle()
-    # Then
     assert flights == 2
 
 
 async def test_fresh_credentials_of_a_client_are_checked(tmp_path: Path) -> None:
-    # Given
     client = wire(State.INIT, parts(**properties(tmp_path)))
     client.say(showing(token(sub="ann")))
     client.answers()
     fresh = pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE)
     fresh.authResponse.response.auth_method_name = "token"
-    # When
     fresh.authResponse.response.auth_data = token(sub="ann")
     client.say(fresh)
     good = client.closed
     fresh.authResponse.response.auth_data = token(sub="bob")
     client.say(fresh)
-    # Then
     assert (good, client.closed) == (False, True)
 
 
@@ -241,7 +207,7 @@ def fresh_credentials(data: bytes) -> pb.BaseCommand:
 async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
     expired: bool, tmp_path: Path
 ) -> None:
-    # Given: credentials are passed on
+    # Credentials are passed on
     old, new = token(sub="ann", iat=1), token(sub="ann", iat=2)
     asks = pb.BaseCommand(type=pb.BaseCommand.AUTH_CHALLENGE)
     asks.authChallenge.challenge.auth_method_name = "token"
@@ -260,7 +226,6 @@ async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
         there = await broker.connection()
         if expired:
             session.principal = replace(session.principal, expires_at_ms=1)
-        # When
         cnx._command_received(asks)
         cnx._command_received(asks)
         challenges = client.answers()
@@ -269,7 +234,7 @@ async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
         cnx.abort()
         client.transport.breaks()
         await settle()
-    # Then: the client is asked once, and only if its own have expired
+    # The client is asked once, and only if its own have expired
     assert [one.type for one in challenges] == [pb.BaseCommand.AUTH_CHALLENGE] * expired
     given = answered.authResponse.response
     assert (given.auth_method_name, given.auth_data) == ("token", new if expired else old)

@@ -1,7 +1,5 @@
 """Every command in every state of a proxy's connection: served or closed, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -59,28 +57,22 @@ def test_the_table_holds_just_the_legal_commands() -> None:
 
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
 async def test_each_command_in_each_state(state: ProxyConnectionState) -> None:
-    # Given
     async with ByteBroker(None) as silent:
         shared, found = parts(brokerServiceURL=silent.url), {}
         with no_errors_logged():
             for kind in TYPES:
                 command = connect(complete_command(kind))
-                # When
                 found[kind] = await outcome(ProxyConnection(shared), state, command)
-    # Then
     assert found == {**dict.fromkeys(TYPES, CLOSED), **LEGAL[state]}
 
 
 async def test_requests_are_counted_by_what_they_ask_for() -> None:
-    # Given
     async with ByteBroker(None) as silent:
         shared = parts(brokerServiceURL=silent.url)
-        # When
         for kind in (Type.LOOKUP, Type.PARTITIONED_METADATA, Type.GET_SCHEMA):
             await outcome(
                 ProxyConnection(shared), State.PROXY_LOOKUP_REQUESTS, complete_command(kind)
             )
-    # Then
     counted = shared.counters
     assert counted.lookup_requests == counted.partitions_metadata_requests == 1
     assert counted.get_schema_requests == 1
@@ -90,26 +82,20 @@ async def test_requests_are_counted_by_what_they_ask_for() -> None:
 async def test_a_command_without_a_body_closes(
     state: ProxyConnectionState,
 ) -> None:
-    # Given
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
-            # When
             found[kind] = await outcome(ProxyConnection(shared), state, pb.BaseCommand(type=kind))
-    # Then
     assert found == dict.fromkeys(TYPES, CLOSED)
 
 
 @pytest.mark.parametrize("kind", sorted(LEGAL[State.PROXY_LOOKUP_REQUESTS]), ids=type_name)
 async def test_another_commands_body_closes(kind: int) -> None:
-    # Given
     shared, found = parts(), set()
     with no_errors_logged():
         for body in TYPES:
             if body != kind:
-                # When
                 client = wire(State.PROXY_LOOKUP_REQUESTS, shared)
                 client.say(complete_command(kind, body))
                 found.add(client.closed)
-    # Then
     assert found == {True}

@@ -1,7 +1,5 @@
 """The body of a forwarded request: what is kept of it, within which bounds."""
 
-from __future__ import annotations
-
 import asyncio
 from unittest.mock import Mock
 
@@ -26,12 +24,9 @@ async def sent(body: RequestBody) -> bytes:
 
 
 async def test_a_small_body_can_be_sent_again() -> None:
-    # Given
     budget = ReplayBudget(1_000)
     body = RequestBody(content(b"small"), budget)
-    # When
     await body.read_beginning()
-    # Then
     assert budget.held_bytes == 5
     assert [await sent(body), await sent(body)] == [b"small", b"small"]
     assert body.can_be_sent
@@ -41,25 +36,19 @@ async def test_a_small_body_can_be_sent_again() -> None:
 
 @pytest.mark.parametrize("budget", [ReplayBudget(4), ReplayBudget(1_000, max_bytes=4)])
 async def test_a_larger_body_is_sent_once_and_not_kept(budget: ReplayBudget) -> None:
-    # Given
     body = RequestBody(content(b"x" * 100), budget)
     await body.read_beginning()
     assert body.can_be_sent
-    # When
     data = await sent(body)
-    # Then
     assert data == b"x" * 100
     assert not body.can_be_sent
     assert budget.held_bytes == 0
 
 
 async def test_while_others_fill_the_budget_nothing_is_kept() -> None:
-    # Given
     budget = ReplayBudget(1_000, max_bytes=500, held_bytes=500)
     body = RequestBody(content(b"small"), budget)
-    # When
     await body.read_beginning()
-    # Then
     assert budget.held_bytes == 500
     assert await sent(body) == b"small"
     assert not body.can_be_sent

@@ -1,7 +1,5 @@
 """A broker's redirect is followed to its place, by the right method."""
 
-from __future__ import annotations
-
 import pytest
 from yarl import URL
 
@@ -50,9 +48,7 @@ def test_a_location_may_be_relative(location: str, expected: str) -> None:
 
 
 def test_tls_leads_to_tls_alone() -> None:
-    # Given
     asked = URL("https://one:8443/admin/v2/x", encoded=True)
-    # Then
     assert str(redirected_url(asked, "https://two:8443/y")) == "https://two:8443/y"
     assert str(redirected_url(asked, "/y")) == "https://one:8443/y"
     with pytest.raises(RedirectError, match="not https://host:port"):

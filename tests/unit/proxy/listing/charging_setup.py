@@ -1,26 +1,20 @@
 """A way of charging in front of a stand-in broker, with a limiter on a clock that tests move."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.pool import ConnectionPool
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proxy.brokers import BrokerConnections, connect_options
 from proxy.errors import ErrorTranslation
+from proxy.listing.charging import Charging
 from proxy.listing.flight import Flight, FlightKey, FlightParts
 from proxy.listing.live_answers import LiveAnswers
 from server.connection.unanswered_requests import UnansweredRequests
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import StandInBroker, topic_names
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from proxy.listing.charging import Charging
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 PLENTY = 1_000_000

@@ -1,11 +1,9 @@
 """Exact charging: reserve, let the announced length settle the amount, never wait with a body."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,9 +23,6 @@ from tests.unit.proxy.listing.charging_setup import (
     Setup,
     charging_setup,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 TEXTS = {
     HEAP: "Failed due to heap memory limit exceeded",
@@ -54,11 +49,8 @@ async def refused(setup: Setup) -> RequestError:
 
 @pytest.mark.parametrize("patient", [True, False])
 async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> None:
-    # Given
     async with exact(patient=patient) as setup:
-        # When
         topics = [await setup.list_topics(namespace) for namespace in (BIG, BIG, SMALL)]
-        # Then
         assert topics == [NAMES, NAMES, setup.broker.names[SMALL]]
         big, again, (heap, direct) = setup.held
         assert big == again == (COMMAND_BYTES, COMMAND_BYTES)
@@ -70,12 +62,9 @@ async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> Non
 async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_once(
     lacking: LimitType,
 ) -> None:
-    # Given
     async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
-        # When
         error = await refused(setup)
-        # Then
         assert (error.server_error, error.message) == (pb.TooManyRequests, TEXTS[lacking])
         assert setup.broker.requests == [BIG]
         assert held(setup.limiter) == {f"{lacking.value} bytes": others.size}
@@ -85,7 +74,6 @@ async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_onc
 async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
     lacking: LimitType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     async with exact(patient=False, queue=1) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
         answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
@@ -96,9 +84,7 @@ async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
             return answer(request)
 
         monkeypatch.setattr(setup.broker, "answer", answer_when_somebody_waits)
-        # When
         error = await refused(setup)
-        # Then
         assert error.message == TEXTS[lacking]
         setup.limiter.release(others)
         (waited,) = waiting
@@ -107,29 +93,23 @@ async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
 
 
 async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() -> None:
-    # Given
     async with exact(patient=False, heap=COMMAND_BYTES) as setup:
         others = await setup.limiter.acquire(HEAP, COMMAND_BYTES - RESERVED)
         await refused(setup)
-        # When
         topics = await setup.list_topics(SMALL)
-        # Then
         assert topics == setup.broker.names[SMALL]
         assert len(setup.broker.peers) == 1
         setup.limiter.release(others)
 
 
 async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_asks() -> None:
-    # Given
     async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY - COMMAND_BYTES + 1)
         await refused(setup)
-        # When
         asking = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(HEAP) == 1)
         forwarded = list(setup.broker.requests)
         setup.limiter.release(others)
-        # Then
         assert await asking == NAMES
         assert forwarded == [BIG]
         assert setup.broker.requests == [BIG, BIG]
@@ -137,15 +117,12 @@ async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_as
 
 @pytest.mark.parametrize("lacking", list(LimitType))
 async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType) -> None:
-    # Given
     async with exact(patient=True) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
-        # When
         asking = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(lacking) == 1)
         await until(lambda: setup.broker.requests == [BIG])
         setup.limiter.release(others)
-        # Then
         assert await asking == NAMES
         assert setup.broker.requests == [BIG, BIG]
         assert held(setup.limiter) == {}
@@ -155,13 +132,10 @@ async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType)
 async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_patient(
     patient: bool, heap: int
 ) -> None:
-    # Given
     async with exact(patient=patient) as setup:
         others = await setup.limiter.acquire(DIRECT, PLENTY)
-        # When
         asking = asyncio.create_task(setup.list_topics(SMALL))
         await until(lambda: setup.limiter.queue_size(DIRECT) == 1)
-        # Then
         assert setup.limiter.acquired_permits(HEAP) == heap
         setup.limiter.release(others)
         assert await asking == setup.broker.names[SMALL]
@@ -172,14 +146,11 @@ async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_pati
 async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
     limited: LimitType,
 ) -> None:
-    # Given
     limits = {limited.value: COMMAND_BYTES - 1}
     async with exact(patient=False, **limits) as setup:
         for _ in range(3):
-            # When
             with pytest.raises(UnansweredRequestError) as caught:
                 await setup.list_topics()
-            # Then
             assert str(caught.value) == (
                 f"Requested permits={COMMAND_BYTES} is larger than maxPermits={COMMAND_BYTES - 1}"
             )
@@ -191,15 +162,13 @@ async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
 async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
     limited: LimitType,
 ) -> None:
-    # Given: of the other budget there is not enough left to read the answer
+    # Of the other budget there is not enough left to read the answer
     (other,) = set(LimitType) - {limited}
     limits = {limited.value: COMMAND_BYTES - 1}
     async with exact(patient=True, **limits) as setup:
         others = await setup.limiter.acquire(other, PLENTY - RESERVED)
         for _ in range(3):
-            # When
             error = await refused(setup)
-            # Then
             assert error.server_error == pb.TooManyRequests
             assert error.message == (
                 f"the topic list of {COMMAND_BYTES} bytes is larger than the proxy's limit of "
@@ -211,15 +180,13 @@ async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
 
 @pytest.mark.parametrize("patient", [True, False])
 async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(patient: bool) -> None:
-    # Given: sizes above a limit are remembered neither before nor after one that fitted
+    # Sizes above a limit are remembered neither before nor after one that fitted
     async with exact(patient=patient, heap=COMMAND_BYTES - 1) as setup:
         expected = RequestError if patient else UnansweredRequestError
         with pytest.raises(expected):
             await setup.list_topics()
-        # When
         setup.broker.names[BIG] = NAMES[:10]
         setup.broker._bodies.clear()
-        # Then
         assert await setup.list_topics() == NAMES[:10]
 
 
@@ -233,12 +200,9 @@ async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(patient
     ids=lambda fields: next(iter(fields)),
 )
 async def test_what_may_select_says_nothing_about_the_whole_list(selective: dict) -> None:
-    # Given
     async with exact(patient=True) as setup:
         await setup.list_topics()
-        # When
         whole = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG)
         part = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG, **selective)
-        # Then
         assert setup.charging.expected_bytes(whole) == COMMAND_BYTES
         assert setup.charging.expected_bytes(part) is None

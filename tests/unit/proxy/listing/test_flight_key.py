@@ -1,7 +1,5 @@
 """What two requests must have in common to share a flight."""
 
-from __future__ import annotations
-
 import proto.PulsarApi_pb2 as pb
 from proxy.listing.flights import flight_key
 

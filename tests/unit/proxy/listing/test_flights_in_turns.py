@@ -1,7 +1,5 @@
 """A thousand clients that wait for one answer are answered a few in a turn of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from random import Random
@@ -58,41 +56,32 @@ class Waiting(FlightsHistory):
 
 
 async def test_an_answer_is_sent_to_so_many_in_a_turn() -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask()
-    # When
     waiting.broker.answer(waiting.broker.pending[0])
     told = await waiting.turns()
-    # Then
     whole, rest = divmod(CLIENTS, ANSWERS_A_TURN)
     assert told == [ANSWERS_A_TURN] * whole + [rest]
     await waiting.end()
 
 
 async def test_an_error_is_told_to_so_many_in_a_turn() -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask()
-    # When
     waiting.broker.fail(waiting.broker.pending[0], DisconnectedError("broker"))
     told = await waiting.turns()
-    # Then
     assert max(told) == ANSWERS_A_TURN
     await waiting.end()
 
 
 async def test_requests_of_one_client_are_no_exception() -> None:
-    # Given
     waiting = Waiting()
     waiting.clients.append(Client("client"))
     for _ in range(CLIENTS):
         waiting._ask_for(waiting.clients[0])
     await settle()
-    # When
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
-    # Then
     assert len(waiting.clients[0].entries) == ANSWERS_A_TURN
     await settle()
     assert len(waiting.clients[0].entries) == CLIENTS
@@ -100,32 +89,26 @@ async def test_requests_of_one_client_are_no_exception() -> None:
 
 
 async def test_who_leaves_between_two_turns_is_sent_nothing_and_leaves_nothing() -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask(ANSWERS_A_TURN + 10)
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
-    # When
     unserved = [client for client in waiting.clients if not client.entries]
     for client in unserved[:5]:
         waiting._leave(client)
     await settle()
-    # Then
     assert [len(client.entries) for client in unserved] == [0] * 5 + [1] * 5
     waiting.check_charge()
     await waiting.end()
 
 
 async def test_when_all_leave_between_two_turns_nothing_is_held_or_remembered() -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask(ANSWERS_A_TURN + 10)
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
-    # When
     for client in list(waiting.clients):
         waiting._leave(client)
-    # Then
     assert waiting.limiter.acquired_permits(DIRECT) == 0
     await settle()
     assert waiting.limiter.acquired_permits(HEAP) == 0
@@ -153,14 +136,12 @@ async def test_a_flight_that_all_have_left_is_freed_without_the_collector() -> N
 
 
 async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer() -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask()
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
-    # When
     await waiting.ask(1)
-    # Then: the broker is asked whether it is still right
+    # The broker is asked whether it is still right
     assert waiting.broker.pending[0].request.HasField("topics_hash")
     await waiting.end()
 
@@ -176,16 +157,13 @@ def test_large_answers_are_sent_to_fewer_in_a_turn(size_bytes: int, clients: int
 async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     waiting = Waiting()
     await waiting.ask(10)
     monkeypatch.setattr(module, "ANSWERS_A_TURN", 4)
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
-    # When
     monkeypatch.setattr(TopicsAnswer, "addressed_to", None)
     await settle()
-    # Then
     assert [len(client.entries) for client in waiting.clients] == [1] * 4 + [0] * 6
     assert [len(client.failures) for client in waiting.clients] == [0] * 4 + [1] * 6
     await waiting.end()
@@ -193,15 +171,13 @@ async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
 
 @pytest.mark.timeout(20)
 async def test_a_flight_that_the_loop_has_ended_is_not_waited_for() -> None:
-    # Given: as when a loop is cut while its servers let their clients go
+    # As when a loop is cut while its servers let their clients go
     waiting = Waiting()
     await waiting.ask(2)
     (flight,) = waiting.flights._under_way.values()
     assert flight.task is not None
     flight.task.cancel()
-    # When
     for client in waiting.clients:
         await waiting.flights.finished(client)
-    # Then
     assert flight.task.done()
     assert not waiting.told

@@ -1,7 +1,5 @@
 """Answers that are on their way: who holds them, which are remembered, and what confirms them."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit, SharedOwner
@@ -49,78 +47,58 @@ class Budget:
 
 
 async def test_an_answer_is_found_until_its_last_reference_is_dropped() -> None:
-    # Given
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first", "second")
-    # When
     live.leave("first")
     found = budget.live.newest("key")
     live.leave("second")
-    # Then
     assert found is live
     assert (budget.live.newest("key"), len(budget.live)) == (None, 0)
     assert budget.limiter.acquired_permits(DIRECT) == 0
 
 
 async def test_who_joins_later_keeps_the_bytes_and_pays_no_more() -> None:
-    # Given
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
-    # When
     live.join("second")
     live.leave("first")
-    # Then
     assert budget.live.newest("key") is live
     assert budget.limiter.acquired_permits(DIRECT) == live.answer.command_bytes
 
 
 async def test_who_joins_later_counts_for_nobodys_share_of_the_heap() -> None:
-    # Given
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
-    # When
     live.join("second")
-    # Then
     assert (budget.accounts(HEAP), budget.accounts(DIRECT)) == (0, 2)
 
 
 async def test_an_answer_whose_holders_were_cancelled_is_not_found() -> None:
-    # Given
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
-    # When
     budget.limiter.cancel_owner("first")
-    # Then
     assert budget.live.newest("key") is None
     live.leave("first")
     assert len(budget.live) == 0
 
 
 async def test_an_older_answer_that_leaves_takes_nothing_from_the_newest() -> None:
-    # Given
     budget = Budget()
     older = await budget.sent(listed(NAMES), "first")
     newer = await budget.sent(listed(NAMES[1:]), "second")
-    # When
     older.leave("first")
-    # Then
     assert budget.live.newest("key") is newer
 
 
 async def test_an_answer_to_another_question_is_not_found() -> None:
-    # Given
     budget = Budget()
     await budget.sent(listed(NAMES), "first")
-    # When, Then
     assert budget.live.newest("other") is None
 
 
 async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
-    # Given
     budget = Budget()
-    # When
     await budget.sent(listed(NAMES))
-    # Then
     assert len(budget.live) == 0
 
 
@@ -130,15 +108,12 @@ async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
 async def test_an_answer_below_the_least_size_is_not_remembered(
     size_bytes: int, remembered: int
 ) -> None:
-    # Given
     tag_and_length_bytes = 2
     lacking_bytes = size_bytes - listed(NAMES[:39]).command_bytes - tag_and_length_bytes
     answer = listed([*NAMES[:39], "x" * lacking_bytes])
     assert answer.command_bytes == size_bytes
     budget = Budget()
-    # When
     await budget.sent(answer, "first")
-    # Then
     assert len(budget.live) == remembered
 
 
@@ -146,34 +121,24 @@ async def test_an_answer_below_the_least_size_is_not_remembered(
 async def test_an_answer_without_a_hash_that_can_be_asked_about_is_not_remembered(
     hash_text: str,
 ) -> None:
-    # Given
     budget = Budget()
-    # When
     live = await budget.sent(listed(NAMES, hash_text), "first")
-    # Then
     assert (live.topics_hash, len(budget.live)) == (None, 0)
 
 
 async def test_an_answer_that_says_unchanged_is_not_remembered() -> None:
-    # Given
     budget, body = Budget(), listing_body(NAMES, HASH)
-    # When
     live = await budget.sent(answer_of(listing_frame(1, body[:-1] + b"\x00")), "first")
-    # Then
     assert (live.topics_hash, len(budget.live)) == (None, 0)
 
 
 async def test_where_nothing_is_remembered_nothing_is_found() -> None:
-    # Given
     budget = Budget(remembers=False)
-    # When
     await budget.sent(listed(NAMES), "first")
-    # Then
     assert budget.live.newest("key") is None
 
 
 async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_an_answer() -> None:
-    # Given
     live = await Budget().sent(listed(NAMES), "first")
     unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
     others = [
@@ -181,34 +146,27 @@ async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_a
         answer_of(listing_frame(1, unchanged)),
         answer_of(listing_frame(1, without_tail(NAMES))),
     ]
-    # When, Then
     assert live.or_another(answer_of(unchanged_frame(1, HASH)), None) is live.answer
     assert [live.or_another(other, None) for other in others] == [None] * 3
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[1:], []])
 async def test_another_list_is_right_unless_the_client_has_it(names: list[str]) -> None:
-    # Given
     live, other = await Budget().sent(listed(NAMES), "first"), listed(names, "89abcdef")
-    # When, Then
     assert live.or_another(other, None) is other
     assert live.or_another(other, HASH) is other
     assert live.or_another(other, "89abcdef") is None
 
 
 async def test_the_bytes_on_their_way_are_sent_again_instead_of_equal_ones() -> None:
-    # Given
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
-    # When
     again = await budget.sent(listed(NAMES), "second")
-    # Then
     assert again is live
     assert budget.live.reused_total == 1
 
 
 async def test_an_answer_equals_another_of_the_same_hash_and_length_only() -> None:
-    # Given
     live = await Budget().sent(listed(NAMES), "first")
     unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
     others = [
@@ -217,6 +175,5 @@ async def test_an_answer_equals_another_of_the_same_hash_and_length_only() -> No
         answer_of(listing_frame(1, unchanged)),
         answer_of(listing_frame(1, without_tail(NAMES))),
     ]
-    # When, Then
     assert live.equals(listed(NAMES))
     assert [live.equals(other) for other in others] == [False] * 4

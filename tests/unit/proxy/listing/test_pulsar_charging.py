@@ -1,15 +1,14 @@
 """Charging as shipped: an estimate first, then the names, then direct memory."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from limiter.memory.dual_limiter import LimitType
 from limiter.memory.size_estimate import SizeEstimate
 from proxy.listing.pulsar_charging import PulsarCharging
 from server.connection.request_errors import RequestError, UnansweredRequestError
@@ -27,11 +26,6 @@ from tests.unit.proxy.listing.charging_setup import (
     Setup,
     charging_setup,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from limiter.memory.dual_limiter import LimitType
 
 LAST, PROPOSAL = SizeEstimate.LAST, SizeEstimate.PROPOSAL
 HEAP_TEXT = "Failed due to heap memory limit exceeded"
@@ -68,7 +62,6 @@ def too_large(size_bytes: int, limit_bytes: int) -> str:
 async def test_each_policy_reserves_and_charges_its_own_figures(
     policy: SizeEstimate, reserved: list[int], charged: int, mended: bool
 ) -> None:
-    # Given
     async with shipped(policy=policy, mended=mended) as setup:
         seen, answer = [], setup.broker.answer
 
@@ -77,9 +70,7 @@ async def test_each_policy_reserves_and_charges_its_own_figures(
             return answer(request)
 
         setup.broker.answer = look
-        # When
         topics = [await setup.list_topics() for _ in range(2)]
-        # Then
         assert topics == [NAMES, NAMES]
         assert seen == reserved
         assert setup.held == [(charged, COMMAND_BYTES)] * 2
@@ -90,12 +81,9 @@ async def test_each_policy_reserves_and_charges_its_own_figures(
 
 
 async def test_names_above_the_limit_are_answered_once_and_then_nothing_is() -> None:
-    # Given
     limit = ESTIMATE_BYTES - 1
     async with shipped(heap=limit) as setup:
-        # When
         first = await refused(setup)
-        # Then
         assert first.server_error == pb.ServiceNotReady
         assert first.message == (
             f"java.lang.IllegalArgumentException: {too_large(ESTIMATE_BYTES, limit)}"
@@ -109,36 +97,27 @@ async def test_names_above_the_limit_are_answered_once_and_then_nothing_is() -> 
 
 
 async def test_the_proposal_remembers_nothing_and_answers_names_above_the_limit_each_time() -> None:
-    # Given
     async with shipped(policy=PROPOSAL, heap=NAME_BYTES - 1) as setup:
-        # When
         errors = [await refused(setup) for _ in range(3)]
-        # Then
         assert {error.server_error for error in errors} == {pb.ServiceNotReady}
         assert held(setup.limiter) == {}
 
 
 async def test_an_answer_above_the_direct_limit_is_never_answered() -> None:
-    # Given
     async with shipped(direct=COMMAND_BYTES - 1) as setup:
         for _ in range(3):
-            # When
             with pytest.raises(UnansweredRequestError) as caught:
                 await setup.list_topics()
-            # Then
             assert str(caught.value) == too_large(COMMAND_BYTES, COMMAND_BYTES - 1)
             assert held(setup.limiter) == {}
         assert setup.broker.requests == [BIG] * 3
 
 
 async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> None:
-    # Given
     async with shipped(heap=ESTIMATE_BYTES - 1) as setup:
         await refused(setup)
-        # When
         setup.broker.names[BIG] = NAMES[:10]
         setup.broker._bodies.clear()
-        # Then
         with pytest.raises(UnansweredRequestError):
             await setup.list_topics()
 
@@ -164,13 +143,10 @@ async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> No
 async def test_ours_refuses_with_size_limit_and_key_every_time(
     policy: SizeEstimate, limits: dict[str, int], size: int, key: str
 ) -> None:
-    # Given
     async with shipped(mended=True, policy=policy, **limits) as setup:
         (limit,) = limits.values()
         for _ in range(3):
-            # When
             error = await refused(setup)
-            # Then
             assert error.server_error == pb.TooManyRequests
             assert error.message == (
                 f"the topic list of {size} bytes is larger than the proxy's limit of {limit} "
@@ -182,13 +158,10 @@ async def test_ours_refuses_with_size_limit_and_key_every_time(
 
 @pytest.mark.parametrize("limit", [ESTIMATE_BYTES - 1, COMMAND_BYTES - 1])
 async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) -> None:
-    # Given
     async with shipped(mended=True, heap=limit) as setup:
         await refused(setup)
-        # When
         setup.broker.names[BIG] = NAMES[:10]
         setup.broker._bodies.clear()
-        # Then
         assert await setup.list_topics() == NAMES[:10]
 
 
@@ -208,15 +181,12 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
 async def test_a_wait_that_times_out_is_too_many_requests(
     budget: LimitType, left: int, text: str, mended: bool
 ) -> None:
-    # Given
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(refused(setup))
         await until(lambda: setup.limiter.queue_size(budget) == 1)
-        # When
         setup.clock.advance(25)
         error = await asking
-        # Then
         assert (error.server_error, error.message) == (pb.TooManyRequests, text)
         setup.limiter.release(others)
         assert held(setup.limiter) == {}
@@ -232,7 +202,6 @@ async def test_a_wait_that_times_out_is_too_many_requests(
     ids=["estimate", "names", "direct"],
 )
 async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, text: str) -> None:
-    # Given
     async with shipped(queue=1) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         answer, waiting = setup.broker.answer, []
@@ -245,9 +214,7 @@ async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, t
         if left < 10_240:
             crowd(pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG))
             await settle()
-        # When
         error = await refused(setup)
-        # Then
         assert (error.server_error, error.message) == (pb.TooManyRequests, text)
         setup.limiter.release(others)
         setup.limiter.release(await waiting[0])
@@ -258,14 +225,11 @@ async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, t
 async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
     mended: bool, kept: int
 ) -> None:
-    # Given
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY - ESTIMATE_BYTES + 1)
-        # When
         asking = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(HEAP) == 1)
         await settle()
-        # Then
         assert setup.acquired(HEAP) - others.size == kept
         setup.limiter.release(others)
         assert await asking == NAMES
@@ -282,15 +246,12 @@ async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
 async def test_a_request_that_leaves_gives_back_what_it_held(
     budget: LimitType, left: int, mended: bool
 ) -> None:
-    # Given
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(budget) == 1)
-        # When
         asking.cancel()
         await asyncio.wait([asking])
-        # Then
         setup.limiter.release(others)
         assert held(setup.limiter) == {}
 
@@ -299,17 +260,14 @@ async def test_a_request_that_leaves_gives_back_what_it_held(
 async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
     mended: bool,
 ) -> None:
-    # Given
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(HEAP) == 1)
         leaves, stays = (asyncio.create_task(setup.list_topics()) for _ in range(2))
         await settle()
-        # When
         leaves.cancel()
         await settle()
-        # Then
         assert setup.limiter.queue_size(HEAP) == 1
         setup.limiter.release(others)
         assert await first == await stays == NAMES
@@ -320,7 +278,7 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
 async def test_a_failure_resets_anothers_measurement_upstream_only(
     mended: bool, waiting: int
 ) -> None:
-    # Given: one that has its estimate of a measurement that failed; one that measures, one behind
+    # One that has its estimate of a measurement that failed; one that measures, one behind
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first, second = [await started(setup.list_topics()) for _ in range(2)]
@@ -328,10 +286,8 @@ async def test_a_failure_resets_anothers_measurement_upstream_only(
         await settle()
         measures, behind = [await started(setup.list_topics()) for _ in range(2)]
         assert setup.limiter.queue_size(HEAP) == 2
-        # When
         second.cancel()
         await settle()
-        # Then
         assert setup.limiter.queue_size(HEAP) == waiting
         setup.limiter.release(others)
         assert await measures == await behind == NAMES

@@ -1,7 +1,5 @@
 """Which brokers a client may be piped to."""
 
-from __future__ import annotations
-
 import pytest
 
 from proxy.pipe.allowed_targets import BrokerTargets, loopback_address
@@ -59,11 +57,8 @@ async def test_the_configured_broker_and_loopback_brokers_only(
 async def test_the_three_keys_narrow_and_widen_the_list(
     keys: dict[str, str], open_to: set[str]
 ) -> None:
-    # Given
     targets = ["127.0.0.1:6650", "localhost:6650", "127.0.0.1:80", "127.0.0.2:6651"]
-    # When
     found = {target for target in targets if await allowed(target, **keys)}
-    # Then
     assert found == open_to
     assert await allowed("10.0.0.9:7777", **keys) is not None
 
@@ -104,13 +99,12 @@ async def test_hosts_that_are_named_are_allowed(
 async def test_a_name_is_resolved_where_addresses_are_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     async def addresses(host: str) -> list[str]:
         return {"broker-2": ["192.0.2.1", "10.1.2.3"], "broker-3": ["192.0.2.1"]}.get(host, [])
 
     monkeypatch.setattr("proxy.pipe.allowed_targets._addresses", addresses)
     keys = {"brokerProxyAllowedIPAddresses": "10.1.0.0/16"}
-    # Then: the address that was allowed is the one that is connected to
+    # The address that was allowed is the one that is connected to
     assert await allowed("broker-2:6650", **keys) == ("10.1.2.3", 6650)
     assert await allowed("broker-3:6650", **keys) is None
     assert await allowed("nowhere:6650", **keys) is None

@@ -1,10 +1,8 @@
 """A client waits for its pipe, but not for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -16,6 +14,7 @@ from proxy.pipe.direct_handler import (
     INVALID_TARGET,
     UNAVAILABLE_TARGET,
     BrokerAccess,
+    BrokerLeg,
     DirectProxyHandler,
 )
 from proxy.pipe.leg import PipeLeg
@@ -24,11 +23,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.memory_transport import MemoryTransport
 from tests.support.processes.cluster import proxy_config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from proxy.pipe.direct_handler import BrokerLeg
 
 TARGET = "pulsar://127.0.0.1:6650"
 TIMEOUT_SECONDS = 10.0
@@ -64,16 +58,14 @@ class Opening:
 async def test_connection_and_handshake_have_one_timeout_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: most of it is gone when the broker accepts
+    # Most of it is gone when the broker accepts
     opening = Opening(monkeypatch)
     task = await started(opening.open(None))  # type: ignore[arg-type]
     opening.clock.advance(TIMEOUT_SECONDS - 1)
     opening.accepts.set()
     await settle()
-    # When
     opening.clock.advance(1)
     await settle()
-    # Then
     assert task.done()
     with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
         task.result()
@@ -83,15 +75,12 @@ async def test_connection_and_handshake_have_one_timeout_together(
 async def test_a_broker_that_is_not_trusted_is_not_available(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(None))  # type: ignore[arg-type]
-    # When
     with caplog.at_level(logging.INFO):
         opening.legs[0].tls_failed(RemoteProtocolError("TLS handshake failed: so and so"))
         await settle()
-    # Then
     with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
         task.result()
     assert opening.legs[0].closed
@@ -101,7 +90,6 @@ async def test_a_broker_that_is_not_trusted_is_not_available(
 async def test_a_broker_that_leaves_as_it_greets_is_not_available(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(PipeLeg()))
@@ -111,13 +99,12 @@ async def test_a_broker_that_leaves_as_it_greets_is_not_available(
     leg.greeting.set_result(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=greeting))
     leg.abort()
     await settle()
-    # Then
     with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
         await task
 
 
 async def test_a_name_that_no_host_can_have_is_not_available() -> None:
-    # Given: the list of names allows it
+    # The list of names allows it
     keys = {"brokerServiceURL": TARGET, "brokerProxyAllowedHostNames": "*.example.com"}
     handler = DirectProxyHandler(
         BrokerTargets(proxy_config(keys)),
@@ -127,7 +114,6 @@ async def test_a_name_that_no_host_can_have_is_not_available() -> None:
         like_pulsar=False,
     )
     asked = pb.CommandConnect(proxy_to_broker_url="a..example.com:6650")
-    # Then
     with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
         await handler.open(PipeLeg(), asked)
 
@@ -135,25 +121,19 @@ async def test_a_name_that_no_host_can_have_is_not_available() -> None:
 async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(None))  # type: ignore[arg-type]
-    # When
     task.cancel()
     await settle()
-    # Then
     assert opening.legs[0].closed
 
 
 async def test_the_credentials_in_a_refused_target_are_not_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     opening, client = Opening(monkeypatch), PipeLeg()
-    # When
     with pytest.raises(RequestError, match=INVALID_TARGET):
         await opening.open(client, "user:s3cret@127.0.0.1:6650")
-    # Then
     assert "s3cret" not in caplog.text
     assert "asked for a pipe to '(hidden)@127.0.0.1:6650': not allowed" in caplog.text

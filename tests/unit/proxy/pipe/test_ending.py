@@ -1,7 +1,5 @@
 """A pipe of a draining proxy ends when the broker has said what it still had to say."""
 
-from __future__ import annotations
-
 import asyncio
 
 from proxy.pipe.direct_handler import PipeLeg
@@ -32,74 +30,56 @@ class Pipe:
 
 
 async def test_what_the_broker_answers_passes_and_then_the_pipe_ends() -> None:
-    # Given
     pipe = Pipe()
     await settle()
-    # When
     pipe.broker.data_received(b"receipt")
     await pipe.passes(QUIET_SECONDS)
     waited = not pipe.ending.done()
     await pipe.passes(QUIET_SECONDS)
-    # Then
     assert waited
     assert pipe.ending.done()
     assert bytes(pipe.to_client.received) == b"receipt"
 
 
 async def test_what_the_client_sends_is_not_passed_on_any_more() -> None:
-    # Given
     pipe = Pipe()
     await settle()
-    # When
     pipe.client.data_received(b"SEND")
-    # Then
     assert bytes(pipe.to_broker.received) == b""
     pipe.ending.cancel()
 
 
 async def test_a_broker_that_never_falls_silent_is_cut_off() -> None:
-    # Given
     pipe = Pipe()
-    # When
     for _ in range(MOST_LOOKS):
         assert not pipe.ending.done()
         await settle()
         pipe.broker.data_received(b"message")
         await pipe.passes(QUIET_SECONDS)
-    # Then
     assert pipe.ending.done()
 
 
 async def test_a_client_that_is_let_go_on_may_leave_by_itself() -> None:
-    # Given
     pipe = Pipe(leave_seconds=30.0)
     await settle()
-    # When
     pipe.client.data_received(b"SEND")
     passed = bytes(pipe.to_broker.received)
     pipe.client.connection_lost(None)
     await settle()
-    # Then
     assert passed == b"SEND"
     assert pipe.ending.done()
 
 
 async def test_a_client_that_stays_is_let_go_on_no_longer_than_configured() -> None:
-    # Given
     pipe = Pipe(leave_seconds=30.0)
-    # When
     await pipe.passes(30.0)
     pipe.client.data_received(b"SEND")
     await pipe.passes(QUIET_SECONDS)
-    # Then
     assert bytes(pipe.to_broker.received) == b""
     assert pipe.ending.done()
 
 
 async def test_a_connection_that_is_no_pipe_ends_at_once() -> None:
-    # Given
     clock, client = ManualClock(), PipeLeg()
-    # When
     await end_pipe(client, clock, 30.0)
-    # Then
     assert client.taking_frames

@@ -1,7 +1,5 @@
 """Faults of clients that are piped to a broker: bytes without any, frames while one is set."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -63,49 +61,37 @@ class Pipe:
 
 
 async def test_without_a_fault_bytes_pass_as_they_come() -> None:
-    # Given
     pipe = Pipe()
-    # When
     for byte in LOOKUP[:-1]:
         pipe.client.peer_sends(bytes([byte]))
-    # Then
     assert pipe.passed() == LOOKUP[:-1]
     assert not pipe.reads_frames()
 
 
 @pytest.mark.parametrize("cut", range(len(LOOKUP) + 1))
 async def test_a_fault_that_is_set_within_a_frame_acts_from_the_next_on(cut: int) -> None:
-    # Given
     pipe = Pipe()
     pipe.client.peer_sends(PING + LOOKUP[:cut])
     pipe.set(DROP, on=["LOOKUP"])
-    # When
     pipe.client.peer_sends(LOOKUP[cut:] + PING + LOOKUP + PING)
-    # Then
     assert pipe.passed() == PING + (LOOKUP if cut else b"") + PING + PING
 
 
 async def test_once_the_fault_is_cleared_the_pipe_copies_bytes_again() -> None:
-    # Given
     pipe = Pipe()
     fault = pipe.set(DROP, on=["LOOKUP"])
     pipe.client.peer_sends(LOOKUP + PING[:3])
     assert pipe.reads_frames()
-    # When
     pipe.registry.clear(fault)
     pipe.client.peer_sends(PING[3:] + LOOKUP[:7])
-    # Then
     assert pipe.passed() == PING + LOOKUP[:7]
     assert not pipe.reads_frames()
 
 
 async def test_a_pipe_that_no_fault_can_be_about_reads_no_frames() -> None:
-    # Given
     pipe = Pipe()
     pipe.set(DROP, where={"clientVersion": "another*"})
-    # When
     pipe.client.peer_sends(LOOKUP)
-    # Then
     assert pipe.passed() == LOOKUP
     assert not pipe.reads_frames()
 
@@ -117,98 +103,79 @@ async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pi
     for direction in ("received", "sent"):
         command = encode_command(complete_command(kind))
         fault = {"on": [type_name(kind)], "direction": direction, "when": {"times": 1}}
-        # Given
         pipe = Pipe()
         sender = pipe.client if direction == "received" else pipe.broker
         taken = pipe.passed if direction == "received" else pipe.answered
-        # When: one is dropped
+        # One is dropped
         pipe.set(DROP, **fault)
         sender.peer_sends(command + PING)
-        # Then
         assert taken() == PING
-        # When: one comes late
+        # One comes late
         pipe.set({"action": "delay", "delayMs": 1_000}, **fault)
         sender.peer_sends(command)
         assert taken() == b""
         pipe.clock.advance(1)
         await settle()
-        # Then
         assert taken() == command
-        # When: one ends the connection
+        # One ends the connection
         pipe.set({"action": "disconnect"}, **fault)
         sender.peer_sends(command)
         await settle()
-        # Then
         assert taken() == b""
         assert pipe.client.is_closing()
 
 
 async def test_an_error_answers_for_the_broker() -> None:
-    # Given
     pipe = Pipe()
     pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
-    # When
     pipe.client.peer_sends(LOOKUP)
-    # Then
     assert pipe.passed() == b""
     answer = pb.BaseCommand.FromString(pipe.answered()[8:])
     assert answer.lookupTopicResponse.error == pb.ServiceNotReady
 
 
 async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_with() -> None:
-    # Given
     pipe = Pipe()
     pipe.set({"action": "closeProducer"}, on=["SEND"], where={"topic": "*/orders"})
     topic = "persistent://public/default/orders"
     for number, name in ((1, topic), (2, f"{topic}-2")):
         asked = pb.CommandProducer(topic=name, producer_id=number, request_id=number)
         pipe.client.peer_sends(encode_command(Type(type=Type.PRODUCER, producer=asked)))
-    # When
     for number in (1, 2, 3):
         send = pb.CommandSend(producer_id=number, sequence_id=0)
         pipe.client.peer_sends(encode_command(Type(type=Type.SEND, send=send)))
-    # Then
     answer = pb.BaseCommand.FromString(pipe.answered()[8:])
     assert answer.close_producer.producer_id == 1
 
 
 @pytest.mark.parametrize("cut", [0, 5])
 async def test_what_was_delayed_passes_before_bytes_are_copied_again(cut: int) -> None:
-    # Given
     pipe = Pipe()
     fault = pipe.set({"action": "delay", "delayMs": 1_000}, on=["LOOKUP"])
     pipe.client.peer_sends(LOOKUP * 3 + PING[:cut])
-    # When
     pipe.registry.clear(fault)
     await settle()
     pipe.client.peer_sends(PING[cut:])
-    # Then
     assert pipe.passed() == LOOKUP * 3 + PING
     assert not pipe.reads_frames()
 
 
 async def test_messages_may_be_as_large_as_the_broker_says() -> None:
-    # Given
     pipe = Pipe(largest=6_000_000)
     pipe.set(DROP, on=["LOOKUP"])
     send = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
     frame = encode_payload_command(send, b"metadata", bytes(5_500_000))
-    # When
     pipe.client.peer_sends(frame)
     await settle()  # So much is written in more than one turn.
-    # Then
     assert pipe.passed() == frame
 
 
 async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
-    # Given
     client = PipeClient(PipeLeg(), PipeLeg(), "")
-    # When
     for number in range(MAX_TOPICS + 1):
         asked = pb.CommandProducer(topic=f"t-{number}", producer_id=number, request_id=number)
         body = encode_command(Type(type=Type.PRODUCER, producer=asked))[4:]
         client.note(Frame(len(body), (memoryview(body),)))
-    # Then
     assert [client.topic_of_producer(one) for one in (0, 1)] == [
         "",
         "persistent://public/default/t-1",
@@ -216,7 +183,6 @@ async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
 
 
 async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> None:
-    # Given
     pipe = Pipe()
     pipe.set(DROP, on=["SEND_RECEIPT"], direction="sent", where={"topic": "*/chosen"})
     for number, topic in enumerate(("chosen", "other")):
@@ -231,49 +197,41 @@ async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> 
         )
         for number in range(2)
     ]
-    # When
     pipe.broker.peer_sends(b"".join(receipts))
-    # Then
     assert pipe.answered() == receipts[1]
 
 
 async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
-    # Given
     pipe = Pipe()
     fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
     flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
-    # When
     pipe.client.peer_sends(encode_command(flow))
     pipe.registry.clear(fault)
-    # Then: its messages go to whoever comes next
+    # Its messages go to whoever comes next
     (told,) = split_commands(pipe.answered())
     close, passed = split_commands(pipe.passed())
     assert told.close_consumer.consumer_id == close.close_consumer.consumer_id == 4
     assert passed == flow
-    # When: the broker answers what the client has not asked
+    # The broker answers what the client has not asked
     answers = [
         encode_command(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=number)))
         for number in (close.close_consumer.request_id, 7)
     ]
     pipe.broker.peer_sends(b"".join(answers))
-    # Then
     assert pipe.answered() == answers[1]
     assert pipe.legs[1]._raw is not None
 
 
 @pytest.mark.parametrize("cut", [1, 4, 5])
 async def test_what_the_proxy_says_waits_for_the_end_of_a_frame_that_passes(cut: int) -> None:
-    # Given
     pipe = Pipe()
     fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
     flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
-    # When
     pipe.broker.peer_sends(PING + LOOKUP[:cut])
     pipe.client.peer_sends(encode_command(flow))
     assert pipe.answered() == PING + LOOKUP[:cut]
     pipe.registry.clear(fault)
     pipe.broker.peer_sends(LOOKUP[cut:] + PING)
-    # Then
     passed = pipe.answered()
     assert passed.startswith(LOOKUP[cut:])
     told, ping = split_commands(passed[len(LOOKUP) - cut :])
@@ -282,15 +240,12 @@ async def test_what_the_proxy_says_waits_for_the_end_of_a_frame_that_passes(cut:
 
 
 async def test_a_client_for_whom_too_much_waits_for_the_end_of_a_frame_is_closed() -> None:
-    # Given
     pipe = Pipe()
     pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
     pipe.broker.peer_sends(PING[:5])
-    # When
     pipe.client.peer_sends(LOOKUP * MAX_SAID)
     await settle()
     assert not pipe.client.is_closing()
     pipe.client.peer_sends(LOOKUP)
     await settle()
-    # Then
     assert pipe.client.is_closing()

@@ -1,7 +1,5 @@
 """Frames' beginnings in a stream, however it is cut."""
 
-from __future__ import annotations
-
 import struct
 from itertools import pairwise
 
@@ -26,27 +24,21 @@ def stream_of(bodies: list[bytes]) -> tuple[bytes, list[int]]:
 def test_a_boundary_is_known_wherever_the_stream_is_cut(
     bodies: list[bytes], cuts: list[int]
 ) -> None:
-    # Given
     stream, ends = stream_of(bodies)
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     boundary = FrameBoundary()
     for begin, end in pairwise(edges):
-        # When
         boundary.follow(stream[begin:end])
-        # Then
         assert boundary.reached is (end in ends)
 
 
 @given(BODIES, st.integers(0, 200))
 def test_the_rest_of_the_frame_that_has_begun_is_told(bodies: list[bytes], cut: int) -> None:
-    # Given
     stream, ends = stream_of(bodies)
     cut = min(cut, len(stream))
     boundary = FrameBoundary()
     boundary.follow(stream[:cut])
-    # When
     taken = boundary.follow_to_next(stream[cut:])
-    # Then
     assert cut + taken == min(end for end in (0, *ends) if end >= cut)
     assert boundary.reached
 

@@ -1,7 +1,5 @@
 """CONNECT with credentials of all kinds, as a real broker was recorded to answer it."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -44,12 +42,9 @@ def rules_of(variant: str, folder: Path) -> ConnectRules:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_connects_have_the_recorded_outcomes(variant: str, tmp_path: Path) -> None:
-    # Given
     rules, found = rules_of(variant, tmp_path), {}
     for name, fields in cases(variant, NOW).items():
-        # When
         found[name] = outcome(rules, fields)
-    # Then
     assert found == {
         line["case"]: line["outcome"] for line in recorded() if line["variant"] == variant
     }
@@ -66,23 +61,18 @@ def outcome(rules: ConnectRules, fields) -> str:
 
 
 def test_a_proxys_client_is_the_original(tmp_path: Path) -> None:
-    # Given
     told, proved = rules_of("audience", tmp_path), rules_of("original", tmp_path)
     behind = cases("audience", NOW)["proxy for a client"]
     with_token = cases("original", NOW)["proxy, client's token"]
-    # When
     by_word = session_of(connect(behind).connect, None, told.service, told.proxies)
     by_token = session_of(connect(with_token).connect, None, proved.service, proved.proxies)
-    # Then
     assert by_word.checked_roles == by_token.checked_roles == ("proxy", "ann")
     assert (by_word.original_is_proved, by_token.original_is_proved) == (False, True)
 
 
 def test_an_anonymous_peers_word_for_others_counts_for_nothing(tmp_path: Path) -> None:
-    # Given
     rules = rules_of("original", tmp_path)
     fields = cases("original", NOW)["anonymous for another"]
-    # When
     with pytest.raises(RequestError, match="Invalid roles"):
         # Its role is a proxy's, and it has no client that counts.
         session_of(connect(fields).connect, None, rules.service, rules.proxies)

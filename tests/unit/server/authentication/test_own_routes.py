@@ -1,8 +1,6 @@
 """A server's own routes are for superusers, but for those that are listed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import ClientSession, web
@@ -16,9 +14,6 @@ from server.authentication.session import ClientSession as Known
 from server.configuration.authorization import AuthorizationSettings
 from server.http import HttpPort, Readiness, application, serve_http
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 SETTINGS = AuthorizationSettings(frozenset({"super", "gate"}), frozenset({"gate"}))
 

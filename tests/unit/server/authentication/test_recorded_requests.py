@@ -1,12 +1,10 @@
 """Credentials over HTTP and in CONNECT, by method and kind of key, as a real broker took them."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +16,6 @@ from server.authentication.session import FAILED
 from server.configuration.authentication import authentication_settings
 from tests.support.authentication.requests import VARIANTS, Keys, cases
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DATA = Path(__file__).parents[3] / "data"
 NOW = 1_800_000_000
@@ -71,9 +66,7 @@ def played(service: AuthenticationService, variant: str) -> list[dict[str, objec
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_credentials_have_the_recorded_outcomes(variant: str, tmp_path: Path) -> None:
-    # Given
     recorded = map(json.loads, (DATA / "requests.jsonl").read_text().splitlines())
-    # Then
     assert played(service_of(variant, tmp_path), variant) == [
         line for line in recorded if line["variant"] == variant
     ]
@@ -92,11 +85,8 @@ def recorded_samples() -> Samples:
 
 
 def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
-    # Given
     service = service_of("plain", tmp_path)
-    # When
     played(service, "plain")
-    # Then
     shown: Samples = {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in AuthenticationMetrics("standalone", service.counters).collect()
@@ -120,12 +110,9 @@ def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
 
 
 def test_a_token_that_expires_is_counted_by_the_time_it_has(tmp_path: Path) -> None:
-    # Given
     service = service_of("plain", tmp_path)
-    # When
     for minutes in (5, 6, 10**7):
         service.authenticate("token", keys().good("plain", sub="a", exp=NOW + 60 * minutes), None)
-    # Then
     counters = service.counters
     assert counters.expiring[:2] + counters.expiring[-1:] == [1, 1, 1]
     assert counters.expiring_minutes == 10**7 + 11

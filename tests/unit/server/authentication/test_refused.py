@@ -1,9 +1,8 @@
 """Refusals are counted by subject, and told of in the log at most once a second."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from server.authentication.refused import (
     TOLD_SECONDS,
@@ -14,36 +13,27 @@ from server.authentication.refused import (
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
 
-if TYPE_CHECKING:
-    import pytest
-
 TOPIC = "persistent://acme/shop/orders"
 
 
 def test_refusals_are_counted_by_subject() -> None:
-    # Given
     refused = RefusedOperations(ManualClock())
-    # When
     for _ in range(3):
         refused.add(session("ann"), Subject.TOPIC, "PRODUCE", TOPIC)
     refused.add(None, Subject.NAMESPACE, "GET_TOPICS", "acme/shop")
-    # Then
     (family,) = RefusedMetrics("c", refused).collect()
     found = {sample.labels["of"]: sample.value for sample in family.samples}
     assert found == {**dict.fromkeys(Subject, 0), "topic": 3, "namespace": 1}
 
 
 def test_the_log_has_one_line_a_second_and_bounded_ones(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     clock = ManualClock()
     refused = RefusedOperations(clock)
     with caplog.at_level(logging.INFO, "server.authentication.refused"):
-        # When
         for _ in range(3):
             refused.add(session("ann", "bob"), Subject.TOPIC, "PRODUCE", TOPIC)
         clock.advance(TOLD_SECONDS)
         refused.add(session("x\n" * 5_000), Subject.ROUTE, "GET", "/" * 5_000)
-    # Then
     first, second = (record.getMessage() for record in caplog.records)
     assert first == f"refused: 'ann' for 'bob' may not PRODUCE of topic '{TOPIC}'"
     assert second.endswith("(5000 characters); 2 more were refused before")

@@ -1,10 +1,8 @@
 """HTTP requests: who sends them is known, or they are refused."""
 
-from __future__ import annotations
-
 import base64
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import ClientSession, web
@@ -21,9 +19,6 @@ from server.configuration.authentication import AuthenticationSettings, Source, 
 from server.http import HttpPort, Readiness, application, serve_http
 from tests.support.authentication.credentials import SECRET, token
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 
 class Asked:
@@ -79,16 +74,13 @@ async def test_open_paths_need_none(asked: Asked) -> None:
 
 @pytest.mark.parametrize("asked", [False], indirect=True)
 async def test_a_proxy_names_its_client(asked: Asked) -> None:
-    # Given
     headers = bearing("proxy", **{"X-Original-Principal": "ann"})
-    # Then
     assert await asked.get("/admin/v2/tenants", headers) == (200, "proxy for ann")
 
 
 def test_the_promise_on_the_security_page_names_every_open_path() -> None:
-    # Given
     page = Path(__file__).parents[4] / "docs" / "security.md"
     _, _, behind = page.read_text(encoding="utf-8").partition("A peer without valid credentials")
     promise, _, _ = behind.partition("\n- ")
-    # When, Then: the path without a slash leads to the one with it
+    # The path without a slash leads to the one with it
     assert [one for one in OPEN_PATHS if f"`{one}" not in promise] == []

@@ -1,7 +1,5 @@
 """The service: which provider is asked, and who is anonymous."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest
@@ -46,10 +44,8 @@ def test_a_method_has_its_provider() -> None:
 
 
 def test_who_shows_nothing_is_anonymous_where_there_is_such_a_role() -> None:
-    # When
     with pytest.raises(AuthenticationError, match="No anonymous role"):
         service().authenticate("none", b"", None)
-    # Then
     found = service(anonymous_role="any").authenticate("none", b"", None)
     assert (found.role, found.method) == ("any", "none")
 
@@ -64,9 +60,7 @@ def test_a_request_is_asked_about_at_every_provider() -> None:
 
 
 def test_a_request_that_names_its_method_is_asked_about_at_that_one() -> None:
-    # Given
     headers = bearing("Two", "ann", **{METHOD_HEADER: "one"})
-    # Then
     with pytest.raises(AuthenticationError, match="no header of one"):
         service(anonymous_role="any").authenticate_request(headers, None)
 
@@ -82,19 +76,15 @@ def test_a_strict_service_wants_a_requests_method() -> None:
 
 
 def test_a_request_with_wrong_credentials_may_be_anonymous() -> None:
-    # Given
     headers = bearing("One", "wrong")
-    # Then
     assert service(anonymous_role="any").authenticate_request(headers, None).role == "any"
     with pytest.raises(AuthenticationError, match="no one"):
         service().authenticate_request(headers, None)
 
 
 def test_a_certificates_common_name_is_the_role() -> None:
-    # Given
     subject = ((("countryName", "CH"),), (("commonName", "ann"),), (("commonName", "bob"),))
     checks = CertificateProvider()
-    # Then
     assert checks.authenticate(b"", {"subject": subject}) == Principal("ann", "tls")
     for other in (None, {}, {"subject": ((("countryName", "CH"),),)}):
         with pytest.raises(AuthenticationError):
@@ -102,9 +92,7 @@ def test_a_certificates_common_name_is_the_role() -> None:
 
 
 def test_without_authentication_there_is_no_service() -> None:
-    # When
     opened = open_service(AuthenticationSettings(("tls",)), ManualClock())
-    # Then
     assert open_service(None, ManualClock()) is None
     assert opened is not None
     assert opened.authenticate("tls", b"", {"subject": ((("commonName", "a"),),)}).role == "a"

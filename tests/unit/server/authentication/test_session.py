@@ -1,7 +1,5 @@
 """Sessions: whose roles count, and what becomes of credentials that expire."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest
@@ -62,9 +60,7 @@ def expiring(seconds: int, role: str = "ann") -> Principal:
 
 
 def test_behind_a_proxy_both_roles_count() -> None:
-    # Given
     ann, proxy = Principal("ann", "token"), Principal("proxy", "token")
-    # Then
     assert ClientSession(ann).checked_roles == ("ann",)
     assert ClientSession(proxy, ann).checked_roles == ("proxy", "ann")
     assert ClientSession(proxy, ann).watched is proxy
@@ -76,13 +72,10 @@ def test_credentials_without_end_cost_no_timer() -> None:
 
 
 def test_expired_credentials_are_asked_for_anew_at_the_next_look() -> None:
-    # Given
     world = World(ClientSession(expiring(61)))
-    # When
     world.clock.advance(PERIOD)
     early = list(world.peer.said)
     world.clock.advance(PERIOD)
-    # Then
     (challenge,) = world.peer.said
     assert not early
     asked = challenge.authChallenge
@@ -94,24 +87,18 @@ def test_expired_credentials_are_asked_for_anew_at_the_next_look() -> None:
 
 
 def test_fresh_credentials_are_watched_in_their_turn() -> None:
-    # Given
     world = World(ClientSession(expiring(1)))
     world.clock.advance(PERIOD)
-    # When
     world.answer(token(sub="ann", exp=NOW + 2 * PERIOD + 1))
     world.clock.advance(PERIOD)
     asked_once = len(world.peer.said)
     world.clock.advance(PERIOD)
-    # Then
     assert (asked_once, len(world.peer.said), world.peer.closed) == (1, 2, False)
 
 
 def test_who_does_not_answer_is_closed_at_the_next_look() -> None:
-    # Given
     world = World(ClientSession(expiring(1)))
-    # When
     world.clock.advance(2 * PERIOD)
-    # Then
     assert (len(world.peer.said), world.peer.closed, world.peer.taking) == (1, True, False)
     assert world.clock.live == 0
 
@@ -124,87 +111,62 @@ def test_who_does_not_answer_is_closed_at_the_next_look() -> None:
     ],
 )
 def test_who_cannot_refresh_is_closed(session: ClientSession, version: int | None) -> None:
-    # Given
     world = World(session, version)
-    # When
     world.clock.advance(PERIOD)
-    # Then
     assert (world.peer.said, world.peer.closed) == ([], True)
 
 
 def test_a_proved_client_behind_a_proxy_is_asked() -> None:
-    # Given
     world = World(ClientSession(Principal("proxy", "token"), expiring(1), original_is_proved=True))
-    # When
     world.clock.advance(PERIOD)
     world.answer(token(sub="ann"))
-    # Then
     assert (len(world.peer.said), world.peer.closed) == (1, False)
     assert world.session.checked_roles == ("proxy", "ann")
     assert world.clock.live == 0
 
 
 def test_the_role_cannot_change() -> None:
-    # Given
     world = World(ClientSession(expiring(1)))
-    # When
     world.answer(token(sub="bob"))
-    # Then
     assert (world.peer.said, world.peer.closed) == ([], True)
 
 
 def test_wrong_fresh_credentials_are_told_and_closed() -> None:
-    # Given
     world = World(ClientSession(expiring(1)))
-    # When
     world.answer(b"garbage")
-    # Then
     (told,) = world.peer.said
     assert told.error.message == "Failed to authenticate"
     assert (world.peer.closed, world.clock.live) == (True, 0)
 
 
 def test_a_lost_connection_leaves_no_timer() -> None:
-    # Given
     world = World(ClientSession(expiring(1)))
-    # When
     world.refresh.stop()
     world.refresh.stop()
-    # Then
     assert world.clock.live == 0
 
 
 def test_who_asks_for_valid_credentials_has_the_peer_asked_once_and_only_if_they_expired() -> None:
-    # Given
     world, renewed = World(ClientSession(expiring(1))), list[bytes]()
     world.refresh.renewed = renewed.append
-    # When
     valid = world.refresh.ask_if_expired()
     world.clock.advance(2)
     expired = [world.refresh.ask_if_expired() for _ in range(2)]
-    # Then
     assert (valid, expired, len(world.peer.said)) == (False, [True, True], 1)
-    # When
     world.answer(fresh := token(sub="ann"))
-    # Then
     assert (renewed, world.refresh.ask_if_expired()) == ([fresh], False)
 
 
 @pytest.mark.parametrize("shown", [b"garbage", token(sub="bob")])
 def test_nobody_is_told_of_credentials_that_are_wrong(shown: bytes) -> None:
-    # Given
     world, renewed = World(ClientSession(expiring(1))), list[bytes]()
     world.refresh.renewed = renewed.append
-    # When
     world.answer(shown)
-    # Then
     assert (renewed, world.peer.closed) == ([], True)
 
 
 def test_a_peer_that_cannot_refresh_is_closed_when_valid_credentials_are_asked_for() -> None:
-    # Given
     world = World(ClientSession(expiring(1)), None)
     world.clock.advance(2)
-    # Then
     assert world.refresh.ask_if_expired()
     assert (world.peer.said, world.peer.closed) == ([], True)

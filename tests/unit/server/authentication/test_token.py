@@ -1,7 +1,5 @@
 """Tokens: signature, times, audience and role."""
 
-from __future__ import annotations
-
 import base64
 
 import jwt
@@ -50,42 +48,32 @@ def private(key) -> bytes:
 
 
 def test_a_token_says_who_its_bearer_is() -> None:
-    # When
     found = provider().authenticate(token(sub="ann", exp=NOW + 5), None)
-    # Then
     assert (found.role, found.method, found.expires_at_ms) == ("ann", "token", (NOW + 5) * 1000)
     assert found.roles == {"ann"}
 
 
 def test_all_roles_of_a_list_are_kept() -> None:
-    # When
     found = provider(claim="roles").authenticate(token(roles=["a", "b"]), None)
-    # Then
     assert (found.role, found.roles) == ("a", {"a", "b"})
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [(-6, False), (-5, True), (0, True)])
 def test_the_clock_skew_is_allowed(seconds: int, holds: bool) -> None:
-    # Given
     late, early = token(sub="a", exp=NOW + seconds), token(sub="a", nbf=NOW - seconds)
-    # Then
     for one in (late, early):
         assert accepts(provider(skew_seconds=5), one) is holds
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS384"])
 def test_a_public_rsa_key_checks_its_family(algorithm: str) -> None:
-    # Given
     checks = provider(secret_key=Source(), public_key=public(RSA))
-    # Then
     assert accepts(checks, token(private(RSA), algorithm, sub="a"))
     assert not accepts(checks, token(sub="a"))
 
 
 def test_a_public_curve_checks_its_own_algorithm() -> None:
-    # Given
     checks = provider(secret_key=Source(), public_key=public(CURVE), public_algorithm="ES256")
-    # Then
     assert accepts(checks, token(private(CURVE), "ES256", sub="a"))
     assert not accepts(checks, token(private(RSA), sub="a", algorithm="RS256"))
 
@@ -106,10 +94,8 @@ def test_a_key_that_cannot_check_is_refused_at_the_start(settings) -> None:
 
 
 def test_a_short_secret_checks_only_what_it_is_long_enough_for() -> None:
-    # Given
     key = SECRET[:32]
     checks = provider(secret_key=source(key))
-    # Then
     assert accepts(checks, token(key, sub="a"))
     with pytest.warns(match="HMAC key"):
         long = token(key, "HS512", sub="a")
@@ -117,12 +103,9 @@ def test_a_short_secret_checks_only_what_it_is_long_enough_for() -> None:
 
 
 def test_a_refusal_quotes_nothing_of_the_token() -> None:
-    # Given
     shown = token(b"z" * 32, sub="ann").decode()
-    # When
     with pytest.raises(AuthenticationError) as caught:
         provider().authenticate(shown.encode(), None)
-    # Then
     assert not any(part in caught.value.reason for part in shown.split("."))
 
 
@@ -132,9 +115,7 @@ def test_whatever_is_no_token_is_refused_and_no_more(data: bytes) -> None:
 
 
 def test_claims_as_deep_as_they_are_long_are_refused() -> None:
-    # Given
     deep = jwt.PyJWS().encode(b"[" * 5000, SECRET, "HS256").encode()
-    # Then
     assert not accepts(CHECKS, deep)
 
 

@@ -1,7 +1,5 @@
 """The keys of authentication."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig
@@ -28,7 +26,6 @@ def test_off_is_none() -> None:
 
 
 def test_keys_become_settings() -> None:
-    # When
     found = settings(
         tokenAuthClaim="role",
         tokenAudienceClaim="aud",
@@ -39,7 +36,6 @@ def test_keys_become_settings() -> None:
         authenticationRefreshCheckSeconds="5",
         authenticateOriginalAuthData="true",
     )
-    # Then
     token = found.token
     assert token is not None
     assert (found.methods, found.anonymous_role, found.strict) == (("token",), "any", True)
@@ -51,22 +47,17 @@ def test_keys_become_settings() -> None:
 
 
 def test_a_proxy_forwards_credentials_and_covers_its_metrics() -> None:
-    # Given
     keys = {**ON, "tokenSecretKey": "file:///k", "brokerServiceURL": "pulsar://b:1"}
-    # When
     made = ProxyConfig.from_properties({**keys, "forwardAuthorizationCredentials": "true"})
-    # Then
     assert made.authentication is not None
     assert made.authentication.forwards_credentials
     assert made.authentication.covers_metrics
 
 
 def test_with_a_prefix_only_prefixed_keys_count() -> None:
-    # When
     found = with_token_prefix(
         {"tokenSettingPrefix": "my", "tokenAuthClaim": "a", "mytokenSecretKey": "b", "x": "y"}
     )
-    # Then
     assert found == {"tokenSettingPrefix": "my", "tokenSecretKey": "b", "x": "y"}
 
 
@@ -107,17 +98,13 @@ def test_what_is_wrong_is_named(keys: dict[str, str], named: str) -> None:
     ],
 )
 def test_a_secret_itself_is_refused_on_a_command_line(key: str, value: str, refused: bool) -> None:
-    # When
     said = literal_refusal(key, value)
-    # Then
     assert (said is not None) is refused
     assert said is None or (value not in said and "file:///path" in said)
 
 
 def test_no_repr_shows_a_secret() -> None:
-    # Given
     secret = "data:;base64,c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"
-    # Then
     assert secret not in repr(settings(tokenSecretKey=secret))
 
 

@@ -1,7 +1,5 @@
 """The keys of authorization, of a broker and a proxy."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig

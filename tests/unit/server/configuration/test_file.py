@@ -1,8 +1,7 @@
 """Pulsar's file format, read as Java reads it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,6 @@ from server.configuration.file import (
     read_properties,
 )
 from server.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -48,29 +43,25 @@ def test_properties_are_read_as_java_reads_them(text: str, expected: dict[str, s
     "line", ["novalue", "=value", "<configuration>", "{", "key=\\u00g1", "- item", "ke\\u0021y=1"]
 )
 def test_a_malformed_line_is_named_with_file_and_number(line: str) -> None:
-    # When
     with pytest.raises(ConfigError) as caught:
         parse_properties(f"good=1\n\n{line}\n", "broker.conf")
-    # Then
     (problem,) = caught.value.problems
     assert problem.startswith("broker.conf, line 3: ")
 
 
 def test_an_escaped_separator_belongs_to_the_key() -> None:
-    # When
     with pytest.raises(ConfigError) as caught:
         parse_properties(r"a\=b=c", "f")
-    # Then: no key of Pulsar's has one, so the line is refused with the whole of it
+    # No key of Pulsar's has one, so the line is refused with the whole of it
     assert caught.value.problems == (
         r"f, line 1: 'a\\=b' is not key=value; put # before a comment",
     )
 
 
 def test_every_malformed_line_is_named() -> None:
-    # When
     with pytest.raises(ConfigError) as caught:
         parse_properties("one\nkey=a\\\n  b\ntwo", "f")
-    # Then: a line that goes on counts as the lines it takes
+    # A line that goes on counts as the lines it takes
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "f, line 1",
         "f, line 4",
@@ -78,33 +69,25 @@ def test_every_malformed_line_is_named() -> None:
 
 
 def test_a_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "broker.conf"
     file.write_bytes(b"a=1\nb=\xff\n")
-    # When
     with pytest.raises(ConfigError) as caught:
         read_properties(file)
-    # Then
     assert caught.value.problems == (f"{file}, line 2: not UTF-8 text; save the file as UTF-8",)
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path: Path) -> None:
-    # Given
     file = tmp_path / "broker.conf"
     file.write_bytes("\ufeffkey=1".encode())
-    # Then
     assert read_properties(file) == {"key": "1"}
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    # Given
     large = tmp_path / "large.conf"
     large.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     for path in (tmp_path / "missing.conf", tmp_path, large):
-        # When
         with pytest.raises(ConfigError) as caught:
             read_properties(path)
-        # Then
         (problem,) = caught.value.problems
         assert str(path) in problem
 

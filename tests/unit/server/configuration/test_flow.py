@@ -1,7 +1,5 @@
 """Flow control's keys: shipped, proposed and Floodgate's own, under either profile."""
 
-from __future__ import annotations
-
 from importlib import resources
 
 import pytest
@@ -92,7 +90,6 @@ def test_the_models_own_defaults_are_those_of_the_keys() -> None:
 @ROLES
 @PROFILES
 def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool) -> None:
-    # When
     config = configured(
         {
             HIGH: "1000",
@@ -110,7 +107,6 @@ def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool
         },
         role,
     )
-    # Then
     assert config == FlowConfig(
         rules=FlowRules(WriteBufferMarks(1_000, 500), True, CooldownRules(8, 0.020, 7.0), 13),
         slow_peers=SlowPeerRules(1.5, 11, 12),
@@ -132,9 +128,7 @@ def test_what_is_said_of_pausing_wins_over_the_profile(
 
 @pytest.mark.parametrize("key", OWN)
 def test_each_bound_can_be_switched_off(key: str) -> None:
-    # When
     config = configured({key: "0"})
-    # Then
     assert {
         GRACE: config.slow_peers.grace_seconds,
         UNWRITABLE: config.slow_peers.max_unwritable_seconds,
@@ -148,17 +142,13 @@ def test_each_bound_can_be_switched_off(key: str) -> None:
 @pytest.mark.parametrize("text", ["", "null"])
 @pytest.mark.parametrize("key", ALL)
 def test_an_empty_value_means_the_default(key: str, text: str, pulsar_compatible: bool) -> None:
-    # When
     with_key = configured({key: text}, pulsar_compatible=pulsar_compatible)
-    # Then
     assert with_key == configured({}, pulsar_compatible=pulsar_compatible)
 
 
 @pytest.mark.parametrize("key", OWN)
 def test_a_bound_below_nothing_is_refused(key: str) -> None:
-    # When
     (problem,) = read_keys({key: "-1"}).problems
-    # Then
     assert problem.startswith(f"{key}='-1': expected a whole number")
 
 
@@ -172,9 +162,7 @@ def test_a_cooldown_of_no_time_does_not_limit(text: str) -> None:
 def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
     # Given values that differ from every default
     checked = read_keys({**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role)
-    # When
     FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
-    # Then
     assert checked.without_effect() == ()
 
 
@@ -182,22 +170,16 @@ def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
 
 
 def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
-    # Given
     checked = read_keys({HIGH: "1000", LOW: "1001"})
-    # When
     FlowConfig.from_keys(checked, pulsar_compatible=False)
-    # Then
     assert checked.problems == [
         f"{LOW}=1001 is above {HIGH}=1000: the low mark must not be above the high mark"
     ]
 
 
 def test_a_high_mark_below_the_default_of_the_low_one_is_refused_too() -> None:
-    # Given
     checked = read_keys({HIGH: "32767"})
-    # When
     FlowConfig.from_keys(checked, pulsar_compatible=True)
-    # Then
     (problem,) = checked.problems
     assert problem.startswith(f"{LOW}=32768 is above {HIGH}=32767")
 
@@ -207,11 +189,8 @@ def test_both_marks_may_be_the_same() -> None:
 
 
 def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so() -> None:
-    # Given
     checked = read_keys({LOW: "0"})
-    # When
     FlowConfig.from_keys(checked, pulsar_compatible=False)
-    # Then
     (problem,) = checked.problems
     assert LOW in problem
 
@@ -220,9 +199,7 @@ def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so()
 def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
     pause: str, pulsar_compatible: bool
 ) -> None:
-    # When
     config = configured({LOW: "0", PAUSE: pause}, pulsar_compatible=pulsar_compatible)
-    # Then
     assert config.rules.marks == WriteBufferMarks(65_536, 0)
 
 
@@ -230,11 +207,8 @@ def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
     ("text", "size"), [("1m", MEGABYTE), ("1M", MEGABYTE), ("128k", 131_072), ("128Kb", 131_072)]
 )
 def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> None:
-    # Given
     checked = read_keys({HIGH: text, LOW: "64k"})
-    # When
     config = FlowConfig.from_keys(checked, pulsar_compatible=False)
-    # Then
     assert config.rules.marks == WriteBufferMarks(size, 65_536)
     assert checked.problems == []
     assert [(notice.level, notice.sentence.split()[0]) for notice in checked.finish()] == [
@@ -245,9 +219,7 @@ def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> Non
 
 @pytest.mark.parametrize("text", ["64kib", "64 k", "k", "1g", "-1k", "-1"])
 def test_a_mark_that_is_no_size_is_refused(text: str) -> None:
-    # When
     (problem,) = read_keys({HIGH: text}).problems
-    # Then
     assert problem.startswith(f"{HIGH}={text!r}")
 
 
@@ -274,11 +246,8 @@ def test_alone_the_proposals_keys_mean_a_rate_a_second_for_seconds(
 def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
     shipped: str, proposed: tuple[str, ...]
 ) -> None:
-    # Given
     checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
-    # When
     config = FlowConfig.from_keys(checked, pulsar_compatible=False)
-    # Then
     assert (
         config.rules.cooldown
         == {
@@ -293,10 +262,7 @@ def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
 
 
 def test_the_warning_names_all_keys_of_both_kinds() -> None:
-    # Given
     checked = read_keys(dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"))
-    # When
     FlowConfig.from_keys(checked, pulsar_compatible=True)
-    # Then
     (notice,) = checked.finish()
     assert all(key in notice.sentence for key in (COOLDOWN, PERMITS, PERIOD, RATE, SECONDS))

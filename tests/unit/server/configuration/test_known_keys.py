@@ -1,7 +1,5 @@
 """Every value is checked against what Pulsar knows of its key."""
 
-from __future__ import annotations
-
 import pytest
 
 from server.configuration.key_types import KnownKey, Value
@@ -50,9 +48,7 @@ KEYS = KnownKeys(
     ],
 )
 def test_a_value_is_read_by_its_type(key: str, text: str, expected: Value) -> None:
-    # When
     checked = KEYS.check({key: text})
-    # Then
     assert checked.problems == []
     assert checked.value(key) == expected
 
@@ -82,16 +78,12 @@ def test_a_wrong_value_is_refused_with_key_value_and_what_is_expected(
 
 
 def test_all_wrong_values_are_found_at_once() -> None:
-    # When
     checked = KEYS.check({"enabled": "yes", "ratio": "half", "mark": "-1", "name": "fine"})
-    # Then
     assert [problem.split("=")[0] for problem in checked.problems] == ["enabled", "ratio", "mark"]
 
 
 def test_unknown_keys_are_one_warning_with_suggestions() -> None:
-    # When
     checked = KEYS.check({"brokerServisePort": "1", "zzz": "1", "bookkeeper_x": "1"})
-    # Then
     assert checked.problems == []
     assert checked.notices == [
         (
@@ -102,28 +94,22 @@ def test_unknown_keys_are_one_warning_with_suggestions() -> None:
 
 
 def test_a_warning_names_a_bounded_number_of_keys() -> None:
-    # When
     checked = KEYS.check({f"{'y' * 1000}{number}": "" for number in range(MAX_KEYS_NAMED + 7)})
-    # Then
     (notice,) = checked.notices
     assert notice.sentence.endswith(" and 7 more")
 
 
 def test_only_keys_that_nobody_read_and_that_differ_are_without_effect() -> None:
-    # Given
     checked = KEYS.check(
         {"enabled": "true", "ratio": "0.50", "roles": "a,b", "algorithms": "a,b", "quotaBytes": "7"}
     )
-    # When
     checked.value("quotaBytes")
-    # Then: a Set has no order, a List has
+    # A Set has no order, a List has
     assert checked.finish() == (("info", "keys without effect here: enabled, algorithms"),)
 
 
 def test_a_size_with_a_suffix_is_read_with_a_warning() -> None:
-    # When
     checked = KEYS.check({"mark": "64k"})
-    # Then
     (notice,) = checked.notices
     assert notice.level == "warning"
     assert notice.sentence.startswith("mark=64k is read as 65536 bytes")
@@ -131,15 +117,10 @@ def test_a_size_with_a_suffix_is_read_with_a_warning() -> None:
 
 
 def test_a_port_cannot_be_switched_off_without_one_for_tls() -> None:
-    # Given
     checked = KEYS.check({"brokerServicePort": "", "brokerServicePortTls": "0"})
-    # When
     ports = checked.ports("brokerServicePort", "brokerServicePortTls")
-    # Then
     assert (ports, checked.problems) == ((None, 0), [])
-    # When
     checked = KEYS.check({"brokerServicePort": "Optional.empty"})
     checked.ports("brokerServicePort", "brokerServicePortTls")
-    # Then
     (problem,) = checked.problems
     assert problem.startswith("brokerServicePort=Optional.empty: this port cannot be switched off")

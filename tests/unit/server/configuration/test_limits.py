@@ -1,7 +1,5 @@
 """Keys of limits: Pulsar's with its defaults, and ours, which profile pulsar leaves off."""
 
-from __future__ import annotations
-
 import pytest
 
 from server.configuration.limits import LimitConfig
@@ -12,9 +10,7 @@ ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 @ROLES
 def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
-    # When
     found = LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=True)
-    # Then
     assert found == LimitConfig(handshake_seconds=0, unfinished_frame_bytes=0, http_seconds=0)
 
 
@@ -25,7 +21,6 @@ def test_a_better_server_bounds_the_time_of_handshakes_and_requests(role: str) -
 
 @pytest.mark.parametrize("pulsar_compatible", [False, True])
 def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
-    # Given
     keys = {
         "floodgateHandshakeTimeoutMs": "1500",
         "floodgateMaxRequestsPerSecondPerConnection": "7",
@@ -39,9 +34,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
         "httpMaxRequestHeaderSize": "600",
         "httpServerIdleTimeout": "4000",
     }
-    # When
     found = LimitConfig.from_keys(read_keys(keys), pulsar_compatible=pulsar_compatible)
-    # Then
     assert found == LimitConfig(
         handshake_seconds=1.5,
         requests_a_second=7,
@@ -57,18 +50,13 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
 
 
 def test_a_rate_without_its_switch_limits_nothing() -> None:
-    # Given
     checked = read_keys({"httpRequestsMaxPerSecond": "1"})
-    # Then
     assert LimitConfig.from_keys(checked, pulsar_compatible=False).http_a_second == 0
 
 
 def test_a_rate_that_lets_nothing_pass_is_a_problem() -> None:
-    # Given
     checked = read_keys({"httpRequestsLimitEnabled": "true", "httpRequestsMaxPerSecond": "0"})
-    # When
     LimitConfig.from_keys(checked, pulsar_compatible=False)
-    # Then
     assert checked.problems == [
         "httpRequestsMaxPerSecond=0.0: no request would pass; set more, or "
         "httpRequestsLimitEnabled=false"

@@ -1,17 +1,12 @@
 """A class that a configuration names is found, or its sentence says why not."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from limiter.admission.policy import Admission
 from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -32,15 +27,13 @@ def test_a_class_path_is_a_module_and_a_class(text: str, expected: bool) -> None
 def test_a_class_is_found_in_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: a program that was not started as python -m
+    # A program that was not started as python -m
     (tmp_path / "a_policy_of_mine.py").write_text(
         "from limiter import Admission\nclass Mine(Admission):\n    pass\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
-    # When
     found = loaded_class("a_policy_of_mine:Mine", Admission)
-    # Then
     assert issubclass(found, Admission)
 
 

@@ -1,16 +1,11 @@
 """Secrets from files, the environment, data URLs and base64."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from server.configuration.secret_sources import KeySourceError, is_literal, read_key, read_source
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = b"an RSA key is longer than the name of a file may be" * 8
 

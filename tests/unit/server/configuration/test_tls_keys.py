@@ -1,7 +1,5 @@
 """Pulsar's keys of TLS."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.configuration.config import BrokerConfig
@@ -34,18 +32,15 @@ def problem(role: type[BrokerConfig | ProxyConfig], **keys: str) -> str:
 
 
 def test_without_a_port_for_it_there_is_no_tls() -> None:
-    # When
     made = BrokerConfig.from_properties(FILES)
-    # Then: and what was given for it has no effect
+    # And what was given for it has no effect
     assert (made.service_port_tls, made.tls, made.web_service_port_tls, made.web_tls) == (None,) * 4
     (notice,) = [one.sentence for one in made.notices if "tls" in one.sentence]
     assert notice.startswith("keys without effect here: tlsCertificateFilePath, tlsKeyFilePath")
 
 
 def test_a_port_has_upstreams_defaults() -> None:
-    # When
     made = broker(tlsTrustCertsFilePath="/t.pem")
-    # Then
     assert (made.broker_service_port, made.service_port_tls) == (6650, 6651)
     assert made.tls is not None
     assert made.tls.files.named() == {**FILES, "tlsTrustCertsFilePath": "/t.pem"}
@@ -56,14 +51,12 @@ def test_a_port_has_upstreams_defaults() -> None:
 
 
 def test_binary_and_web_ports_have_their_own_protocols_and_ciphers() -> None:
-    # When
     made = broker(
         webServicePortTls="8443",
         tlsProtocols="TLSv1.3,TLSv1.2",
         tlsCiphers="TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
         webServiceTlsProtocols="TLSv1.3",
     )
-    # Then
     assert made.tls is not None
     assert made.web_tls is not None
     assert made.tls.ciphers.openssl == "ECDHE-RSA-AES256-GCM-SHA384"
@@ -73,17 +66,13 @@ def test_binary_and_web_ports_have_their_own_protocols_and_ciphers() -> None:
 
 
 def test_one_of_two_ports_may_be_closed_by_an_empty_value() -> None:
-    # When
     made = broker(brokerServicePort="", webServicePort="", webServicePortTls="0")
-    # Then
     assert (made.broker_service_port, made.service_port_tls) == (None, 6651)
     assert (made.web_service_port, made.web_service_port_tls) == (None, 0)
 
 
 def test_insecure_connections_show_no_certificates() -> None:
-    # When
     made = broker(tlsTrustCertsFilePath="/t.pem", tlsAllowInsecureConnection="true")
-    # Then
     assert made.tls is not None
     assert not made.tls.asks_for_client_certificate
 
@@ -117,9 +106,7 @@ def test_what_would_leave_a_port_open_is_refused_with_the_remedy(
 
 
 def test_ciphers_of_tls_1_3_cannot_be_chosen_and_that_is_told() -> None:
-    # When
     made = broker(tlsCiphers="TLS_AES_256_GCM_SHA384")
-    # Then
     (notice,) = [one for one in made.notices if one.sentence.startswith("tlsCiphers")]
     assert notice.level == "warning"
     assert (
@@ -128,7 +115,6 @@ def test_ciphers_of_tls_1_3_cannot_be_chosen_and_that_is_told() -> None:
 
 
 def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:
-    # When
     made = proxy(
         brokerServiceURL="pulsar://other:1",
         brokerClientTrustCertsFilePath="/t.pem",
@@ -136,7 +122,6 @@ def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:
         brokerClientKeyFilePath="/k.pem",
         tlsHostnameVerificationEnabled="true",
     )
-    # Then
     assert made.broker_addresses == (("b", 6651), ("c", 6651))
     assert made.broker_web_service_url == "https://b:8443"
     assert made.broker_tls is not None

@@ -1,7 +1,5 @@
 """The table of commands: what is legal in which state, and what becomes of the rest."""
 
-from __future__ import annotations
-
 from enum import Enum
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A connection that does not say who it is in time is closed; one that asks too fast is refused."""
 
-from __future__ import annotations
-
 import logging
 import struct
 
@@ -29,15 +27,12 @@ def asks(found: Served, kind: int) -> None:
 
 
 async def test_who_sends_no_connect_is_told_so_and_closed() -> None:
-    # Given
     limits = ClientLimits(handshake_seconds=10.0)
     found = served(limits)
     found.cnx.state = State.GREETING
-    # When
     await found.passes(9.9)
     was_closed = found.cnx.sender.closing
     await found.passes(0.2)
-    # Then
     assert not was_closed
     assert found.cnx.sender.closing
     assert b"no CONNECT came within 10 s (floodgateHandshakeTimeoutMs)" in found.takes()
@@ -45,23 +40,17 @@ async def test_who_sends_no_connect_is_told_so_and_closed() -> None:
 
 
 async def test_after_connect_the_handshakes_time_says_nothing() -> None:
-    # Given
     limits = ClientLimits(handshake_seconds=10.0)
     found = served(limits)
-    # When
     await found.passes(11.0)
-    # Then
     assert not found.cnx.sender.closing
     assert limits.refusals.counts[Limit.HANDSHAKE] == 0
 
 
 async def test_one_connection_too_many_is_told_so_and_closed() -> None:
-    # Given
     limits = ClientLimits(ConnectionLimits(ConnectionBounds(most=1)))
     first = served(limits)
-    # When
     second = served(limits)
-    # Then
     assert not first.cnx.sender.closing
     assert second.cnx.sender.closing
     assert b"Reached the maximum number of connections" in second.takes()
@@ -69,33 +58,25 @@ async def test_one_connection_too_many_is_told_so_and_closed() -> None:
 
 @pytest.mark.parametrize("kind", sorted(REQUESTS), ids=Kind.Type.Name)
 async def test_a_request_too_soon_is_refused_with_its_own_answer(kind: int) -> None:
-    # Given
     limits = ClientLimits(requests_a_second=1)
     found = served(limits)
     for _ in range(2):
         asks(found, kind)
     found.takes()
-    # When
     asks(found, kind)
-    # Then
     assert found.cnx.commands == [kind, kind]
     assert limits.refusals.counts[Limit.REQUEST_RATE] == 1
     assert b"requests a second of one connection" in found.takes()
-    # When
     await found.passes(1.0)
     asks(found, kind)
-    # Then
     assert found.cnx.commands == [kind] * 3
 
 
 async def test_a_proxy_may_ask_as_often_as_its_clients() -> None:
-    # Given
     found = served(ClientLimits(requests_a_second=1))
     found.cnx.stands_for_many()
-    # When
     for _ in range(20):
         asks(found, Kind.LOOKUP)
-    # Then
     assert len(found.cnx.commands) == 20
 
 
@@ -113,59 +94,45 @@ def receiving(limits: ClientLimits, size_bytes: int) -> Served:
 
 
 async def test_small_parts_of_frames_are_not_counted() -> None:
-    # Given
     limits = ClientLimits()
-    # When
     found = receiving(limits, COUNTED_BYTES + LENGTH_FIELD_BYTES)
     uncounted = limits.unfinished.kept_bytes
     found.peer.peer_sends(b"x")
-    # Then
     assert uncounted == 0
     assert limits.unfinished.kept_bytes == COUNTED_BYTES + 1
 
 
 async def test_a_frame_that_ends_is_not_counted_any_more() -> None:
-    # Given
     limits = ClientLimits()
     found = receiving(limits, MEGABYTE // 2)
-    # When
     found.peer.peer_sends(bytes(MEGABYTE - MEGABYTE // 2 + LENGTH_FIELD_BYTES))
-    # Then
     assert found.cnx.commands == [Kind.PING]
     assert limits.unfinished.kept_bytes == 0
     assert found.cnx.tells_from_bytes == COUNTED_BYTES
 
 
 async def test_frames_that_wait_for_their_turn_are_not_unfinished() -> None:
-    # Given
     limits = ClientLimits()
     found = served(limits)
-    # When: more than a turn's, and a last one that lacks a byte
+    # More than a turn's, and a last one that lacks a byte
     found.peer.peer_sends((PING * (2 * COUNTED_BYTES // len(PING)))[:-1])
-    # Then
     assert found.cnx.decoder.buffered_bytes > COUNTED_BYTES
     assert limits.unfinished.kept_bytes == 0
 
 
 async def test_a_connection_that_is_lost_keeps_nothing() -> None:
-    # Given
     limits = ClientLimits()
     found = receiving(limits, MEGABYTE)
-    # When
     found.peer.breaks()
-    # Then
     assert limits.unfinished.kept_bytes == 0
 
 
 async def test_the_oldest_of_too_many_is_closed_with_the_key_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     limits = ClientLimits(unfinished=UnfinishedFrames(2 * MEGABYTE))
     first, second = (receiving(limits, MEGABYTE) for _ in range(2))
-    # When
     third = receiving(limits, MEGABYTE)
-    # Then
     assert first.cnx.sender.closing
     assert first.cnx.decoder.buffered_bytes == 0
     assert not second.cnx.sender.closing

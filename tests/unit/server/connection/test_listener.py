@@ -1,21 +1,17 @@
 """Listening on an address, on both event loops."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import socket
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 import uvloop
 
 from server.connection.listener import ACCEPTED_A_TURN, listen, raise_open_files_limit
 from server.errors import ListenError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KEY = "webServicePort"
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -64,10 +60,9 @@ async def said_to_clients(failing: int) -> list[bytes]:
 def test_a_connection_that_cannot_be_made_ends_no_listener(
     new_loop: Callable[[], asyncio.AbstractEventLoop], caplog: pytest.LogCaptureFixture
 ) -> None:
-    # When: uvloop ends one of them at each error, and asks none of its clients to leave
+    # Uvloop ends one of them at each error, and asks none of its clients to leave
     with asyncio.Runner(loop_factory=new_loop) as runner:
         said = runner.run(said_to_clients(ACCEPTED_A_TURN))
-    # Then
     assert said == [b""] * ACCEPTED_A_TURN + [b"hello"]
     assert len(caplog.records) == ACCEPTED_A_TURN
 
@@ -90,11 +85,10 @@ async def accepted_send_buffer_bytes(asked_bytes: int) -> int:
 def test_accepted_connections_have_the_send_buffer_that_was_asked_for(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    # When
     with asyncio.Runner(loop_factory=new_loop) as runner:
         asked = runner.run(accepted_send_buffer_bytes(65_536))
         kernels_own = runner.run(accepted_send_buffer_bytes(0))
-    # Then: Linux keeps twice what was asked for
+    # Linux keeps twice what was asked for
     assert asked == 2 * 65_536
     assert kernels_own != asked
 
@@ -134,41 +128,32 @@ async def test_an_address_of_another_machine_is_one_sentence(host: str, sentence
 
 
 async def test_a_port_of_the_system_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
-    # When
     with pytest.raises(ListenError) as caught:
         await listen(asyncio.Protocol, "::1", 80, port_key=KEY)
-    # Then
     assert str(caught.value) == (
         "cannot listen on [::1]:80: permission denied; set webServicePort to one above 1023"
     )
 
 
 async def test_a_closed_listener_frees_its_port() -> None:
-    # Given
     first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
-    # When
     first.close()
     first.close()
     await asyncio.sleep(0)
     second = await listen(asyncio.Protocol, "127.0.0.1", first.port, port_key=KEY)
-    # Then
     assert second.port == first.port
     second.close()
 
 
 def test_as_many_files_may_be_open_as_the_system_grants() -> None:
-    # Given
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
-        # When
         granted = raise_open_files_limit()
-        # Then
         assert granted == hard == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -187,7 +172,7 @@ class Noted(asyncio.Protocol):
 async def most_accepted_in_a_turn(count: int) -> int:
     made: list[asyncio.BaseTransport] = []
     listener = await listen(lambda: Noted(made), "127.0.0.1", 0, port_key=KEY)
-    # Given: all are connected before the loop has a turn
+    # All are connected before the loop has a turn
     peers = [socket.create_connection((listener.host, listener.port)) for _ in range(count)]
     most = 0
     while len(made) < count:

@@ -1,7 +1,5 @@
 """Requests under a lookup permit: granted, refused, answered with an error, or never."""
 
-from __future__ import annotations
-
 import asyncio
 
 import proto.PulsarApi_pb2 as pb
@@ -48,13 +46,11 @@ async def fail(error: Exception) -> None:
 
 
 async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() -> None:
-    # Given
     one, go_on = Requests(), asyncio.Event()
 
     async def work() -> None:
         await go_on.wait()
 
-    # When, Then
     assert one.requests.idle
     assert one.requests.start(REQUEST, work)
     assert not one.requests.idle
@@ -67,30 +63,24 @@ async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() 
 
 
 async def test_of_a_burst_that_waits_for_nothing_each_has_the_only_permit_in_turn() -> None:
-    # Given
     one, held = Requests(), []
 
     async def work() -> None:
         held.append(one.lookups.pending_requests)
 
-    # When
     for _ in range(150):
         one.requests.begin(REQUEST, work)
     await settle()
-    # Then
     assert held == [1] * 150
     assert one.answers() == []
     assert one.lookups.pending_requests == 0
 
 
 async def test_of_a_burst_that_waits_only_as_many_as_there_are_permits_are_not_refused() -> None:
-    # Given
     one = Requests()
-    # When
     for number in range(3):
         one.requests.begin(Request(number, REQUEST.form), wait)
     await settle()
-    # Then
     assert one.answers() == [(1, pb.TooManyRequests), (2, pb.TooManyRequests)]
     assert one.lookups.pending_requests == 1
     one.served.peer.breaks()
@@ -99,15 +89,12 @@ async def test_of_a_burst_that_waits_only_as_many_as_there_are_permits_are_not_r
 
 
 async def test_a_request_whose_connection_is_lost_before_it_begins_takes_no_permit() -> None:
-    # Given
     one = Requests()
     one.requests.begin(REQUEST, wait)
     counted = one.served.totals.response_bytes
-    # When
     one.served.peer.breaks()
     left = one.served.totals.response_bytes
     await settle()
-    # Then
     assert (counted > 0, left) == (True, 0)
     assert one.lookups.pending_requests == 0
     assert not one.requests.tasks
@@ -122,45 +109,33 @@ async def test_permits_may_be_free_again_once_the_request_was_started() -> None:
 
 
 async def test_a_request_that_fails_is_answered_with_its_error() -> None:
-    # Given
     one = Requests()
-    # When
     one.requests.start(REQUEST, lambda: fail(RequestError(pb.MetadataError, "text")))
     await settle()
-    # Then
     assert one.answers() == [(7, pb.MetadataError)]
     assert one.lookups.pending_requests == 0
 
 
 async def test_a_request_that_is_never_answered_is_counted_and_keeps_its_permit() -> None:
-    # Given
     one = Requests()
-    # When
     one.requests.start(REQUEST, lambda: fail(UnansweredRequestError("too large")))
     await settle()
-    # Then
     assert one.answers() == []
     assert one.unanswered.total == 1
     assert one.lookups.pending_requests == 1
 
 
 async def test_an_error_of_ours_is_answered_too() -> None:
-    # Given
     one = Requests()
-    # When
     one.requests.start(REQUEST, lambda: fail(ZeroDivisionError()))
     await settle()
-    # Then
     assert one.answers() == [(7, pb.UnknownError)]
 
 
 async def test_when_the_connection_is_lost_permits_are_free_in_that_turn() -> None:
-    # Given
     one = Requests()
     one.requests.start(REQUEST, wait)
-    # When
     one.served.peer.breaks()
-    # Then
     assert one.lookups.pending_requests == 0
     await settle()
     assert not one.requests.tasks

@@ -1,7 +1,5 @@
 """The texts of refusals, which name size, limit and key; and the commands that carry them."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

@@ -1,7 +1,5 @@
 """Every client's connection is asked whether it lives, is paused, and is closed in time."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 import pytest
@@ -119,9 +117,7 @@ class Served:
 
 @BOTH
 async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shipped: bool) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
-    # When, Then
     for _ in range(20):
         await served.passes(30.0)
         assert served.takes() == PING
@@ -133,11 +129,9 @@ async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shippe
 async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
     as_shipped: bool,
 ) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
     await served.passes(30.0)
     served.takes()
-    # When, Then
     await served.passes(29.9)
     assert not served.cnx.closed
     await served.passes(0.2 if as_shipped else 30.2)
@@ -149,31 +143,23 @@ async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
 async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(
     as_shipped: bool,
 ) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
     served.cnx.state = State.GREETING
-    # When
     await served.passes(30.0)
-    # Then
     assert served.cnx.closed
 
 
 async def test_as_shipped_who_is_paused_is_never_closed_and_asked_each_time() -> None:
-    # Given
     served = Served(as_shipped=True)
     served.is_paused()
-    # When
     await served.passes(600.0)
-    # Then
     assert not served.cnx.closed
     assert served.takes() == ANSWER + 20 * PING
 
 
 async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_second_tick() -> None:
-    # Given
     served = Served(as_shipped=True, pauses=False)
     served.cnx.enqueue([ANSWER], len(ANSWER))
-    # When, Then
     await served.passes(59.9)
     assert not served.cnx.closed
     await served.passes(0.2)
@@ -181,38 +167,29 @@ async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_sec
 
 
 async def test_who_is_paused_and_takes_nothing_is_closed_and_counted() -> None:
-    # Given
     served = Served()
     served.is_paused()
-    # When
     await served.passes(60.1)
-    # Then
     assert served.cnx.closed
     assert served.totals.closed[CloseReason.KEEP_ALIVE] == 1
     assert set(served.totals.connections.values()) == {0}
 
 
 async def test_who_is_paused_and_takes_a_byte_a_tick_lives() -> None:
-    # Given
     served = Served()
     served.is_paused()
-    # When
     for _ in range(20):
         await served.passes(29.0)
         served.peer.peer_reads(1)
         await served.passes(1.0)
-    # Then
     assert not served.cnx.closed
     assert not served.cnx.gate.open
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 async def test_without_an_interval_nobody_is_asked(seconds: float) -> None:
-    # Given
     served = Served(keep_alive_seconds=seconds)
-    # When
     await served.passes(3_600.0)
-    # Then
     assert not served.cnx.closed
     assert served.takes() == b""
 
@@ -224,15 +201,12 @@ async def test_without_an_interval_nobody_is_asked(seconds: float) -> None:
 async def test_pings_of_a_peer_that_reads_nothing_pile_up_as_shipped_only(
     as_shipped: bool, pongs: int
 ) -> None:
-    # Given
     served = Served(as_shipped=as_shipped, pauses=False)
     served.cnx.enqueue([ANSWER], len(ANSWER))
-    # When
     served.peer.peer_sends(PING * 49)
     taken = served.takes()
     served.peer.peer_sends(PING)
     taken += served.takes()
-    # Then
     assert served.cnx.commands == [Kind.PING] * 50
     assert taken == ANSWER + pongs * PONG
 
@@ -242,16 +216,13 @@ async def test_pings_of_a_peer_that_reads_nothing_pile_up_as_shipped_only(
 
 @BOTH
 async def test_pings_are_not_counted_after_a_pause_and_other_commands_are(as_shipped: bool) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.takes()
     await settle()
-    # When
     served.peer.peer_sends(PING * 6)
     after_pings = served.cnx.gate.open
     served.peer.peer_sends(LOOKUP * 20)
-    # Then
     assert after_pings
     assert served.cnx.commands.count(Kind.LOOKUP) == 6
     assert served.cnx.gate.is_closed_for(PauseCause.COOLDOWN)
@@ -259,12 +230,9 @@ async def test_pings_are_not_counted_after_a_pause_and_other_commands_are(as_shi
 
 @BOTH
 async def test_a_pipe_is_paused_by_its_other_side_only(as_shipped: bool) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
     served.is_paused()
-    # When
     served.cnx.becomes_pipe()
-    # Then
     assert served.cnx.gate.open
     served.takes()
     served.cnx.enqueue([ANSWER], len(ANSWER))
@@ -275,20 +243,15 @@ async def test_a_pipe_is_paused_by_its_other_side_only(as_shipped: bool) -> None
 
 @BOTH
 async def test_a_pipe_keeps_itself_alive(as_shipped: bool) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
-    # When
     served.cnx.becomes_pipe()
     await served.passes(3_600.0)
-    # Then
     assert not served.cnx.closed
     assert served.takes() == b""
 
 
 async def test_a_proxy_has_neither_the_budget_nor_the_cooldown_of_one_client() -> None:
-    # Given
     served = Served()
-    # When
     served.cnx.stands_for_many()
     served.is_paused()
     served.takes()
@@ -296,22 +259,18 @@ async def test_a_proxy_has_neither_the_budget_nor_the_cooldown_of_one_client() -
     served.peer.peer_sends(LOOKUP * 100)
     for _ in range(3):
         served.cnx.responses.reserve(10**9)
-    # Then
     assert served.cnx.many_clients
     assert served.cnx.gate.open
     assert len(served.cnx.commands) == 100
 
 
 async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
-    # Given
     served = Served(as_shipped=True)
-    # When
     served.cnx.stands_for_many()
     served.is_paused()
     served.takes()
     await settle()
     served.peer.peer_sends(LOOKUP * 100)
-    # Then
     assert len(served.cnx.commands) == 6
 
 
@@ -319,24 +278,18 @@ async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
 async def test_what_is_published_is_counted_in_the_cooldown_only_as_shipped(
     as_shipped: bool, taken: int
 ) -> None:
-    # Given
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.takes()
     await settle()
-    # When
     served.peer.peer_sends(SEND * 100)
-    # Then
     assert len(served.cnx.commands) == taken
 
 
 async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None:
-    # Given
     served = Served()
     served.cnx.responses.reserve(100_000)
-    # When
     reservation = served.cnx.responses.reserve(100_000)
-    # Then
     assert served.cnx.gate.is_closed_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
     reservation.release()
     assert served.cnx.gate.open
@@ -346,12 +299,9 @@ async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None
 
 
 async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
-    # Given
     served = Served()
     before = len(served.slow_peers)
-    # When
     served.cnx.enqueue([ANSWER], len(ANSWER))
-    # Then
     assert (before, len(served.slow_peers)) == (0, 1)
     served.takes()
     await served.passes(1.0)
@@ -359,14 +309,11 @@ async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
 
 
 async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
-    # Given
     served = Served()
     served.cnx.enqueue([bytes(100_000)], 100_000)
-    # When
     await served.passes(1.0)
     served.peer.peer_reads(WORTHY_BYTES)
     await served.passes(1.0)
-    # Then
     assert served.cnx.sender.acknowledged_bytes() == WORTHY_BYTES
     assert served.cnx.progress.outstanding
     assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
@@ -375,13 +322,10 @@ async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
 async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     served = Served()
     served.is_paused()
-    # When
     served.cnx.close_slow("it took nothing")
     await settle()
-    # Then
     assert served.cnx.closed
     assert "closing 192.0.2.1:4711: it took nothing" in caplog.text
 
@@ -390,7 +334,7 @@ async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(
 async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left(
     as_shipped: bool,
 ) -> None:
-    # Given: paused for all there is
+    # Paused for all there is
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.takes()
@@ -400,11 +344,9 @@ async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left
     reservations = [served.cnx.responses.reserve(100_000) for _ in range(2)]
     served.peer.peer_sends(LOOKUP * 20)
     assert sum(served.totals.connections.values()) == 3
-    # When
     served.peer.breaks()
     for reservation in reservations:
         reservation.release()
-    # Then
     assert len(served.slow_peers) == 0
     served.slow_peers.stop()
     assert served.clock.live == 0
@@ -414,23 +356,17 @@ async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left
 
 
 async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it() -> None:
-    # Given
     served = Served()
     served.peer.breaks()
-    # When
     served.cnx.enqueue([ANSWER], len(ANSWER))
-    # Then
     assert len(served.slow_peers) == 0
 
 
 async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
-    # Given
     served = Served()
     newcomers = served.slow_peers._unproven
     assert served.cnx in newcomers
-    # When
     assert served.cnx.ask_whether_it_reads()
-    # Then
     assert served.takes() == PING
     assert served.cnx in newcomers
     served.answers()
@@ -438,18 +374,14 @@ async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
 
 
 async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
-    # Given
     served = Served()
     newcomers = served.slow_peers._unproven
-    # When
     served.answers()
-    # Then
     assert served.cnx in newcomers
 
 
 @pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
 async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
-    # Given
     served = Served()
     if why_not == "before the handshake":
         served.cnx.state = State.GREETING
@@ -458,35 +390,29 @@ async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
     if why_not == "gone":
         served.cnx.abort()
         await settle()
-    # When, Then: the bytes of a pipe are not ours to add to
+    # The bytes of a pipe are not ours to add to
     assert not served.cnx.ask_whether_it_reads()
     assert served.takes() == b""
 
 
 async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are_not_lost() -> None:
-    # Given
     served = Served(as_shipped=True)
     served.is_paused()
     read_before = served.peer.is_reading()
-    # When
     await served.cnx.drain()
-    # Then
     assert (read_before, served.peer.is_reading()) == (False, True)
     assert not served.cnx.closed
 
 
 async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
-    # Given
     served = Served()
     served.cnx.enqueue([ANSWER], len(ANSWER))
-    # When
     await served.cnx.drain()
     served.peer.peer_sends(LOOKUP)
     await settle()
     still_open = not served.cnx.closed
     taken = served.takes()
     await settle()
-    # Then
     assert (still_open, taken, served.cnx.commands) == (True, ANSWER, [])
     assert served.cnx.closed
 
@@ -495,12 +421,9 @@ async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
 
 
 async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     served = Served()
     served.cnx.client_version = "a client\nof two lines " + "x" * 1000
-    # When
     served.cnx.close_slow("it reads nothing")
-    # Then
     [line] = caplog.records
     assert line.__dict__["address"] == "192.0.2.1:4711"
     assert line.__dict__["connection"] == served.cnx.number

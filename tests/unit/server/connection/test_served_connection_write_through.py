@@ -1,7 +1,5 @@
 """Frames past the queue, on a client's connection."""
 
-from __future__ import annotations
-
 from tests.unit.server.connection.test_served_connection import ANSWER, Served
 
 
@@ -16,9 +14,8 @@ async def test_as_shipped_nothing_goes_past_the_queue() -> None:
 
 
 async def test_a_frame_past_the_queue_pauses_a_peer_that_does_not_read() -> None:
-    # Given: a high mark of 1,000 bytes
+    # A high mark of 1,000 bytes
     served = Served()
-    # When, Then
     assert served.cnx.write_through(ANSWER, lambda: nothing, 0)
     assert not served.cnx.gate.open
     assert served.takes() == ANSWER
@@ -26,10 +23,7 @@ async def test_a_frame_past_the_queue_pauses_a_peer_that_does_not_read() -> None
 
 
 async def test_from_a_frame_past_the_queue_on_it_matters_whether_the_peer_reads() -> None:
-    # Given
     served = Served()
     before = len(served.slow_peers)
-    # When
     served.cnx.write_through(ANSWER, lambda: nothing, 0)
-    # Then
     assert (before, len(served.slow_peers)) == (0, 1)

@@ -1,14 +1,9 @@
 """Requests that profile pulsar never answers are all counted, and logged within bounds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from server.connection.unanswered_requests import UnansweredRequests
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    import pytest
 
 REASON = "Requested permits=2 is larger than maxPermits=1"
 
@@ -21,11 +16,8 @@ def leave(unanswered: UnansweredRequests, times: int) -> None:
 def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     unanswered = UnansweredRequests(ManualClock(), " and keeps its lookup permit")
-    # When
     leave(unanswered, 1)
-    # Then
     assert unanswered.total == 1
     (record,) = caplog.records
     assert record.levelname == "WARNING"
@@ -38,19 +30,16 @@ def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
 def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_none(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     clock = ManualClock()
     unanswered = UnansweredRequests(clock)
     leave(unanswered, 5_000)
     clock.advance(59.9)
     leave(unanswered, 1)
     in_first_minute = len(caplog.records)
-    # When
     clock.advance(0.1)
     leave(unanswered, 1)
     clock.advance(60)
     leave(unanswered, 1)
-    # Then
     lines = [record.getMessage() for record in caplog.records]
     assert in_first_minute == 10
     assert len(lines) == 13
@@ -59,25 +48,19 @@ def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_no
 
 
 def test_a_minute_without_a_storm_needs_no_summary(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     clock = ManualClock()
     unanswered = UnansweredRequests(clock)
-    # When
     for _ in range(3):
         leave(unanswered, 10)
         clock.advance(60)
-    # Then
     assert len(caplog.records) == 30
 
 
 def test_a_clients_namespace_is_cut_and_stays_on_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     unanswered = UnansweredRequests(ManualClock())
-    # When
     unanswered.left("a\nb" + "x" * 10_000, "10.0.0.1:4000", REASON)
-    # Then
     (record,) = caplog.records
     assert "a\\nb" in record.getMessage()
     assert len(record.getMessage()) < 400

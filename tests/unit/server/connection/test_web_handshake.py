@@ -1,18 +1,15 @@
 """A web port's connection, before its TLS handshake has begun."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from server.connection.web_handshake import ListenerTls, WebHandshake
 from server.tls.handshakes import TlsHandshakes
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Plain(asyncio.Transport):
@@ -36,14 +33,11 @@ def no_more(_descriptor: int) -> Any:
 def test_without_descriptors_a_connection_ends_with_a_word_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     handshakes = TlsHandshakes(ManualClock(), 10.0)
     tls = ListenerTls(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), handshakes)
     monkeypatch.setattr(os, "dup", no_more)
     plain = Plain()
-    # When
     WebHandshake(asyncio.Protocol, tls).connection_made(plain)
-    # Then
     assert plain.ended
     assert handshakes.under_way == 0
     assert caplog.messages == ["closing 1.2.3.4:5: Too many open files"]

@@ -1,8 +1,8 @@
 """Every command that broker or proxy serves, in every state, can have every fault."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
 
 import pytest
 
@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnx, ServerCnxState
 from broker.commands.table import COMMANDS as BROKER_COMMANDS
 from limiter.flow.causes import PauseCause
-from proto.frames import encode_command, encode_payload_command
+from proto.frames import Frame, encode_command, encode_payload_command
 from proxy.cnx import ProxyConnection, ProxyConnectionState
 from proxy.commands.table import COMMANDS as PROXY_COMMANDS
 from server.faults.connection import ConnectionFaults
@@ -22,12 +22,6 @@ from tests.support.clocks.settle import settle
 from tests.support.processes.commands import Wire, complete_command, type_name
 from tests.unit.broker.commands import test_table as of_broker
 from tests.unit.proxy.commands import test_table as of_proxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from enum import Enum
-
-    from proto.frames import Frame
 
 Type = pb.BaseCommand
 
@@ -109,30 +103,24 @@ EXPECTED: dict[str, tuple[Mapping[str, object], dict[str, Any]]] = {
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("name", EXPECTED)
 async def test_each_command_can_have_each_fault(role: str, name: str) -> None:
-    # Given
     parts = (of_broker if role == "broker" else of_proxy).parts()
     do, expected = EXPECTED[name]
     found = {}
     for state, kind in served(role):
         victim = Victim(parts, state, do)
-        # When
         found[state.name, type_name(kind)] = await after(victim, kind)
         victim.leaves()
-    # Then
     assert found == dict.fromkeys(found, expected)
     assert len(found) > 5
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_each_command_can_be_answered_an_error(role: str) -> None:
-    # Given
     parts = (of_broker if role == "broker" else of_proxy).parts()
     do = {"action": "error", "error": "ProducerBusy", "message": "as asked"}
     for state, kind in served(role):
         victim = Victim(parts, state, do, on=[type_name(kind)])
-        # When
         found = await after(victim, kind)
-        # Then
         (answer,) = found.pop("answers")
         assert found.items() <= outcome(closed=kind == Type.CONNECT).items()
         text = str(answer)
@@ -145,7 +133,6 @@ async def test_each_command_can_be_answered_an_error(role: str) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_each_command_can_be_delayed(role: str) -> None:
-    # Given
     parts = (of_broker if role == "broker" else of_proxy).parts()
     for state, kind in served(role):
         victim = Victim(parts, state, {"action": "delay", "delayMs": 2_000})
@@ -153,10 +140,8 @@ async def test_each_command_can_be_delayed(role: str) -> None:
         victim.clock.advance(1.9)
         await settle()
         assert victim.handled == []
-        # When
         victim.clock.advance(0.1)
         await settle()
-        # Then
         assert victim.handled == [kind]
         assert not victim.stopped
         victim.leaves()
@@ -164,7 +149,6 @@ async def test_each_command_can_be_delayed(role: str) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
-    # Given
     parts = (of_broker if role == "broker" else of_proxy).parts()
     for state, kind in served(role):
         victim = Victim(parts, state, {"action": "drain", "bytesPerSecond": 1}, when={"times": 1})
@@ -172,60 +156,46 @@ async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
         victim.wire.say(complete_command(kind))
         await settle()
         assert victim.stopped
-        # When: as many seconds pass as the second one has bytes
+        # As many seconds pass as the second one has bytes
         victim.clock.advance(victim.frames[-1].total_size)
-        # Then
         assert not victim.stopped
-        # When
         victim.registry.clear_all()
         victim.wire.say(complete_command(kind))
         await settle()
-        # Then
         assert not victim.stopped
         victim.leaves()
 
 
 async def test_what_follows_the_last_command_of_a_connection_is_not_handled() -> None:
-    # Given
     do = {"action": "disconnect", "at": "after"}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do, when={"times": 1})
-    # When
     victim.wire.transport.peer_sends(encode_command(complete_command(Type.LOOKUP)) * 2)
-    # Then
     assert victim.handled == [Type.LOOKUP]
     victim.leaves()
 
 
 async def test_a_command_that_is_not_legal_has_no_fault() -> None:
-    # Given
     victim = Victim(of_broker.parts(), ServerCnxState.START, {"action": "drop"})
-    # When
     victim.wire.say(complete_command(Type.LOOKUP))
-    # Then: whoever refuses it does
+    # Whoever refuses it does
     assert victim.handled == [Type.LOOKUP]
     victim.leaves()
 
 
 async def test_what_waits_is_dropped_when_the_client_leaves() -> None:
-    # Given
     do = {"action": "delay", "delayMs": 1_000}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do)
     victim.wire.say(complete_command(Type.LOOKUP))
-    # When
     victim.wire.transport.breaks()
-    # Then
     assert victim.faults.holds.frames == 0
 
 
 async def test_a_message_can_come_with_a_wrong_checksum() -> None:
-    # Given
     do = {"action": "corruptChecksum"}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do, on=["SEND"])
     command = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
     data = encode_payload_command(command, b"metadata", b"payload")
-    # When
     victim.wire.transport.peer_sends(data)
-    # Then
     (frame,) = victim.frames
     changed = [one ^ other for one, other in zip(data[4:], frame.body(), strict=True)]
     assert sum(one.bit_count() for one in changed) == 1

@@ -1,7 +1,5 @@
 """The document of a fault: what its schema describes is what is taken."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

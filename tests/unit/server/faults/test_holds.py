@@ -1,7 +1,5 @@
 """Faults hold up frames of a connection that is read."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -53,11 +51,9 @@ class Held:
 
 
 def test_reading_goes_on_when_the_last_who_stopped_it_is_over() -> None:
-    # Given
     held, other = Held(), SetFault("other", fault())
     held.holds.stop(held.found, 1.0)
     held.holds.stop(other, None)
-    # When, Then
     held.clock.advance(5.0)
     assert held.way.stopped
     other.clear()
@@ -66,13 +62,10 @@ def test_reading_goes_on_when_the_last_who_stopped_it_is_over() -> None:
 
 
 def test_frames_of_a_cleared_fault_go_on_at_once_and_once() -> None:
-    # Given
     held = Held()
     kept = [held.delay(1.0), held.delay(2.0, in_order=True)]
-    # When
     held.found.clear()
     held.clock.advance(9.0)
-    # Then
     assert held.way.went_on == kept
     assert not held.way.stopped
     assert [held.holds.was_delayed(one) for one in kept * 2] == [True, True, False, False]
@@ -80,29 +73,23 @@ def test_frames_of_a_cleared_fault_go_on_at_once_and_once() -> None:
 
 @pytest.mark.parametrize(("count", "size"), [(MAX_HELD_FRAMES, 10), (2, MAX_HELD_BYTES // 2)])
 def test_at_the_bound_what_follows_waits_too(count: int, size: int) -> None:
-    # Given
     held = Held()
     for _ in range(count):
         held.delay(1.0, size)
     assert not held.way.stopped
-    # When
     held.delay(1.0, size)
-    # Then
     assert held.way.stopped
     held.clock.advance(1.0)
     assert not held.way.stopped
 
 
 def test_a_lost_connection_leaves_nothing_behind() -> None:
-    # Given
     held = Held()
     held.delay(1.0)
     held.holds.stop(held.found, None)
-    # When
     held.holds.lost()
     held.clock.advance(2.0)
     held.found.clear()
-    # Then
     assert held.way.went_on == []
     assert (held.holds.frames, held.holds.size_bytes, bool(held.holds)) == (0, 0, False)
 
@@ -116,30 +103,22 @@ def test_there_are_only_so_many_faults() -> None:
 
 
 async def test_a_connection_that_is_held_reads_nothing_and_lets_nothing_overtake() -> None:
-    # Given
     served = Served()
     fault_set = SetFault("one", fault())
     holds = Holds(Incoming(served.cnx), ManualClock())
     holds.stop(fault_set, None)
-    # When
     served.peer.peer_sends(PING)
-    # Then
     assert served.takes() == b""
     assert not served.cnx.intake.wants_more
-    # When
     fault_set.clear()
     await settle()
-    # Then
     assert served.cnx.commands == [pb.BaseCommand.PING]
 
 
 async def test_who_became_a_pipe_meanwhile_parks_no_frames_when_it_is_read_again() -> None:
-    # Given
     served = Served()
     fault_set = SetFault("one", fault())
     Holds(Incoming(served.cnx), ManualClock()).stop(fault_set, None)
     served.cnx.becomes_pipe()
-    # When
     fault_set.clear()
-    # Then
     assert not served.cnx.intake.parks

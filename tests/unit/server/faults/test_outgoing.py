@@ -1,7 +1,5 @@
 """Faults of what a server sends to its clients."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -51,18 +49,17 @@ class Sent:
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
 async def test_each_command_can_be_dropped_delayed_and_end_the_connection(kind: int) -> None:
-    # Given
     sent, name = Sent(), type_name(kind)
     command = encode_command(complete_command(kind))
-    # When, Then: dropped
+    # Dropped
     sent.set({"action": "drop"}, on=[name])
     assert sent.sends(PING, command, PING) == PING + PING
-    # When, Then: late
+    # Late
     sent.set({"action": "delay", "delayMs": 500}, on=[name])
     assert sent.sends(command) == b""
     sent.clock.advance(0.5)
     assert sent.arrived() == command
-    # When, Then: the last
+    # The last
     sent.set({"action": "disconnect", "at": "after"}, on=[name])
     assert sent.sends(command) == command
     await settle()
@@ -72,15 +69,12 @@ async def test_each_command_can_be_dropped_delayed_and_end_the_connection(kind: 
 
 
 async def test_a_message_leaves_with_a_wrong_checksum() -> None:
-    # Given
     sent = Sent()
     message = pb.CommandMessage(consumer_id=1, message_id=pb.MessageIdData(ledgerId=1, entryId=1))
     command = Type(type=Type.MESSAGE, message=message)
     frame = encode_payload_command(command, b"metadata", b"payload")
     sent.set({"action": "corruptChecksum"}, on=["MESSAGE"])
-    # When
     first, second = sent.sends(frame), sent.sends(frame)
-    # Then
     tail = 8 + command.ByteSize()
     assert second == frame
     assert first[:tail] == frame[:tail]
@@ -89,41 +83,33 @@ async def test_a_message_leaves_with_a_wrong_checksum() -> None:
 
 
 async def test_what_is_cleared_holds_nothing_back() -> None:
-    # Given
     sent = Sent()
     fault = sent.set({"action": "delay", "delayMs": 500}, when={})
     assert sent.sends(PING) == b""
-    # When
     sent.registry.clear(fault)
-    # Then
     assert sent.arrived() == PING
     assert not sent.cnx.gate.is_closed_for(PauseCause.FAULT)
     sent.wire.transport.breaks()
 
 
 async def test_at_the_bound_nothing_more_is_held_back() -> None:
-    # Given
     sent = Sent()
     sent.set({"action": "delay", "delayMs": 500}, when={})
     assert sent.sends(*[PING] * MAX_HELD_FRAMES) == b""
-    # When, Then
     assert sent.sends(PING) == PING
-    # When: the peer leaves meanwhile
+    # The peer leaves meanwhile
     sent.wire.transport.breaks()
-    # Then: nothing is sent any more
+    # Nothing is sent any more
     assert sent.faults._faults.holds.frames == 0
     sent.clock.advance(1)
     assert sent.arrived() == b""
 
 
 async def test_of_what_left_late_nothing_is_kept() -> None:
-    # Given
     sent = Sent()
     sent.set({"action": "delay", "delayMs": 500}, when={})
     sent.sends(PING)
-    # When
     sent.clock.advance(0.5)
-    # Then
     assert sent.arrived() == PING
     assert not sent.faults._faults.holds
     sent.wire.transport.breaks()

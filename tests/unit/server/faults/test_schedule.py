@@ -1,7 +1,5 @@
 """Which of the commands that fit a fault have it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

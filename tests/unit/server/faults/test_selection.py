@@ -1,7 +1,5 @@
 """Which commands of which client a fault is about."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 
 import pytest
@@ -58,20 +56,16 @@ ALL = {"lookup": LOOKUP, "send": SEND, "flow": FLOW, "listing": LISTING, "ping":
     ],
 )
 def test_all_that_is_given_must_fit(where: dict[str, str], chosen: set[str]) -> None:
-    # Given
     selection, someone = Selection(Where.model_validate(where)), Someone()
-    # When
     found = {
         name
         for name, command in ALL.items()
         if selection.may_fit(someone) and selection.fits(someone, command)
     }
-    # Then
     assert found == chosen
 
 
 def test_a_connect_is_chosen_by_the_version_that_it_says() -> None:
-    # Given
     someone = Someone()
     someone.client_version = ""
     selection = Selection(Where(client_version="new*"))
@@ -79,7 +73,6 @@ def test_a_connect_is_chosen_by_the_version_that_it_says() -> None:
         Type(type=Type.CONNECT, connect=pb.CommandConnect(client_version=version))
         for version in ("newer", "old")
     ]
-    # When, Then
     assert selection.may_fit(someone)
     assert [selection.fits(someone, one) for one in connects] == [True, False]
 

@@ -1,7 +1,5 @@
 """The last ten minutes are kept, and no more."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.errors import PermitAcquireQueueFullError
@@ -21,18 +19,16 @@ def watched(clock: ManualClock) -> tuple[AsyncDualMemoryLimiter, LimiterHistory]
 
 
 async def test_each_moment_tells_who_holds_waits_and_was_refused() -> None:
-    # Given
     clock = ManualClock()
     limiter, history = watched(clock)
     await limiter.acquire(HEAP, 900, None, "holder")
-    # When: the second of three has no place in the queue, and the first waits in vain
+    # The second of three has no place in the queue, and the first waits in vain
     history.start()
     clock.advance(1.0)
     limiter.request(HEAP, 200, "first")
     with pytest.raises(PermitAcquireQueueFullError):
         limiter.request(HEAP, 200, "second")
     clock.advance(4.0)
-    # Then
     moments = [moment.budgets[HEAP] for moment in history.moments]
     assert moments == [
         BudgetMoment(900, 0, 0.0, 0, 0),
@@ -45,16 +41,13 @@ async def test_each_moment_tells_who_holds_waits_and_was_refused() -> None:
 
 
 async def test_ten_minutes_are_kept_until_it_is_stopped() -> None:
-    # Given
     clock = ManualClock()
     _, history = watched(clock)
-    # When
     history.start()
     clock.advance(EACH_SECONDS * (KEPT + 50))
     history.stop()
     last = history.moments[-1].at_ms
     clock.advance(60.0)
-    # Then
     assert KEPT * EACH_SECONDS == 600
     assert len(history.moments) == KEPT
     assert history.moments[-1].at_ms == last == clock.wall_ms() - 60_000

@@ -1,7 +1,5 @@
 """What operators are told of a limiter: collected in many turns, and as a table."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -54,32 +52,26 @@ async def connection(peer: str) -> Connection:
 
 
 async def test_the_oldest_waiter_is_named_with_its_age() -> None:
-    # Given
     server, cnx = Server(), await connection("10.0.0.1:5000")
     permit = await server.limiter.acquire(HEAP, 300, None, cnx, NS)
     await server.limiter.acquire(HEAP, 600, None, "another", NS)
-    # When
     asyncio.get_running_loop().create_task(server.limiter.update(permit, 500))
     await asyncio.sleep(0)
     server.clock.advance(3.0)
     server.limiter.request(HEAP, 700, "later", NS)
     report = await server.reporter.report(100, 0)
-    # Then
     assert report[HEAP].oldest_waiter == OldestWaiter(cnx.peer, NS, 500, 200, 3.0)
     assert report[DIRECT].oldest_waiter is None
     server.limiter.close()
 
 
 async def test_who_waits_is_grouped_by_namespace_and_the_longest_wait_is_first() -> None:
-    # Given
     server = Server()
     await server.limiter.acquire(HEAP, 900, None, "holder", NS)
     for namespace, size in (("t/b", 200), ("t/a", 300), ("t/b", 400)):
         server.limiter.request(HEAP, size, f"of {namespace} {size}", namespace)
         server.clock.advance(1.0)
-    # When
     report = await server.reporter.report(100, 0)
-    # Then
     assert report[HEAP].waiting == [
         NamespaceWaiters("t/b", 2, 600, 3.0), NamespaceWaiters("t/a", 1, 300, 2.0)
     ]  # fmt: skip
@@ -91,7 +83,6 @@ async def test_who_waits_is_grouped_by_namespace_and_the_longest_wait_is_first()
 
 
 async def test_ten_thousand_holders_are_counted_in_many_turns() -> None:
-    # Given
     server, turns = Server(10**9), 0
     for number in range(10_000):
         await server.limiter.acquire(HEAP, 10, None, number, NS)
@@ -103,16 +94,13 @@ async def test_ten_thousand_holders_are_counted_in_many_turns() -> None:
             await asyncio.sleep(0)
 
     running = asyncio.get_running_loop().create_task(others())
-    # When
     report = await server.reporter.report(100, 0)
-    # Then
     running.cancel()
     assert (report[HEAP].holders_total, len(report[HEAP].holders)) == (10_000, 100)
     assert turns >= 10_000 // ACCOUNTS_A_TURN
 
 
 async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
-    # Given
     server = Server(10**9)
     for number in range(ACCOUNTS_A_TURN + 5):
         await server.limiter.acquire(HEAP, 10, None, number, NS)
@@ -121,11 +109,9 @@ async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
         for number in range(ACCOUNTS_A_TURN, ACCOUNTS_A_TURN + 5):
             server.limiter.cancel_owner(number)
 
-    # When
     reporting = asyncio.ensure_future(server.reporter.report(1000, 0))
     leaving = asyncio.ensure_future(leave())
     report = await reporting
-    # Then
     await leaving
     assert report[HEAP].holders_total == ACCOUNTS_A_TURN
 
@@ -145,13 +131,10 @@ async def test_a_connection_is_named_by_its_peer() -> None:
 
 
 async def test_the_table_has_a_line_for_each_holder() -> None:
-    # Given
     server, cnx = Server(10**9), await connection("10.0.0.1:5000")
     await server.limiter.acquire(DIRECT, 1_234_567, None, cnx, NS)
     server.clock.advance(2.5)
-    # When
     heap, direct = (await server.table()).split("DIRECT MEMORY")
-    # Then
     assert "  nobody holds or waits for anything\n" in heap
     assert "  1,234,567 of 1,000,000,000 held, at most 1,234,567 so far" in direct
     assert (
@@ -163,7 +146,7 @@ async def test_the_table_has_a_line_for_each_holder() -> None:
 
 
 async def test_the_table_is_never_wider_than_its_columns() -> None:
-    # Given: the longest address, a long name with control characters, figures of terabytes
+    # The longest address, a long name with control characters, figures of terabytes
     server = Server(10**12)
     cnx = await connection("[2001:db8:1111:2222:3333:4444:5555:6666]:65535")
     namespace = "tenant/\x1b[31m" + "n" * 100
@@ -176,9 +159,7 @@ async def test_the_table_is_never_wider_than_its_columns() -> None:
     server.clock.advance(9_000.0)
     server.limiter.request(HEAP, 999_000_000_000, cnx, namespace)
     server.clock.advance(20.0)
-    # When
     lines = (await server.table()).split("\n")
-    # Then
     assert max(map(len, lines)) <= COLUMNS
     assert all(line.isprintable() for line in lines)
     assert (
@@ -191,23 +172,17 @@ async def test_the_table_is_never_wider_than_its_columns() -> None:
 
 
 async def test_without_a_limit_and_a_ledger_the_table_says_so() -> None:
-    # Given
     server = Server(0, ledger=False)
-    # When
     table = await server.table()
-    # Then
     assert "  0 of unlimited held" in table
     assert str(UNBOUNDED_PERMITS) not in table
 
 
 async def test_what_stored_messages_take_stands_beside_the_budgets() -> None:
-    # Given
     server = Server()
     budgets = await server.reporter.report(100, 0)
-    # When
     table = limiter_table(budgets, StoredMessages(1_234, 2_000, 3))
     unbounded = limiter_table(budgets, StoredMessages(0, 0, 0))
-    # Then
     assert "STORED MESSAGES, bytes\n  1,234 of 2,000 stored; 3 were refused\n" in table
     assert "  0 of unlimited stored; 0 were refused" in unbounded
     assert "MESSAGES" not in limiter_table(budgets)

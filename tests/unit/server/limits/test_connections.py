@@ -1,7 +1,5 @@
 """One connection too many is refused in a real broker's words, until another one is gone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -15,32 +13,28 @@ TOO_MANY = "Reached the maximum number of connections"
 
 
 def test_connections_are_refused_as_recorded() -> None:
-    # Given: tools/record_limits.py records them again.
+    # Tools/record_limits.py records them again.
     lines = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     cases = [line for line in lines if line["case"].startswith("connection")]
     limits = ConnectionLimits(ConnectionBounds(most=15, most_of_address=8))
     for case in cases:
         peer = f"{case['case'].split()[-1]}:4711"
-        # When
         words = limits.opened(peer)
         if words is not None:
             limits.ended(peer)
-        # Then
         said = case.get("message")
         assert words == (said and said.replace("CLIENT", peer)), case
     assert len(cases) == 17
 
 
 def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> None:
-    # Given
     limits = ConnectionLimits(ConnectionBounds(most=2))
     first = [limits.opened(f"10.0.0.{host}:1") for host in range(3)]
     limits.ended("10.0.0.0:1")
-    # When: the refused one holds a socket still.
+    # The refused one holds a socket still.
     second = limits.opened("10.0.0.3:1")
     limits.ended("10.0.0.3:1")
     limits.ended("10.0.0.2:1")
-    # Then
     assert first == [None, None, TOO_MANY]
     assert second == TOO_MANY
     assert limits.opened("10.0.0.4:1") is None
@@ -48,29 +42,23 @@ def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> N
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
 def test_an_address_has_its_own_limit_and_the_refusal_names_the_client(address: str) -> None:
-    # Given
     refusals = Refusals()
     limits = ConnectionLimits(ConnectionBounds(most_of_address=1), refusals)
-    # When
     found = [
         limits.opened(f"{address}:1"),
         limits.opened(f"{address}:2"),
         limits.opened("10.0.0.9:3"),
     ]
-    # Then
     assert found == [None, f"{TOO_MANY} on address/{address}:2", None]
     assert refusals.counts[Limit.CONNECTIONS_OF_ADDRESS] == 1
     assert refusals.counts[Limit.CONNECTIONS] == 0
 
 
 def test_of_addresses_that_have_left_nothing_is_kept() -> None:
-    # Given
     limits = ConnectionLimits(ConnectionBounds(1, 1))
     peers = [f"10.0.0.{host}:7" for host in range(5)]
     for peer in peers:
         limits.opened(peer)
-    # When
     for peer in peers:
         limits.ended(peer)
-    # Then
     assert limits.by_address == {}

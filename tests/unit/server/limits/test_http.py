@@ -1,11 +1,9 @@
 """A web port refuses what is too much, too large or too late, and says why."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp import web
@@ -17,9 +15,6 @@ from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
 from server.limits.refusals import Limit
 from server.metrics.http import HttpMetrics
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class Port:
@@ -84,11 +79,9 @@ async def served(bounds: HttpBounds) -> AsyncIterator[Port]:
 
 async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() -> None:
     async with served(HttpBounds(a_second=5.0)) as port:
-        # When
         found = [await port.put(b"") for _ in range(8)]
         port.clock.advance(1.0)
         later = await port.put(b"")
-        # Then
         assert [status for status, _ in found] == [200] * 6 + [429] * 2
         assert found[-1][1] == "more than httpRequestsMaxPerSecond=5 requests a second"
         assert later[0] == 200
@@ -97,11 +90,9 @@ async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() ->
 
 async def test_requests_are_counted_whatever_comes_of_them() -> None:
     async with served(HttpBounds(a_second=1.0)) as port:
-        # When
         one = await port.put(b"")
         unknown = await port.answer(b"GET /no HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         refused = await port.put(b"")
-        # Then
         assert (one[0], unknown[0], refused[0]) == (200, 404, 429)
         [family] = HttpMetrics("c1", port.limits).collect()
         [sample] = family.samples
@@ -111,11 +102,9 @@ async def test_requests_are_counted_whatever_comes_of_them() -> None:
 
 async def test_a_connection_that_asks_nothing_is_closed() -> None:
     async with served(HttpBounds(idle_seconds=0.01)) as port:
-        # When
         silent, silent_writer = await port.opened()
         asked, writer = await port.opened()
         writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\n\r\n")
-        # Then
         assert await silent.read() == b""
         assert (await asked.read()).startswith(b"HTTP/1.1 200")
         silent_writer.close()
@@ -126,7 +115,7 @@ async def test_a_connection_that_asks_nothing_is_closed() -> None:
 async def test_who_does_not_read_its_answer_is_cut_off(
     reads: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: what it asked for is held until it has read it
+    # What it asked for is held until it has read it
     is_full, pause = asyncio.Event(), HttpConnection.pause_writing
 
     def paused(cnx: HttpConnection) -> None:
@@ -138,10 +127,8 @@ async def test_who_does_not_read_its_answer_is_cut_off(
         reader, writer = await port.opened()
         writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         await is_full.wait()
-        # When
         whole = await reader.read() if reads else b""
         port.clock.advance(UNREAD_SECONDS)
-        # Then
         with suppress(ConnectionResetError):
             whole += await reader.read()
         assert (len(whole) > 32 << 20) is reads
@@ -151,13 +138,10 @@ async def test_who_does_not_read_its_answer_is_cut_off(
 
 async def test_one_request_too_many_at_once_is_refused() -> None:
     async with served(HttpBounds(at_once=1)) as port:
-        # Given
         _, writer = await port.opened()
         writer.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
         await port.waits.wait()
-        # When
         status, reason = await port.put(b"")
-        # Then
         assert (status, reason) == (503, "more than maxConcurrentHttpRequests=1 requests at once")
         assert port.limits.refusals.counts[Limit.HTTP_CONCURRENT] == 1
         writer.close()
@@ -168,13 +152,11 @@ async def test_a_body_that_is_too_large_or_has_no_length_is_refused(
     status: int, without_length: int
 ) -> None:
     async with served(HttpBounds(body_bytes=10, body_status=status)) as port:
-        # When
         found = [
             await port.put(b"x" * 10),
             await port.put(b"x" * 11),
             await port.put(b"1\r\nx\r\n0\r\n\r\n", "Transfer-Encoding: chunked"),
         ]
-        # Then
         assert [one for one, _ in found] == [200, status, without_length]
         assert found[1][1] == "the body has 11 bytes: httpMaxRequestSize=10"
         assert port.limits.refusals.counts[Limit.HTTP_BODY_BYTES] == 2
@@ -183,9 +165,7 @@ async def test_a_body_that_is_too_large_or_has_no_length_is_refused(
 @pytest.mark.parametrize("request_line", [b"GET /?%s HTTP/1.1", b"GET / HTTP/1.1\r\nX: %s"])
 async def test_a_header_that_is_too_long_is_refused(request_line: bytes) -> None:
     async with served(HttpBounds(header_bytes=2048)) as port:
-        # When
         status, reason = await port.answer(request_line % (b"x" * 3000) + b"\r\nHost: x\r\n\r\n")
-        # Then
         assert status == 431
         assert reason.endswith("more than httpMaxRequestHeaderSize=2048 bytes")
         assert port.limits.refusals.counts[Limit.HTTP_HEADER_BYTES] == 1
@@ -193,13 +173,10 @@ async def test_a_header_that_is_too_long_is_refused(request_line: bytes) -> None
 
 async def test_a_body_that_does_not_come_in_time_is_refused() -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
-        # Given
         reader, writer = await port.opened()
         writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhal")
         await port.waits.wait()
-        # When
         port.clock.advance(30.1)
-        # Then
         assert await read(reader) == (408, "the body did not come within 30 s")
         assert port.limits.refusals.counts[Limit.HTTP_TIME] == 1
         writer.close()
@@ -208,30 +185,24 @@ async def test_a_body_that_does_not_come_in_time_is_refused() -> None:
 @pytest.mark.parametrize("first", [b"", b"GET / HTT"])
 async def test_who_does_not_ask_in_time_is_told_so_and_closed(first: bytes) -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
-        # Given
         reader, writer = await port.opened()
         writer.write(first)
         await port.put(b"")
-        # When
         port.clock.advance(30.1)
-        # Then
         assert await read(reader) == (408, "no request came within 30 s")
         writer.close()
 
 
 async def test_headers_of_a_later_request_have_their_time_too() -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
-        # Given
         reader, writer = await port.opened()
         writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\n\r\n")
         head = await reader.readuntil(b"\r\n\r\n")
         await reader.readexactly(1)
         port.clock.advance(100.0)
-        # When
         writer.write(b"GET / HTT")
         await port.put(b"")
         port.clock.advance(30.1)
-        # Then
         assert head.startswith(b"HTTP/1.1 200")
         assert await read(reader) == (408, "no request came within 30 s")
         writer.close()
@@ -239,13 +210,10 @@ async def test_headers_of_a_later_request_have_their_time_too() -> None:
 
 async def test_one_connection_too_many_is_told_so_and_closed() -> None:
     async with served(HttpBounds(connections=1)) as port:
-        # Given
         _, first = await port.opened()
         first.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
         await port.waits.wait()
-        # When
         reader, second = await port.opened()
-        # Then
         assert await read(reader) == (503, "more than maxHttpServerConnections=1 connections")
         second.close()
         port.may_go.set()

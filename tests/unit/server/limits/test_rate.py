@@ -1,7 +1,5 @@
 """A rate lets a second's requests pass at once, and one more, and no more for long."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,11 +8,8 @@ from tests.support.clocks.counting_clock import CountingClock
 
 
 def test_a_second_and_one_more_pass_at_once_as_at_a_real_broker() -> None:
-    # Given
     rate = Rate(5.0, CountingClock())
-    # When
     found = [rate.take() for _ in range(9)]
-    # Then
     assert found == [True] * 6 + [False] * 3
 
 
@@ -25,13 +20,10 @@ def test_a_second_and_one_more_pass_at_once_as_at_a_real_broker() -> None:
 def test_no_rate_is_exceeded_by_more_than_what_was_kept(
     a_second: float, pauses: list[float]
 ) -> None:
-    # Given
     clock = CountingClock()
     rate, began, taken = Rate(a_second, clock), clock.now(), 0
     for pause in pauses:
-        # When
         clock.advance(pause)
         for _ in range(3):
             taken += rate.take()
-        # Then
         assert taken <= a_second * (clock.now() - began + 1) + 1 + 1e-6

@@ -1,7 +1,5 @@
 """A bound on the unfinished frames of all connections: the oldest gives way."""
 
-from __future__ import annotations
-
 from server.limits.refusals import Limit, Refusals
 from server.limits.unfinished_frames import UnfinishedFrames
 
@@ -32,28 +30,23 @@ def three(max_bytes: int) -> tuple[UnfinishedFrames, list[Keeper]]:
 
 
 def test_what_is_kept_is_added_up() -> None:
-    # Given
     frames, (first, second, third) = three(300)
     assert frames.kept_bytes == 300
-    # When: one grows, one ends, one begins another frame
+    # One grows, one ends, one begins another frame
     second.keeps(0)
     first.keeps(140)
     third.keeps(120, number=2)
-    # Then
     assert frames.kept_bytes == 260
     assert not any((first.ended, second.ended, third.ended))
 
 
 def test_above_the_bound_the_oldest_gives_way_whoever_grew() -> None:
-    # Given
     refusals = Refusals()
     frames = UnfinishedFrames(300, refusals)
     first, second, third = (Keeper(frames) for _ in range(3))
     for keeper in (first, second, third):
         keeper.keeps(100)
-    # When
     third.keeps(101)
-    # Then
     assert first.ended == (100, 300)
     assert second.ended is None
     assert third.ended is None
@@ -62,11 +55,8 @@ def test_above_the_bound_the_oldest_gives_way_whoever_grew() -> None:
 
 
 def test_as_many_give_way_as_must() -> None:
-    # Given
     frames, (first, second, third) = three(300)
-    # When
     third.keeps(250)
-    # Then
     assert first.ended
     assert second.ended
     assert not third.ended
@@ -74,42 +64,30 @@ def test_as_many_give_way_as_must() -> None:
 
 
 def test_who_begins_another_frame_is_the_youngest() -> None:
-    # Given
     _, (first, second, third) = three(300)
-    # When
     first.keeps(100, number=2)
     third.keeps(150)
-    # Then
     assert second.ended
     assert not first.ended
 
 
 def test_who_sends_on_within_a_frame_stays_as_old_as_it_is() -> None:
-    # Given
     _, (first, second, _) = three(310)
-    # When
     first.keeps(110)
     second.keeps(120)
-    # Then
     assert first.ended == (110, 310)
 
 
 def test_one_frame_alone_may_be_larger_than_the_bound() -> None:
-    # Given
     frames = UnfinishedFrames(300)
     keeper = Keeper(frames)
-    # When
     keeper.keeps(1_000)
-    # Then
     assert not keeper.ended
     assert frames.kept_bytes == 1_000
 
 
 def test_without_a_bound_it_is_counted_all_the_same() -> None:
-    # Given
     frames, keepers = three(0)
-    # When
     keepers[0].keeps(1 << 40)
-    # Then
     assert not any(keeper.ended for keeper in keepers)
     assert frames.kept_bytes == (1 << 40) + 200

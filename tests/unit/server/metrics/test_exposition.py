@@ -1,8 +1,6 @@
 """Metric families as a real broker writes them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,9 +11,6 @@ from prometheus_client.registry import Collector
 from server.metrics.connections import counter, gauge
 from server.metrics.exposition import wants_openmetrics
 from tests.support.processes.samples import exposition, openmetrics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class Fixed(Collector):
@@ -42,7 +37,6 @@ def written(
 
 
 def test_help_and_type_of_a_counter_stand_under_the_name_of_its_samples() -> None:
-    # Then
     assert written(TIMEOUTS) == [
         '# HELP x_timeout_total Say "when"',
         "# TYPE x_timeout_total counter",
@@ -88,18 +82,14 @@ def test_labels_keep_their_order_and_are_escaped() -> None:
 
 
 def test_numbers_are_written_as_floats() -> None:
-    # Given
     family = Metric("s", "", "summary")
     for value in (float("nan"), float("inf"), float("-inf"), 104857600, 0):
         family.add_sample("s", {}, value)
-    # Then
     assert written(family)[1:] == ["s NaN", "s +Inf", "s -Inf", "s 104857600.0", "s 0.0"]
 
 
 def test_prometheus_own_parser_reads_it() -> None:
-    # When
     text = "\n".join(written(counter("c", "help", {"cluster": "a,b"}, 2))) + "\n"
-    # Then
     families = text_string_to_metric_families(text)
     (sample,) = (sample for family in families for sample in family.samples)
     assert (sample.name, sample.labels, sample.value) == ("c_total", {"cluster": "a,b"}, 2.0)

@@ -1,11 +1,10 @@
 """Flow control's samples: what waits, who is paused and why, who was closed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
 
 from limiter.flow.causes import CloseReason, PauseCause
 from limiter.flow.read_gate import ReadGate
@@ -13,11 +12,6 @@ from limiter.flow.totals import FlowTotals
 from server.metrics.flow import flow_metrics, throttled_connections
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import SampleLine, exposition, read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prometheus_client.core import Metric
 
 GAUGES = {
     "floodgate_outbound_pending_bytes",
@@ -62,9 +56,7 @@ class Exported:
 
 
 def test_from_the_start_every_sample_is_there_and_nothing() -> None:
-    # When
     samples = Exported().samples()
-    # Then
     by_cause = {(name, cause.value) for name in BY_CAUSE for cause in PauseCause}
     by_reason = {("floodgate_closed_slow_peers_total", reason.value) for reason in CloseReason}
     plain = {(name, "") for name in {*GAUGES, OVERSIZED, "pulsar_broker_throttled_connections"}}
@@ -76,9 +68,7 @@ def test_from_the_start_every_sample_is_there_and_nothing() -> None:
 
 
 def test_what_can_fall_is_a_gauge_and_what_only_grows_a_counter() -> None:
-    # Given
     types = {sample.name: sample.type for sample in Exported().samples()}
-    # When, Then
     assert types == {
         **dict.fromkeys(GAUGES, "gauge"),
         **BY_CAUSE,
@@ -107,13 +97,10 @@ def test_the_causes_are_those_that_are_documented() -> None:
 
 @pytest.mark.parametrize("cause", PauseCause)
 def test_a_pause_is_exported_under_its_cause(cause: PauseCause) -> None:
-    # Given
     exported = Exported()
     gate = exported.gate()
-    # When
     gate.close_for(cause)
     exported.clock.advance(2.5)
-    # Then
     values = {
         (name, one.value): exported.value(name, cause=one.value)
         for name in BY_CAUSE
@@ -132,46 +119,34 @@ def test_a_pause_is_exported_under_its_cause(cause: PauseCause) -> None:
 
 @pytest.mark.parametrize("cause", PauseCause)
 def test_only_pending_publishes_throttle_as_shipped(cause: PauseCause) -> None:
-    # Given
     exported = Exported()
-    # When
     exported.gate().close_for(cause)
-    # Then
     throttled = exported.value("pulsar_broker_throttled_connections")
     assert throttled == (cause is PauseCause.PENDING_PUBLISHES)
 
 
 @pytest.mark.parametrize("reason", CloseReason)
 def test_a_closed_peer_is_exported_under_its_reason(reason: CloseReason) -> None:
-    # Given
     exported = Exported()
-    # When
     exported.totals.closed[reason] += 3
-    # Then
     name = "floodgate_closed_slow_peers_total"
     values = {one: exported.value(name, reason=one.value) for one in CloseReason}
     assert values == {**dict.fromkeys(CloseReason, 0), reason: 3}
 
 
 def test_a_command_that_was_too_large_is_counted() -> None:
-    # Given
     exported = Exported()
-    # When
     exported.totals.oversized_commands += 2
-    # Then
     assert exported.value(OVERSIZED) == 2
 
 
 def test_each_amount_is_exported_under_its_own_name() -> None:
-    # Given
     exported = Exported()
     totals = exported.totals
-    # When
     totals.outbound.change(1_000)
     totals.outbound.change(-100, 0)
     totals.outbound.change(50, 50)
     totals.parked_frames, totals.parked_bytes, totals.response_bytes = 3, 77, 8_192
-    # Then
     assert {name: exported.value(name) for name in GAUGES} == {
         "floodgate_outbound_pending_bytes": 950,
         "floodgate_outbound_pending_bytes_peak": 1_000,

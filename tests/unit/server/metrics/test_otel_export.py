@@ -1,22 +1,16 @@
 """Readings leave in a thread: in order, bounded, and with one warning when they cannot."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+import pytest
 from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 
 from server.metrics.otel_export import CLOSE_SECONDS, QUEUED_READINGS, Sender
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
 
 GIVE_UP_SECONDS = 20.0
 SUCCESS, FAILURE = MetricExportResult.SUCCESS, MetricExportResult.FAILURE
@@ -65,14 +59,11 @@ def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
 
 
 async def test_readings_leave_in_order_in_a_thread_that_ends() -> None:
-    # Given
     exporter, sent = ScriptedExporter(), readings(3)
     sending = sender(exporter)
-    # When
     for reading in sent:
         sending.send(reading)
     await sending.close(ManualClock())
-    # Then
     assert [id(one) for one in exporter.exported] == [id(one) for one in sent]
     assert exporter.threads == {"metric-export"}
     assert exporter.shutdowns == 1
@@ -80,35 +71,29 @@ async def test_readings_leave_in_order_in_a_thread_that_ends() -> None:
 
 
 async def test_the_oldest_reading_gives_way_when_too_many_wait() -> None:
-    # Given
     exporter, sent = ScriptedExporter(), readings(QUEUED_READINGS + 3)
     exporter.go_on.clear()
     sending = sender(exporter)
     sending.send(sent[0])
     await until(exporter.held_up.is_set)
-    # When
     for reading in sent[1:]:
         sending.send(reading)
     exporter.go_on.set()
     await until(lambda: len(exporter.exported) == 1 + QUEUED_READINGS)
     await sending.close(ManualClock())
-    # Then
     expected = [sent[0], *sent[3:]]
     assert [id(one) for one in exporter.exported] == [id(one) for one in expected]
 
 
 async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
-    # Given
     caplog.set_level(logging.INFO, "server.metrics.otel_export")
     exporter = ScriptedExporter([SUCCESS, FAILURE, FAILURE, FAILURE, SUCCESS, FAILURE])
     sending = sender(exporter)
-    # When
     for number, reading in enumerate(readings(6), start=1):
         sending.send(reading)
         await until(lambda expected=number: len(exporter.exported) == expected)
     await until(lambda: len(caplog.records) == 3)
     await sending.close(ManualClock())
-    # Then
     away = (
         logging.WARNING,
         "metrics do not reach http://c:4318/v1/metrics: no route; "
@@ -124,13 +109,11 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
 async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     clock, exporter = ManualClock(), ScriptedExporter([FAILURE])
     exporter.go_on.clear()
     sending = sender(exporter)
     sending.send(readings(1)[0])
     await until(exporter.held_up.is_set)
-    # When
     closing = asyncio.create_task(sending.close(clock))
     await asyncio.sleep(0)
     clock.advance(CLOSE_SECONDS - 0.001)
@@ -138,7 +121,6 @@ async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(
     too_early = closing.done()
     clock.advance(0.001)
     await closing
-    # Then
     assert not too_early
     assert exporter.shutdowns == 1
     await until(lambda: not alive())
@@ -151,16 +133,14 @@ async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(
 
 
 async def test_a_drain_does_not_wait_for_a_collector_that_was_away_already() -> None:
-    # Given
     exporter = ScriptedExporter([FAILURE])
     sending = sender(exporter)
     sending.send(readings(1)[0])
     await until(lambda: sending.failing)
     exporter.go_on.clear()
     sending.send(readings(1)[0])
-    # When: no time passes on this clock
+    # No time passes on this clock
     await sending.close(ManualClock())
-    # Then
     assert exporter.shutdowns == 1
     await until(lambda: not alive())
 

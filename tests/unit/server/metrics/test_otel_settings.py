@@ -1,7 +1,5 @@
 """The OTEL_* variables: whether metrics are sent, where to, and what is wrong with them."""
 
-from __future__ import annotations
-
 import pytest
 
 from server.errors import ConfigError
@@ -43,40 +41,31 @@ def test_nothing_is_sent_unless_asked_for(variables: dict[str, str]) -> None:
     ],
 )
 def test_an_endpoint_or_an_exporter_asks_for_it(variables: dict[str, str], endpoint: str) -> None:
-    # When
     settings = settings_of(**variables)
-    # Then
     assert settings == TelemetrySettings(MetricsExporter.OTLP, endpoint, 60.0, 10.0)
 
 
 def test_the_console_is_told_by_name() -> None:
-    # When
     settings = settings_of(OTEL_METRICS_EXPORTER="console")
-    # Then
     assert settings.exporter is MetricsExporter.CONSOLE
     assert settings.destination == "standard error"
 
 
 def test_durations_are_milliseconds_and_the_shorter_timeout_counts() -> None:
-    # Given
     variables = {
         ENDPOINT: "http://c:4318",
         "OTEL_METRIC_EXPORT_INTERVAL": "5000",
         "OTEL_METRIC_EXPORT_TIMEOUT": "3000",
         "OTEL_EXPORTER_OTLP_TIMEOUT": "4000",
     }
-    # When
     settings = settings_of(**variables)
     shorter = settings_of(**variables, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT="250")
-    # Then
     assert (settings.interval_seconds, settings.timeout_seconds) == (5.0, 3.0)
     assert shorter.timeout_seconds == 0.25
 
 
 def test_a_password_in_the_endpoint_is_not_told() -> None:
-    # When
     settings = settings_of(**{METRICS_ENDPOINT: "https://me:secret@c:1/x?token=secret"})
-    # Then
     assert settings.destination == "https://c:1/x"
     assert settings.endpoint == "https://me:secret@c:1/x?token=secret"
 
@@ -111,22 +100,18 @@ def test_a_password_in_the_endpoint_is_not_told() -> None:
     ],
 )
 def test_a_wrong_value_is_told_in_one_sentence(name: str, value: str, sentence: str) -> None:
-    # Given
     variables = {METRICS_ENDPOINT: "", ENDPOINT: "http://c:4318", name: value}
-    # Then
     with pytest.raises(ConfigError) as raised:
         telemetry_settings(variables)
     assert raised.value.problems == (sentence,)
 
 
 def test_all_problems_are_told_at_once() -> None:
-    # Given
     variables = {
         ENDPOINT: "c",
         "OTEL_METRIC_EXPORT_INTERVAL": "1m",
         "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json",
     }
-    # Then
     with pytest.raises(ConfigError) as raised:
         telemetry_settings(variables)
     assert len(raised.value.problems) == 3

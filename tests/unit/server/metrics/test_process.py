@@ -1,7 +1,5 @@
 """Metrics of the process and of its event loop."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry
 
 from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics
@@ -11,12 +9,9 @@ from tests.support.processes.samples import exposition, read_samples
 
 
 def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> None:
-    # Given
     registry = CollectorRegistry()
     registry.register(ProcessMetrics("c1"))
-    # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
-    # Then
     assert set(samples) == {
         "process_virtual_memory_bytes",
         "process_resident_memory_bytes",
@@ -31,7 +26,6 @@ def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> No
 
 
 def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
-    # Given
     class FixedHeap:
         def size(self) -> HeapSize:
             return HeapSize(in_use_bytes=7, free_bytes=5)
@@ -40,28 +34,24 @@ def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
 
     registry = CollectorRegistry()
     registry.register(HeapMetrics("c1", FixedHeap()))
-    # When
     samples = read_samples(exposition(registry).decode())
-    # Then
     heap = {s.labels["state"]: s.value for s in samples if s.name == "floodgate_heap_bytes"}
     assert heap == {"in_use": 7, "free": 5}
     assert [s.value > 1_000 for s in samples if s.name == "floodgate_python_blocks"] == [True]
 
 
 def test_a_late_event_loop_is_seen_in_the_histogram() -> None:
-    # Given
     clock = ManualClock()
     lag = EventLoopLag("c1", clock)
     registry = CollectorRegistry()
     registry.register(lag)
     lag.start()
-    # When: five callbacks in time, then some that come 60 ms late, then none
+    # Five callbacks in time, then some that come 60 ms late, then none
     clock.advance(0.55)
     clock.advance(0.35, late_seconds=0.06)
     lag.stop()
     lag.stop()
     clock.advance(10.0)
-    # Then
     samples = read_samples(exposition(registry).decode())
     buckets = {s.labels["le"]: s.value for s in samples if s.name.endswith("_bucket")}
     assert buckets["0.001"] == 5

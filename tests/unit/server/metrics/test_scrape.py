@@ -1,23 +1,17 @@
 """A scrape is written in steps, one at a time."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Generator
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from server.metrics.exposition import TextFamily
 from server.metrics.sample_table import SampleTable
 from server.metrics.scrape import Scrapes
 from server.tasks.cooperative import Steps
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.samples import read_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Generator
-
-    from server.metrics.exposition import TextFamily
 
 
 def table(samples: int) -> SampleTable:
@@ -36,11 +30,8 @@ def gathered(samples: int) -> Generator[None, None, Collection[TextFamily]]:
 
 @pytest.mark.parametrize("samples", [0, 1, 95, 96, 1_000])
 async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> None:
-    # Given
     scrapes = Scrapes(CollectorRegistry(), lambda: gathered(samples))
-    # When
     text = b"".join(await scrapes.text(as_openmetrics=False)).decode()
-    # Then
     found = {(one.name, one.type, *one.labels.values()): one.value for one in read_samples(text)}
     expected: dict[tuple[str, ...], float] = {
         **{("g", "gauge", str(number)): number for number in range(samples)},
@@ -54,29 +45,24 @@ async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> N
 
 
 async def test_openmetrics_ends_with_its_mark() -> None:
-    # When
     scrapes = Scrapes(CollectorRegistry(), lambda: gathered(1))
     text = b"".join(await scrapes.text(as_openmetrics=True))
-    # Then
     assert text.decode().splitlines()[-1] == "# EOF"
     assert b"# TYPE c counter\n" in text
 
 
 async def test_others_have_their_turn_while_much_is_written() -> None:
-    # Given: a step is a turn
+    # A step is a turn
     scrapes, turns = Scrapes(CollectorRegistry(), lambda: gathered(20_000)), 0
     scrapes._steps = Steps(turn_seconds=0.0)
     scrape = asyncio.create_task(scrapes.text(as_openmetrics=False))
-    # When
     while not scrape.done():
         await asyncio.sleep(0)
         turns += 1
-    # Then
     assert turns > 20_000 // 1_000
 
 
 async def test_a_second_scrape_waits_for_the_first() -> None:
-    # Given
     begun, may_end = 0, False
 
     def slow() -> Generator[None, None, Collection[TextFamily]]:
@@ -88,9 +74,7 @@ async def test_a_second_scrape_waits_for_the_first() -> None:
 
     scrapes = Scrapes(CollectorRegistry(), slow)
     both = [await started(scrapes.text(as_openmetrics=False)) for _ in range(2)]
-    # When
     await settle()
-    # Then
     assert begun == 1
     may_end = True
     await asyncio.gather(*both)

@@ -1,7 +1,5 @@
 """The line of a change says who made it, also through a proxy, and what it was."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Of a connection's commands the last ones are kept, and no credentials."""
 
-from __future__ import annotations
-
 import proto.PulsarApi_pb2 as pb
 from proto.frames import FrameDecoder, encode_command
 from server.seeing.last_commands import COMMANDS, LastCommands
@@ -10,19 +8,15 @@ from tests.support.peers.raw_peer import ping
 
 
 def test_the_oldest_command_gives_way() -> None:
-    # Given
     record = LastCommands(ManualClock())
     data = encode_command(ping())
-    # When
     for _ in range(COMMANDS + 5):
         record.sent([data], len(data), in_a_pipe=False)
-    # Then
     assert len(record.kept) == COMMANDS
     assert record.total == COMMANDS + 5
 
 
 def test_credentials_are_not_kept() -> None:
-    # Given
     record, decoder = LastCommands(ManualClock()), FrameDecoder()
     connect = pb.CommandConnect(
         client_version="c", auth_data=b"secret", original_auth_data="secret"
@@ -30,8 +24,6 @@ def test_credentials_are_not_kept() -> None:
     decoder.feed(encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
     frame = decoder.next_frame()
     assert frame is not None
-    # When
     record.received(frame)
-    # Then
     assert "client_version='c'" in record.kept[0].command
     assert "secret" not in record.kept[0].command

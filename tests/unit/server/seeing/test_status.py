@@ -1,18 +1,13 @@
 """``/status.html`` says OK while clients are served and the operator's file is there."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
+from aiohttp import web
 
 from server.http import ProcessState, Readiness, RestError
 from server.seeing.status import status_route
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from aiohttp import web
 
 
 async def asked(readiness: Readiness, file: str | None) -> tuple[int, object]:
@@ -26,21 +21,16 @@ async def asked(readiness: Readiness, file: str | None) -> tuple[int, object]:
 
 @pytest.mark.parametrize("state", list(ProcessState))
 async def test_it_is_ok_while_clients_are_served(tmp_path: Path, state: ProcessState) -> None:
-    # Given
     file = tmp_path / "status"
     file.touch()
     readiness = Readiness()
-    # When
     readiness.state = state
     found = await asked(readiness, str(file))
-    # Then
     assert found == ((200, b"OK") if state is ProcessState.READY else (503, state.value))
 
 
 async def test_it_is_not_found_without_the_file(tmp_path: Path) -> None:
-    # Given
     readiness = Readiness()
     readiness.state = ProcessState.READY
-    # When, Then
     assert (await asked(readiness, str(tmp_path / "none")))[0] == 404
     assert (await asked(readiness, None))[0] == 404

@@ -1,13 +1,11 @@
 """Long work a few milliseconds at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import itertools
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from weakref import ref
 
 import pytest
@@ -15,9 +13,6 @@ import pytest
 from server.tasks import cooperative
 from server.tasks.cooperative import ShortWork, Steps, in_parts, in_turns
 from tests.support.clocks.settle import started
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 def work(name: str, log: list[str], steps: int = 3) -> Generator[None, None, str]:
@@ -33,73 +28,55 @@ async def test_work_returns_what_it_returns() -> None:
 
 
 async def test_pieces_of_work_take_turns() -> None:
-    # Given
     steps, log = Steps(turn_seconds=0), list[str]()
-    # When
     await asyncio.gather(steps.take(work("a", log)), steps.take(work("b", log)))
-    # Then
     assert log == ["a", "b", "a", "b", "a", "b"]
 
 
 async def test_others_run_once_between_two_turns_however_much_work_there_is() -> None:
-    # Given
     steps, log = Steps(turn_seconds=0), list[str]()
     tasks = [asyncio.create_task(steps.take(work("w", log, steps=5))) for _ in range(10)]
-    # When
     ahead = []
     for _ in range(20):
         before = len(log)
         await asyncio.sleep(0)
         ahead.append(len(log) - before)
-    # Then
     assert max(ahead) == 1
     await asyncio.gather(*tasks)
 
 
 async def test_others_run_between_items_whose_work_takes_long() -> None:
-    # Given
     log: list[str] = []
 
     async def go_through(turn_seconds: float) -> None:
         async for item in in_turns("012", turn_seconds):
             log.insert(len(log), item)
 
-    # When
     await asyncio.gather(go_through(0), go_through(0))
-    # Then
     assert "".join(log) == "001122"
-    # When
     log.clear()
     await asyncio.gather(go_through(60), go_through(60))
-    # Then
     assert "".join(log) == "012012"
 
 
 async def test_short_pieces_of_work_make_no_long_turn() -> None:
-    # Given
     steps, log = Steps(turn_seconds=60), list[str]()
     tasks = [asyncio.create_task(steps.take(work("w", log, steps=1))) for _ in range(3)]
-    # When
     await asyncio.sleep(0)
-    # Then
     assert log == ["w"]
     await asyncio.gather(*tasks)
     assert log == ["w", "w", "w"]
 
 
 async def test_a_turn_holds_more_than_one_step_while_there_is_time() -> None:
-    # Given
     log = list[str]()
     task = asyncio.create_task(Steps(turn_seconds=60).take(work("a", log, steps=1000)))
-    # When
     await asyncio.sleep(0)
-    # Then
     assert len(log) == 1000
     assert await task == "a"
 
 
 async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
-    # Given
     steps, log = Steps(turn_seconds=0), list[str]()
 
     def fails() -> Generator[None, None, None]:
@@ -107,55 +84,44 @@ async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
         raise ValueError("broken")
 
     left = await started(steps.take(work("left", log, steps=10_000)))
-    # When
     left.cancel()
     with pytest.raises(ValueError, match="broken"):
         await steps.take(fails())
-    # Then
     assert await steps.take(work("a", log)) == "a"
     assert left.cancelled()
 
 
 async def test_short_work_is_done_in_the_order_of_asking_a_turn_each_when_it_takes_long() -> None:
-    # Given
     short, log = ShortWork(turn_seconds=0), list[str]()
     loop = asyncio.get_running_loop()
-    # When
     await asyncio.gather(
         short.do(lambda: log.append("a")),
         short.do(lambda: (log.append("b"), loop.call_soon(log.append, "other"))),
         short.do(lambda: log.append("c")),
     )
-    # Then
     assert log == ["a", "b", "other", "c"]
 
 
 async def test_short_work_shares_a_turn_and_gives_back_what_it_returns_or_raises() -> None:
-    # Given
     short = ShortWork(turn_seconds=60)
 
     def fails() -> None:
         raise ValueError("no")
 
-    # When
     found = await asyncio.gather(
         short.do(lambda: 1), short.do(fails), short.do(lambda: 3), return_exceptions=True
     )
-    # Then
     assert found[0] == 1
     assert str(found[1]) == "no"
     assert found[2] == 3
 
 
 async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
-    # Given
     short, log = ShortWork(), list[str]()
-    # When
     left = asyncio.ensure_future(short.do(lambda: log.append("left")))
     stays = asyncio.ensure_future(short.do(lambda: log.append("stays")))
     asyncio.get_running_loop().call_soon(left.cancel)
     await asyncio.gather(left, stays, return_exceptions=True)
-    # Then
     assert log == ["stays"]
 
 
@@ -194,17 +160,14 @@ class Asks:
 
 
 async def test_who_asked_for_short_work_that_failed_is_freed_at_once() -> None:
-    # Given
     asks = Asks()
     kept = ref(asks)
     gc.disable()
-    # When
     try:
         with suppress(ValueError):
             await ShortWork().do(asks.fails)
         del asks
         await asyncio.sleep(0)
-        # Then
         assert kept() is None
     finally:
         gc.enable()

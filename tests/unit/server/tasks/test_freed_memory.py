@@ -1,7 +1,5 @@
 """Memory that was freed and is kept."""
 
-from __future__ import annotations
-
 from server.tasks.freed_memory import (
     KEPT_BYTES,
     LOOK_SECONDS,

@@ -1,16 +1,12 @@
 """Lists that are let go of: long ones elsewhere, and in steps."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+
+import pytest
 
 from server.tasks import freeing
 from server.tasks.freeing import free
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Freed:

@@ -1,22 +1,17 @@
 """The tasks of one connection: one exception boundary, and one end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from server.tasks.request_tasks import RequestTasks
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    import pytest
 
 
 async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     answered, done, go_on = [], [], asyncio.Event()
     tasks = RequestTasks(lambda number, text: answered.append((number, text)))
 
@@ -27,13 +22,11 @@ async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
         await go_on.wait()
         done.append(True)
 
-    # When
     tasks.start(1, work)
     tasks.start(2, fail)
     await settle()
     go_on.set()
     await tasks.finished()
-    # Then
     assert answered == [(2, "ZeroDivisionError: by zero")]
     assert done == [True]
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
@@ -41,7 +34,6 @@ async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
 
 
 async def test_cancelling_ends_all_of_them_and_answers_none() -> None:
-    # Given
     answered, ended = [], []
     tasks = RequestTasks(lambda number, text: answered.append((number, text)))
 
@@ -54,23 +46,18 @@ async def test_cancelling_ends_all_of_them_and_answers_none() -> None:
     for number in range(3):
         tasks.start(number, lambda number=number: wait(number))
     await settle()
-    # When
     tasks.cancel_all()
     await tasks.finished()
-    # Then
     assert sorted(ended) == [0, 1, 2]
     assert answered == []
 
 
 async def test_a_request_that_is_cancelled_before_it_began_makes_no_coroutine() -> None:
-    # Given
     made = []
     tasks = RequestTasks(lambda *_: None)
     tasks.start(1, lambda: made.append(True))
-    # When
     tasks.cancel_all()
     await tasks.finished()
-    # Then
     assert made == []
 
 

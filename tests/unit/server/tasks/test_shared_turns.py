@@ -1,10 +1,8 @@
 """Work of many that shares a turn of the event loop."""
 
-from __future__ import annotations
-
 import itertools
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +10,6 @@ from server.tasks import shared_turns
 from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CLOCK = ManualClock()
 
@@ -30,34 +25,25 @@ def long_work() -> None:
 
 
 async def test_what_fits_the_turn_runs_at_once() -> None:
-    # Given
     turns, ran = SharedTurns(), []
-    # When
     told = turns.now(lambda: ran.append(1))
-    # Then
     assert (told, ran) == (True, [1])
 
 
 async def test_when_the_turn_is_over_the_next_wait_for_theirs() -> None:
-    # Given
     turns, ran = SharedTurns(), []
     turns.now(long_work)
-    # When
     told = turns.now(lambda: ran.append("now"))
     turns.later(lambda: ran.append("later"))
-    # Then
     assert (told, ran) == (False, [])
     await settle()
     assert ran == ["later"]
 
 
 async def test_nobody_goes_past_those_that_wait() -> None:
-    # Given
     turns, ran = SharedTurns(), []
     turns.later(lambda: ran.append(1))
-    # When
     told = turns.now(lambda: ran.append(2))
-    # Then
     assert (told, ran) == (False, [])
 
 
@@ -79,22 +65,19 @@ async def test_a_turn_has_at_least_one_and_at_most_so_many_whatever_the_clock_do
 
 
 async def test_a_turn_ends_when_its_time_is_used_up() -> None:
-    # Given
     turns, ran = SharedTurns(), []
     for number in range(3):
         turns.later(long_work)
         turns.later(lambda number=number: ran.append(number))
     seen = []
-    # When
     for _ in range(6):
         turns._next_turn()
         seen.append(len(ran))
-    # Then: each turn ends behind the work that was long
+    # Each turn ends behind the work that was long
     assert seen[:4] == [0, 1, 2, 3]
 
 
 async def test_long_work_takes_its_first_step_at_once_and_each_other_in_its_turn() -> None:
-    # Given
     turns, ran = SharedTurns(), []
 
     def work() -> Iterator[None]:
@@ -102,19 +85,14 @@ async def test_long_work_takes_its_first_step_at_once_and_each_other_in_its_turn
             ran.append(number)
             yield
 
-    # When
     turns.in_steps(work())
     turns.later(lambda: ran.append("another"))
-    # Then
     assert ran == [0]
     await settle()
     assert ran == [0, 1, "another", 2]
 
 
 async def test_long_work_that_has_no_steps_waits_for_no_turn() -> None:
-    # Given
     turns = SharedTurns()
-    # When
     turns.in_steps(iter(()))
-    # Then
     assert not turns._due

@@ -1,18 +1,14 @@
 """One piece of work for all who ask for the same."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from weakref import ref
+
+import pytest
 
 from server.tasks.single_flight import SingleFlight
 from tests.support.clocks.settle import settle, started
-
-if TYPE_CHECKING:
-    import pytest
 
 
 class Work:
@@ -37,87 +33,68 @@ class Work:
 
 
 async def test_all_who_ask_meanwhile_share_one_piece_of_work() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join("key", work)) for _ in range(5)]
-    # When
     work.go_on.set()
-    # Then
     assert await asyncio.gather(*asking) == [1] * 5
     assert (work.begun, len(flights)) == (1, 0)
 
 
 async def test_nothing_is_kept_for_who_asks_afterwards() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     work.go_on.set()
-    # When
     first, second = await flights.join("key", work), await flights.join("key", work)
-    # Then
     assert (first, second) == (1, 2)
 
 
 async def test_nor_for_who_asks_in_the_turn_of_its_end() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     first = await started(flights.join("key", work))
     work.go_on.set()
-    # When: this one's turn comes right behind the last step of the work
+    # This one's turn comes right behind the last step of the work
     second = asyncio.create_task(flights.join("key", work))
-    # Then: who finds out of date what it is given may ask again and again
+    # Who finds out of date what it is given may ask again and again
     assert await asyncio.gather(first, second) == [1, 2]
     assert len(flights) == 0
 
 
 async def test_other_keys_are_other_work() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
-    # When
     asking = [await started(flights.join(key, work)) for key in ("a", "b")]
-    # Then
     assert (work.begun, len(flights)) == (2, 2)
     work.go_on.set()
     await asyncio.gather(*asking)
 
 
 async def test_who_leaves_takes_nothing_from_the_others() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     first = await started(flights.join("key", work))
     second = await started(flights.join("key", work))
-    # When
     first.cancel()
     await settle()
     work.go_on.set()
-    # Then
     assert await second == 1
     assert work.cancelled == 0
 
 
 async def test_the_last_who_leaves_ends_the_work_and_nobody_joins_it() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     left = [await started(flights.join("key", work)) for _ in range(2)]
-    # When
     for one in left:
         one.cancel()
     await asyncio.sleep(0)
     later = await started(flights.join("key", work))
-    # Then
     assert (work.begun, work.cancelled) == (2, 1)
     work.go_on.set()
     assert await later == 2
 
 
 async def test_a_failure_is_told_to_all_who_waited_and_not_kept() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join("key", work)) for _ in range(3)]
     work.error = ValueError("broken")
-    # When
     work.go_on.set()
     told = await asyncio.gather(*asking, return_exceptions=True)
-    # Then
     assert [str(error) for error in told] == ["broken"] * 3
     work.error = None
     assert await flights.join("key", work) == 2
@@ -126,7 +103,6 @@ async def test_a_failure_is_told_to_all_who_waited_and_not_kept() -> None:
 async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
 
     async def fails_when_cancelled() -> int:
@@ -136,13 +112,11 @@ async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
             raise ValueError("broken") from None
 
     left = await started(flights.join("key", fails_when_cancelled))
-    # When
     left.cancel()
     await settle()
     assert left.cancelled()
     del left
     gc.collect()
-    # Then
     assert caplog.messages == []
 
 
@@ -166,12 +140,9 @@ async def test_who_asked_for_work_that_failed_is_freed_at_once() -> None:
 
 
 async def test_stopping_ends_all_work_under_way() -> None:
-    # Given
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join(key, work)) for key in "ab"]
-    # When
     flights.stop()
     await settle()
-    # Then
     assert (work.cancelled, len(flights)) == (2, 0)
     assert all(each.cancelled() for each in asking)

@@ -1,15 +1,10 @@
 """Processes for long work."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from server.tasks.child_process import ChildProcess
 from server.tasks.worker_processes import MOST_NICENESS, NICENESS, WorkerProcess, WorkerProcesses
-
-if TYPE_CHECKING:
-    from server.tasks.child_process import ChildProcess
 
 
 class _Worker(WorkerProcess):

@@ -1,7 +1,5 @@
 """Cipher suites by Java's names and OpenSSL's."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -24,7 +22,7 @@ def test_every_name_of_java_is_openssls_own() -> None:
 
 @pytest.mark.parametrize("name", [JAVA, OPENSSL])
 def test_either_spelling_means_the_same(name: str) -> None:
-    # Then: and no suite of TLS 1.3 was named
+    # And no suite of TLS 1.3 was named
     assert chosen((name,)) == CipherChoice(OPENSSL, tls12=True, tls13=False)
 
 

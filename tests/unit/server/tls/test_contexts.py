@@ -1,13 +1,11 @@
 """Contexts of certificates: refused in a sentence, and read again when they change."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +22,6 @@ from server.tls.refreshed import TlsFilesError
 from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
 from tests.support.certificates import SERVER, PemFiles
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +73,7 @@ def both(
 
 
 def test_a_broker_of_the_trusted_authority_is_spoken_to(pem: PemFiles) -> None:
-    # When
     server, client = both(port(pem.server), to_broker(pem.trust))
-    # Then
     assert subject(client) == SERVER
     assert subject(server) is None
     assert client.receive(server.encrypt(b"hello")) == b"hello"
@@ -100,20 +93,16 @@ def test_the_hosts_name_is_looked_at_where_that_is_asked_for(pem: PemFiles) -> N
 
 
 def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None:
-    # Given
     asks = port(pem.server, pem.trust, asks_for_client_certificate=True)
     requires = port(pem.server, pem.trust, requires_client_certificate=True)
     known, unknown = pem.pair("client", "a-client"), others.pair("client", "a-client")
     for settings in (asks, requires):
-        # When
         server, _ = both(settings, to_broker(pem.trust, known))
-        # Then
         assert subject(server) == "a-client"
         with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
             both(settings, to_broker(pem.trust, unknown))
-    # When: it shows none
+    # It shows none
     server, _ = both(asks, to_broker(pem.trust))
-    # Then
     assert subject(server) is None
     with pytest.raises(RemoteProtocolError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
         both(requires, to_broker(pem.trust))
@@ -121,22 +110,18 @@ def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 def test_only_what_both_sides_may_speak_is_spoken(pem: PemFiles, version: str) -> None:
-    # Given
     other = "TLSv1.3" if version == "TLSv1.2" else "TLSv1.2"
-    # Then
     both(port(pem.server, protocols=(version,)), to_broker(pem.trust))
     with pytest.raises(RemoteProtocolError, match="TLS handshake failed"):
         both(port(pem.server, protocols=(version,)), to_broker(pem.trust, protocols=(other,)))
 
 
 def test_a_cipher_that_is_not_named_is_not_spoken(pem: PemFiles) -> None:
-    # Given
     old = ("TLSv1.2",)
     one, other = (
         chosen((f"TLS_ECDHE_ECDSA_WITH_AES_{bits}",))
         for bits in ("128_GCM_SHA256", "256_GCM_SHA384")
     )
-    # Then
     both(
         port(pem.server, protocols=old, ciphers=one),
         to_broker(pem.trust, protocols=old, ciphers=one),
@@ -149,9 +134,7 @@ def test_a_cipher_that_is_not_named_is_not_spoken(pem: PemFiles) -> None:
 
 
 def test_no_session_lets_a_client_in_again_without_its_certificate(pem: PemFiles) -> None:
-    # When
     context = accepting_context(port(pem.server, pem.trust))
-    # Then
     assert context.num_tickets == 0
     assert context.options & ssl.OP_NO_TICKET
 
@@ -186,12 +169,9 @@ def test_files_that_cannot_be_used_are_one_sentence(
     tmp_path: Path,
     case: Callable[[PemFiles, Path], tuple[ServerTlsSettings, str]],
 ) -> None:
-    # Given
     settings, sentence = case(pem, tmp_path)
-    # When
     with pytest.raises(TlsFilesError) as caught:
         accepting_context(settings)
-    # Then
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -232,17 +212,12 @@ class Replaced:
 
 
 def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> None:
-    # Given
     port = Replaced(tmp_path, 300)
     assert port.takes()
     port.replace()
-    # When
     port.clock.advance(299)
-    # Then
     assert not port.takes()
-    # When
     port.clock.advance(1)
-    # Then
     assert port.takes()
     assert (port.tls.contexts.refreshed_total, port.tls.contexts.failed_total) == (1, 0)
 
@@ -251,25 +226,19 @@ def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> No
 def test_0_looks_for_each_connection_and_less_never(
     tmp_path: Path, seconds: int, taken: bool
 ) -> None:
-    # Given
     port = Replaced(tmp_path, seconds)
-    # When
     port.replace()
     port.clock.advance(10_000 * (not taken))
-    # Then
     assert port.takes() is taken
 
 
 def test_a_broken_file_changes_nothing_and_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     port = Replaced(tmp_path, 0)
     with caplog.at_level(logging.ERROR):
-        # When
         (tmp_path / "server.key").write_text("half a fi")
         taken = [port.takes() for _ in range(3)]
-    # Then
     assert taken == [True, True, True]
     assert port.tls.contexts.failed_total == 1
     (record,) = caplog.records
@@ -279,7 +248,6 @@ def test_a_broken_file_changes_nothing_and_is_told_once(
 def test_good_files_that_could_not_be_read_once_are_used_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     port = Replaced(tmp_path, 0)
 
     def no_descriptors(*_: object, **__: object) -> None:
@@ -290,9 +258,7 @@ def test_good_files_that_could_not_be_read_once_are_used_later(
         port.replace()
         for _ in range(3):
             port.tls.layer()
-    # When
     taken = port.takes()
-    # Then
     assert taken
     assert (port.tls.contexts.refreshed_total, port.tls.contexts.failed_total) == (1, 1)
     assert len(caplog.records) == 1
@@ -304,7 +270,7 @@ def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: Pem
 
 
 def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
-    # Given: a file with that of the server, and that of who signed it
+    # A file with that of the server, and that of who signed it
     sooner, later = datetime(2040, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC)
     pem = PemFiles(tmp_path)
     certificate, key = pem.pair("server", SERVER, until=later)
@@ -312,30 +278,25 @@ def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
         file.write(Path(pem.pair("other", "x", until=sooner)[0]).read_text())
     tls = ServerTls(port((certificate, key), refresh_seconds=0), ManualClock())
     assert tls.contexts.expires_at == sooner.timestamp()
-    # When
     pem.pair("server", SERVER, until=later)
     tls.layer()
-    # Then
     assert tls.contexts.expires_at == later.timestamp()
-    # Then: who shows none has none that expires
+    # Who shows none has none that expires
     assert ClientTls(to_broker(pem.trust), ManualClock()).contexts.expires_at is None
 
 
 @pytest.mark.parametrize("host", [SERVER, "a-name"])
 def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) -> None:
-    # Given
     port = Replaced(tmp_path, 0)
     context = port.tls.http_context
-    # When
     port.replace()
-    # Then: with the trust of the new files; a client that asks for an address names nobody
+    # With the trust of the new files; a client that asks for an address names nobody
     assert port.takes(TlsLayer(context, server_side=True), host)
 
 
 def test_a_file_that_is_gone_between_two_looks_at_it_changes_nothing(
     pem: PemFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     clock = ManualClock()
     certificate = tmp_path / "server.pem"
     certificate.write_bytes(Path(pem.server[0]).read_bytes())
@@ -347,8 +308,7 @@ def test_a_file_that_is_gone_between_two_looks_at_it_changes_nothing(
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", gone)
-    # When: what is raised while a connection is accepted ends the listener
+    # What is raised while a connection is accepted ends the listener
     after = tls.contexts.current()
-    # Then
     assert after is before
     assert tls.contexts.failed_total == 1

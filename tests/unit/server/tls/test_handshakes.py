@@ -1,7 +1,5 @@
 """TLS handshakes under way: their time, their end, and what they are counted as."""
 
-from __future__ import annotations
-
 from server.tls.handshakes import TlsHandshakes
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -29,46 +27,33 @@ def begun() -> tuple[TlsHandshakes, ManualClock, Peer]:
 
 
 def test_a_handshake_that_stops_half_way_is_cut_off_in_time() -> None:
-    # Given
     handshakes, clock, peer = begun()
-    # When
     clock.advance(9.9)
-    # Then
     assert (handshakes.under_way, peer.ends) == (1, [])
-    # When
     clock.advance(0.1)
     handshakes.lost(peer)
-    # Then: it is counted once
+    # It is counted once
     assert (handshakes.under_way, peer.ends) == (0, ["reset"])
     assert (handshakes.timed_out_total, handshakes.failed_total) == (1, 0)
 
 
 def test_a_handshake_that_is_finished_has_no_time_any_more() -> None:
-    # Given
     handshakes, clock, peer = begun()
-    # When
     handshakes.finished(peer)
     clock.advance(100)
     handshakes.lost(peer)
-    # Then
     assert (handshakes.under_way, peer.ends) == (0, [])
     assert (handshakes.finished_total, handshakes.failed_total) == (1, 0)
 
 
 def test_a_peer_that_leaves_in_its_handshake_is_a_failure() -> None:
-    # Given
     handshakes, clock, peer = begun()
-    # When
     handshakes.lost(peer)
     clock.advance(100)
-    # Then
     assert (handshakes.under_way, handshakes.failed_total, peer.ends) == (0, 1, [])
 
 
 def test_a_server_that_ends_cuts_off_who_is_not_in_yet() -> None:
-    # Given
     handshakes, _, peer = begun()
-    # When
     handshakes.abort_all()
-    # Then
     assert peer.ends == ["abort"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.support.dialogues.comparison import agree, disagreement
 from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
@@ -39,11 +37,8 @@ def test_any_name_stands_for_one_that_the_server_made() -> None:
 
 
 def test_the_first_step_that_disagrees_is_told_with_its_cause() -> None:
-    # Given
     dialogue = Dialogue("d", "t", (Step(0, PING, (PONG,)), Step(1, PING, (PONG, message("m0")))))
-    # When
     found = disagreement(dialogue, [(PONG,), (PONG, SUCCESS)])
-    # Then
     assert found is not None
     assert found.index == 1
     assert found.cause == "PING -MESSAGE +SUCCESS"
@@ -51,7 +46,5 @@ def test_the_first_step_that_disagrees_is_told_with_its_cause() -> None:
 
 
 def test_a_whole_play_that_agrees_has_no_disagreement() -> None:
-    # Given
     dialogue = Dialogue("d", "t", (Step(0, PING, (PONG,)),))
-    # When / Then
     assert disagreement(dialogue, [(PONG,)]) is None

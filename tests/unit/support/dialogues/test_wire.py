@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 
@@ -23,9 +21,7 @@ def read(data: bytes) -> tuple[pb.BaseCommand, bytes]:
 
 @pytest.mark.parametrize("bad", [False, True])
 def test_a_batch_has_the_payload_of_the_recording_and_a_checksum(bad: bool) -> None:
-    # When
     command, behind = read(wire.command_bytes({**SEND, "bad_checksum": bad}, {}))
-    # Then
     assert command.send.num_messages == 3
     assert behind[:2] == b"\x0e\x01"
     checksum = int.from_bytes(behind[2:6], "big")
@@ -34,24 +30,18 @@ def test_a_batch_has_the_payload_of_the_recording_and_a_checksum(bad: bool) -> N
 
 
 def test_what_a_message_and_its_command_hold_besides_is_sent() -> None:
-    # Given
     does = {**SEND, "bad_checksum": False, "metadata": {"ordering_key": "YQ=="}}
-    # When
     command, behind = read(wire.command_bytes({**does, "of_command": {"is_chunk": True}}, {}))
-    # Then
     length = int.from_bytes(behind[6:10], "big")
     metadata = pb.MessageMetadata.FromString(behind[10 : 10 + length])
     assert (command.send.is_chunk, metadata.ordering_key) == (True, b"a")
 
 
 def test_fields_that_are_messages_themselves_are_sent() -> None:
-    # Given
     does = {"command": "SUBSCRIBE", "topic": "t", "subscription": "s", "subType": 3}
     does |= {"consumer_id": 1, "request_id": 2}
     ranges = {"keySharedMode": "STICKY", "hashRanges": [{"start": 1, "end": 2}]}
-    # When
     command, _ = read(wire.command_bytes({**does, "keySharedMeta": ranges}, {}))
-    # Then
     (found,) = command.subscribe.keySharedMeta.hashRanges
     assert (found.start, found.end) == (1, 2)
 
@@ -61,22 +51,17 @@ def test_an_acknowledgement_and_a_redelivery_name_several_messages() -> None:
         ("ACK", "ack.message_id"),
         ("REDELIVER_UNACKNOWLEDGED_MESSAGES", "redeliverUnacknowledgedMessages.message_ids"),
     ):
-        # When
         does = {"command": name, "consumer_id": 1, "messages": ["m0", "m0"]}
         if name == "ACK":
             does["ack_type"] = "Individual"
         command, _ = read(wire.command_bytes(does, IDS))
-        # Then
         outer, inner = body.split(".")
         assert [one.entryId for one in getattr(getattr(command, outer), inner)] == [2, 2]
 
 
 def test_messages_are_named_by_their_sequence_ids() -> None:
-    # Given
     does = {"command": "SEEK", "consumer_id": 1, "request_id": 3, "message": "m0"}
-    # When
     command, _ = read(wire.command_bytes(does, IDS))
-    # Then
     assert (command.seek.message_id.ledgerId, command.seek.message_id.entryId) == (7, 2)
 
 
@@ -86,25 +71,19 @@ def test_a_message_that_the_topic_did_not_take_cannot_be_named() -> None:
 
 
 def test_an_entry_of_minus_one_is_seen_as_it_was_recorded() -> None:
-    # Given
     command = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE)
     command.getLastMessageIdResponse.last_message_id.entryId = (1 << 64) - 1
-    # When
     seen = wire.seen(0, command, b"")
-    # Then
     assert seen["entry_id"] == wire.NO_ENTRY_RECORDED
     assert seen["has_mark_delete_position"] is False
 
 
 def test_every_recorded_command_can_be_sent() -> None:
-    # Given
     ids = {number: pb.MessageIdData(ledgerId=1, entryId=number) for number in range(64)}
-    # When
     sent = [
         wire.command_bytes(step.does, ids)
         for dialogue in load_dialogues(GOLDEN)
         for step in dialogue.steps
         if not step.is_reset
     ]
-    # Then
     assert all(sent)

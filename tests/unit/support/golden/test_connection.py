@@ -1,9 +1,9 @@
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+
+import pytest
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden import connection as golden_connection
@@ -11,11 +11,6 @@ from tests.support.golden.connection import Place, frame, replay
 from tests.support.golden.exchange import Case, Expect, Rest, Send, Silence, parse_command
 from tests.support.golden.rest import RestAnswer
 from tests.support.golden.watches import topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pytest
 
 PING = parse_command("type: PING ping { }")
 PONG = parse_command("type: PONG pong { }")
@@ -51,34 +46,26 @@ def found_by_replay(answers: list[Expect], data: bytes, *, close: bool = False) 
 
 
 def test_a_recorded_answer_agrees() -> None:
-    # When / Then
     assert found_by_replay([Expect(PONG)], frame(PONG)) == []
 
 
 def test_silence_and_a_close_agree_with_themselves() -> None:
-    # When / Then
     assert found_by_replay([Expect(Silence.NOTHING)], b"") == []
     assert found_by_replay([Expect(Silence.CLOSED)], b"", close=True) == []
 
 
 def test_an_answer_where_none_was_recorded_differs() -> None:
-    # When
     found = found_by_replay([Expect(Silence.NOTHING)], frame(PONG))
-    # Then
     assert found == ["row 1: kind was recorded as (nothing), came as PONG"]
 
 
 def test_an_answer_after_the_last_recorded_one_differs() -> None:
-    # When
     found = found_by_replay([Expect(PONG)], frame(PONG) * 2)
-    # Then
     assert found == ["row 2: kind was recorded as (nothing), came as PONG"]
 
 
 def test_a_close_after_the_last_recorded_answer_differs() -> None:
-    # When
     found = found_by_replay([Expect(PONG)], frame(PONG), close=True)
-    # Then
     assert found == ["row 2: kind was recorded as (nothing), came as (closed)"]
 
 
@@ -91,31 +78,23 @@ def watch_update(topic: str, digest: str) -> pb.BaseCommand:
 
 
 def test_updates_of_one_change_may_come_in_another_order_with_other_hashes() -> None:
-    # Given
     recorded = [Expect(watch_update("a", topics_hash("a"))), Expect(watch_update("b", "recorded"))]
     other = [watch_update("b", topics_hash("b")), watch_update("a", topics_hash(["a", "b"]))]
     wrong = [watch_update("b", topics_hash("b")), watch_update("a", topics_hash("a"))]
-    # When / Then
     assert found_by_replay(recorded, b"".join(map(frame, other))) == []
     (found,) = found_by_replay(recorded, b"".join(map(frame, wrong)))
     assert "watchTopicUpdate.topics_hash" in found
 
 
 def test_updates_of_one_change_are_those_that_were_recorded() -> None:
-    # Given
     recorded = [Expect(watch_update("a", "x")), Expect(watch_update("b", "y"))]
     other = [watch_update("a", topics_hash("a")), watch_update("c", topics_hash("ac"))]
-    # When
     (found,) = found_by_replay(recorded, b"".join(map(frame, other)))
-    # Then
     assert found == "row 2: watchTopicUpdate.new_topics was recorded as ['b'], came as ['c']"
 
 
 def test_a_call_in_between_must_have_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setattr(golden_connection, "ask", lambda *_: RestAnswer(404, ""))
     steps = (Rest("PUT", "/a", None, 204), Rest("DELETE", "/a", None, 404))
-    # When
     found = replay(Case("watch/x", "broker", steps), Place("", "", "127.0.0.1:1"))
-    # Then
     assert list(map(str, found)) == ["row 0: REST PUT was recorded as 204, came as 404"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -27,11 +25,8 @@ def write_case(folder: Path, file: str, case: str, exchange: list[list[str]]) ->
 
 
 def test_rows_become_what_is_sent_and_what_must_come_back() -> None:
-    # Given
     rows = [["C", PING], ["C", "PING one byte at a time", "0aff"], ["S", "(closed)"], ["S", PING]]
-    # When
     command, raw, closed, answer = (parse_row(row) for row in rows)
-    # Then
     ping = pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
     assert command == Send(ping)
     assert raw == Send(None, b"\x0a\xff", one_byte_at_a_time=True)
@@ -45,10 +40,8 @@ def test_a_call_in_between_is_a_row() -> None:
 
 
 def test_a_row_may_be_of_the_second_connection() -> None:
-    # When
     sent = parse_row(["second connection", ["C", PING]])
     silent = parse_row(["second connection", ["S", "(nothing)"]])
-    # Then
     assert isinstance(sent, Send)
     assert sent.connection == 1
     assert silent == Expect(Silence.NOTHING, connection=1)
@@ -69,27 +62,21 @@ def test_what_a_closed_connection_was_not_sent_is_a_close() -> None:
     ],
 )
 def test_a_row_of_no_known_form_is_refused(row: list[object]) -> None:
-    # When / Then
     with pytest.raises(ValueError, match=r"row|text format|hexadecimal"):
         parse_row(row)
 
 
 def test_every_recorded_exchange_of_the_replayed_groups_can_be_read() -> None:
-    # When
     groups = {"connect", "lookup", "partitions", "topics", "frames", "watch"}
     cases = load_cases(GOLDEN, frozenset(groups))
-    # Then
     assert len(cases) == 239
     assert {case.target for case in cases} == {"broker", "proxy"}
 
 
 def test_a_later_recording_is_added_by_dropping_in_a_file(tmp_path: Path) -> None:
-    # Given
     write_case(tmp_path, "broker.jsonl", "lookup/a", [["C", PING]])
     write_case(tmp_path, "proxy-4.2.jsonl", "lookup/b", [["C", PING]])
-    # When
     cases = load_cases(tmp_path, frozenset({"lookup"}))
-    # Then
     assert [(case.name, case.target) for case in cases] == [
         ("lookup/a", "broker"),
         ("lookup/b", "proxy"),
@@ -97,9 +84,7 @@ def test_a_later_recording_is_added_by_dropping_in_a_file(tmp_path: Path) -> Non
 
 
 def test_a_recording_whose_name_tells_no_target_is_refused(tmp_path: Path) -> None:
-    # Given
     write_case(tmp_path, "other.jsonl", "lookup/a", [["C", PING]])
-    # When / Then
     with pytest.raises(ValueError, match=r"other\.jsonl: a recording's name begins with"):
         load_cases(tmp_path, frozenset({"lookup"}))
 
@@ -117,23 +102,17 @@ def test_a_recording_whose_name_tells_no_target_is_refused(tmp_path: Path) -> No
 def test_a_connect_stands_before_each_exchange_outside_its_own_group(
     tmp_path: Path, name: str, connects_first: bool
 ) -> None:
-    # Given
     write_case(tmp_path, "broker.jsonl", name, [["C", PING]])
-    # When
     (case,) = load_cases(tmp_path, frozenset({"connect", "frames"}))
-    # Then
     assert case.connects_first is connects_first
 
 
 def test_an_address_is_replaced_in_texts_at_every_depth() -> None:
-    # Given
     command = pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE)
     command.lookupTopicResponse.request_id = 1
     command.lookupTopicResponse.brokerServiceUrl = "pulsar://127.0.0.1:6650"
     command.lookupTopicResponse.message = "not 127.0.0.1:66501"
-    # When
     with_address(command, "127.0.0.1:6650", "127.0.0.1:9")
-    # Then
     assert command.lookupTopicResponse.brokerServiceUrl == "pulsar://127.0.0.1:9"
     assert command.lookupTopicResponse.message == "not 127.0.0.1:66501"
 
@@ -145,12 +124,9 @@ def deviation_text(**changes: str) -> str:
 
 
 def test_a_deviation_is_known_by_case_and_target(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "deviations.toml"
     path.write_text(deviation_text(), encoding="utf-8")
-    # When
     deviations = load_deviations(path)
-    # Then
     assert deviations["a/b", "proxy"].fields == {"kind"}
 
 
@@ -165,9 +141,7 @@ def test_a_deviation_is_known_by_case_and_target(tmp_path: Path) -> None:
 def test_a_deviation_without_reason_or_field_or_named_twice_is_refused(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
-    # Given
     path = tmp_path / "deviations.toml"
     path.write_text(text, encoding="utf-8")
-    # When / Then
     with pytest.raises(ValueError, match=complaint):
         load_deviations(path)

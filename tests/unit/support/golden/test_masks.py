@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.support.golden.exchange import Deviation, Silence, parse_command
@@ -23,9 +21,7 @@ def differing_fields(recorded: str, answered: str) -> list[str]:
 
 
 def test_equal_answers_do_not_differ() -> None:
-    # Given
     text = LOOKUP.format("Connect", 'brokerServiceUrl: "pulsar://127.0.0.1:6650"')
-    # When / Then
     assert differing_fields(text, text) == []
 
 
@@ -56,7 +52,6 @@ def test_equal_answers_do_not_differ() -> None:
     ids=["version", "order", "proxied", "java", "proxied java", "message id"],
 )
 def test_what_differs_between_two_runs_is_masked(recorded: str, answered: str) -> None:
-    # When / Then
     assert differing_fields(recorded, answered) == []
 
 
@@ -132,14 +127,11 @@ def test_what_differs_between_two_runs_is_masked(recorded: str, answered: str) -
 def test_everything_else_is_a_difference_by_its_field(
     recorded: str, answered: str, fields: list[str]
 ) -> None:
-    # When / Then
     assert differing_fields(recorded, answered) == fields
 
 
 def test_silence_a_close_and_a_command_are_three_kinds_of_answer() -> None:
-    # Given
     ping = parse_command("type: PING ping { }")
-    # When / Then
     assert not differences(0, Silence.CLOSED, Silence.CLOSED)
     for answered in (Silence.NOTHING, ping):
         (found,) = differences(4, Silence.CLOSED, answered)
@@ -147,14 +139,11 @@ def test_silence_a_close_and_a_command_are_three_kinds_of_answer() -> None:
 
 
 def test_dates_are_masked_and_numbers_are_not() -> None:
-    # When / Then
     assert mask_text("at 2026-01-02T03:04:05.678Z, 17 of 18") == "at <date>, 17 of 18"
 
 
 def test_a_difference_says_row_field_and_both_values() -> None:
-    # When
     (found,) = differences(2, Silence.CLOSED, Silence.NOTHING)
-    # Then
     assert str(found) == "row 2: kind was recorded as (closed), came as (nothing)"
 
 
@@ -163,7 +152,6 @@ def differing_in(*fields: str) -> list[Difference]:
 
 
 def test_without_a_deviation_every_difference_is_reported() -> None:
-    # When / Then
     assert complaint([], None) == ""
     assert "error.message was recorded as a" in complaint(differing_in("error.message"), None)
 
@@ -180,10 +168,7 @@ def test_without_a_deviation_every_difference_is_reported() -> None:
 def test_a_deviation_covers_exactly_the_fields_it_names(
     fields: tuple[str, ...], wrong: str
 ) -> None:
-    # Given
     deviation = Deviation("a/b", "proxy", frozenset({"kind", "error"}), "Because.")
-    # When
     found = complaint(differing_in(*fields), deviation)
-    # Then
     assert found.startswith(wrong)
     assert bool(found) == bool(wrong)

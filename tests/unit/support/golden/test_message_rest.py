@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -53,9 +51,6 @@ def test_of_an_internal_error_the_words_are_not_compared() -> None:
 
 
 def test_three_sorts_of_empty_answers_are_told_apart() -> None:
-    # Given
     call = Call("c", Rest("GET", "/", None, 200), RestAnswer(200, ""))
-    # When
     found = [rest_differences(call, RestAnswer(*one)) for one in ((204, ""), (200, "null"))]
-    # Then
     assert [[one.field for one in each] for each in found] == [["status"], ["body"]]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -46,25 +44,20 @@ def test_json_is_compared_by_its_value_and_lists_in_their_order() -> None:
 
 
 def test_the_addresses_are_those_of_the_broker_that_answers() -> None:
-    # Given
     recorded = '["pulsar://127.0.0.1:6650","127.0.0.1:8080"]'
-    # When / Then
     assert fields(case(body=recorded), body=f'["pulsar://{BROKER}","{WEB}"]') == set()
     assert fields(case(body=recorded), body=f'["pulsar://{WEB}","{WEB}"]') == {"body"}
 
 
 def test_the_words_of_a_parser_need_not_agree_but_that_there_are_some() -> None:
-    # Given
     one = case(status=400, body="Unrecognized token", content_type="text/plain")
-    # When / Then
     answered = {"status": 400, "content_type": "text/plain"}
     assert fields(one, body="the body is not JSON", **answered) == set()
     assert fields(one, body="", **answered) == {"body"}
 
 
 def test_of_the_keys_that_change_at_run_time_all_that_were_recorded_must_be_there() -> None:
-    # Given: the recording holds the beginning of the list
+    # The recording holds the beginning of the list
     one = case("dynamic names", body='["a","b","c')
-    # When / Then
     assert fields(one, body='["b","x","a"]') == set()
     assert fields(one, body='["a","x"]') == {"body"}

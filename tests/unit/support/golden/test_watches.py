@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.exchange import Expect, Send, Silence, parse_command
 from tests.support.golden.watches import (
@@ -43,10 +41,8 @@ def test_names_are_hashed_in_javas_order() -> None:
 
 
 def test_an_update_has_the_hash_of_the_set_after_it() -> None:
-    # Given
     watched = WatchedTopics()
     watched.take(0, success(*ALPHA))
-    # When / Then
     assert watched.differences(1, 0, update("af257f09", new=NEW)) == []
     assert watched.differences(2, 0, update("07c7fbe2", gone=NEW)) == []
     (found,) = watched.differences(3, 0, update("07c7fbe2", new=NEW))
@@ -54,12 +50,10 @@ def test_an_update_has_the_hash_of_the_set_after_it() -> None:
 
 
 def test_each_watcher_of_each_connection_has_a_set_of_its_own() -> None:
-    # Given
     watched = WatchedTopics()
     for connection, watcher in ((0, 1), (0, 2), (1, 1)):
         watched.take(connection, success(*ALPHA, watcher=watcher))
     watched.take(0, update("", new=NEW))
-    # When / Then
     assert watched.differences(1, 0, update("07c7fbe2", watcher=2)) == []
     assert watched.differences(1, 1, update("07c7fbe2")) == []
     assert watched.differences(1, 0, update("af257f09")) == []
@@ -71,11 +65,9 @@ def test_silence_is_no_update() -> None:
 
 
 def test_several_updates_in_a_row_are_those_of_one_change() -> None:
-    # Given
     ping = parse_command("type: PING ping { }")
     one, two = Expect(update("1")), Expect(update("2"))
     steps = (Send(ping), one, two, Expect(Silence.NOTHING), one)
-    # When / Then
     assert updates_of_one_change(steps, 1) == [one, two]
     assert updates_of_one_change(steps, 0) == []
     assert updates_of_one_change(steps, 4) == []

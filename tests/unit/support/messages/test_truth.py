@@ -1,7 +1,5 @@
 """What the proof of no loss calls wrong, and what it does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.position import Position
@@ -10,146 +8,117 @@ from tests.support.messages.truth import KEYS, Truth
 
 
 def test_what_has_a_receipt_is_missing_until_it_comes() -> None:
-    # Given: an entry with a receipt, and one without
+    # An entry with a receipt, and one without
     truth = published(1, 1)
     del truth.places[1]
-    # When
     before = truth.awaited()
     truth.delivered(0, {0})
-    # Then
     assert (before, truth.awaited()) == ([(0, 0)], [])
 
 
 def test_what_is_acknowledged_before_a_clean_stop_must_not_come_again() -> None:
-    # Given
     truth = published(2)
     acknowledge(truth, 0, {1})
     truth.saved()
     truth.begin_epoch()
-    # When
     truth.delivered(0, {0})
     nothing, _ = list(truth.wrong.came_back), truth.delivered(0, {0, 1})
-    # Then
     assert nothing == []
     assert truth.wrong.came_back == ["Exclusive (0, 1), acknowledged for good"]
 
 
 @pytest.mark.parametrize(("saved_until", "count"), [(5.0, 0), (15.0, 1)])
 def test_a_kill_undoes_what_was_acknowledged_a_moment_ago(saved_until: float, count: int) -> None:
-    # Given
     truth = published(1)
     acknowledge(truth, 0, {0}, at=10.0)
-    # When
     truth.killed(saved_until)
     truth.begin_epoch()
     truth.delivered(0, {0})
-    # Then
     assert len(truth.wrong.came_back) == count
 
 
 def test_what_came_again_after_a_kill_is_owed_again() -> None:
-    # Given
     truth = published(1)
     acknowledge(truth, 0, {0})
     truth.killed(0.0)
     truth.begin_epoch()
     assert truth.awaited() == []
-    # When
     truth.delivered(0, {0})
     truth.begin_epoch()
-    # Then
     assert truth.awaited() == [(0, 0)]
 
 
 def test_an_acknowledgement_without_an_answer_says_nothing() -> None:
-    # Given
     truth = published(1)
     truth.unanswered(truth.asked([(0, 0)]))
     truth.begin_epoch()
-    # When
     awaited, _ = truth.awaited(), truth.delivered(0, {0})
-    # Then: it may come, and if it does it was not acknowledged
+    # It may come, and if it does it was not acknowledged
     assert (awaited, truth.wrong.came_back) == ([], [])
     assert truth.is_owed(0)
 
 
 def test_what_comes_again_behind_its_acknowledgement_may_have_been_under_way() -> None:
-    # Given
     truth = published(1)
     acknowledge(truth, 0, {0})
-    # When
     truth.delivered(0, {0})
-    # Then
     assert truth.wrong.came_back == []
 
 
 def test_what_is_given_back_must_come_again() -> None:
-    # Given
     truth = published(1)
     truth.delivered(0, {0})
-    # When
     truth.gave_back([0])
     before, again = truth.awaited(), truth.delivered(0, {0})
-    # Then
     assert (before, again, truth.awaited()) == ([(0, 0)], 1, [])
 
 
 def test_an_entry_whose_producer_left_before_its_receipt_is_not_owed() -> None:
-    # Given: it was stored, and came
+    # It was stored, and came
     truth = published(1)
     truth.places.clear()
     truth.producer_left([0])
     truth.delivered(0, {0})
-    # When: it is acknowledged, and everything is given back
+    # It is acknowledged, and everything is given back
     acknowledge(truth, 0, {0})
     truth.gave_back([0])
-    # Then
     assert truth.awaited() == []
 
 
 def test_an_entry_that_overtakes_another_is_out_of_order() -> None:
-    # Given
     truth = published(1, 1, 1)
-    # When: acknowledged entries may be left out, others not
+    # Acknowledged entries may be left out, others not
     acknowledge(truth, 0, {0})
     truth.delivered(2, {0})
-    # Then
     assert truth.wrong.out_of_order == ["Exclusive 2 before [1]"]
 
 
 @pytest.mark.parametrize(("kind", "count"), [(SubType.Shared, 0), (SubType.Key_Shared, 1)])
 def test_order_is_promised_by_type_and_key(kind: SubType.SubType.ValueType, count: int) -> None:
-    # Given
     truth = published(*[1] * (KEYS + 2), kind=kind)
-    # When: the second of one key comes first, and the first of another
+    # The second of one key comes first, and the first of another
     truth.delivered(KEYS, {0})
     truth.delivered(1, {0})
-    # Then
     assert len(truth.wrong.out_of_order) == count
 
 
 def test_a_seek_brings_back_what_is_behind_it() -> None:
-    # Given
     truth = published(1, 1, 1)
     acknowledge(truth, 2, {0})
-    # When
     truth.sought(1)
     truth.begin_epoch()
-    # Then
     assert truth.awaited() == [(1, 0), (2, 0)]
     truth.delivered(0, {0})
     assert truth.wrong.came_back == ["Exclusive (0, 0), acknowledged for good"]
 
 
 def test_after_a_seek_without_an_answer_only_what_it_left_alone_is_certain() -> None:
-    # Given
     truth = published(1, 1, 1)
     acknowledge(truth, 2, {0})
     truth.saved()
-    # When
     truth.seek_cut_short(1)
     truth.begin_epoch()
-    # Then: the first may be skipped, the last may be back
+    # The first may be skipped, the last may be back
     assert truth.awaited() == [(1, 0)]
     truth.delivered(1, {0})
     truth.delivered(2, {0})

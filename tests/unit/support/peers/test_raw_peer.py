@@ -1,18 +1,13 @@
 """Peers that speak frames by hand: what they leave when they are not let in."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from tests.support.messages.wire_peer import WirePeer
 from tests.support.peers import message_peer, raw_peer
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 @pytest.mark.parametrize(
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
 async def test_a_handshake_that_fails_leaves_no_socket_open(
     connected: Callable[[str, int], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     made: list[socket.socket] = []
 
@@ -37,10 +31,8 @@ async def test_a_handshake_that_fails_leaves_no_socket_open(
             made.append(self)
 
     monkeypatch.setattr(socket, "socket", Noted)
-    # When
     with pytest.raises((EOFError, ConnectionError)):
         await connected(*server.sockets[0].getsockname())
     await asyncio.sleep(0)
-    # Then
     assert made[0].fileno() == -1
     server.close()

@@ -1,23 +1,18 @@
 """The description of the admin REST says what its endpoints are, and what their handlers read."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from unittest.mock import Mock
 
 import broker.admin.resources
+from broker.admin.context import AdminContext
 from broker.admin.openapi.operations import admin_operations
 from broker.admin.openapi.parameters import IN_PATHS
 from broker.admin.paths import PathTable, Takes
 from broker.admin.routes import endpoints
 from server.seeing.openapi import document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from broker.admin.context import AdminContext
 
 ENDPOINTS = endpoints(cast("AdminContext", Mock()))
 OPERATIONS = list(admin_operations(ENDPOINTS))
@@ -39,21 +34,17 @@ SOURCES = sorted(path for path in RESOURCES.rglob("*.py") if path.name != "endpo
 
 
 def test_every_method_of_every_path_is_described_and_nothing_else() -> None:
-    # When
     served = {
         (path, method.lower())
         for path, methods in PathTable(ENDPOINTS).templates()
         for method in methods
     }
     described = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
-    # Then
     assert described == served
 
 
 def test_each_operation_has_a_name_of_its_own_and_a_sentence() -> None:
-    # When
     found = [one for item in DOCUMENT["paths"].values() for one in item.values()]
-    # Then
     assert len({one["operationId"] for one in found}) == len(found)
     assert [one["operationId"] for one in found if not one["summary"].endswith((".", ";"))] == []
 

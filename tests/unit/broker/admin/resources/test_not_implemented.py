@@ -1,20 +1,15 @@
 """The list of calls that are not implemented names none that is."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable
+from typing import cast
 from unittest.mock import Mock
 
+from broker.admin.context import AdminContext
+from broker.admin.paths import Endpoint
 from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.resources.topics import TopicAdmin
 from broker.admin.routes import endpoints
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from broker.admin.context import AdminContext
-    from broker.admin.paths import Endpoint
 
 
 def calls(endpoints: Iterable[Endpoint]) -> list[tuple[str, str]]:

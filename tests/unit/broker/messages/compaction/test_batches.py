@@ -1,7 +1,5 @@
 """Batches taken apart and put together again, in each compression."""
 
-from __future__ import annotations
-
 import os
 import zlib
 
@@ -48,12 +46,9 @@ def metadata_of(compression: pb.CompressionType.ValueType, size: int) -> pb.Mess
 def test_a_message_that_is_left_out_keeps_its_index(
     compression: pb.CompressionType.ValueType,
 ) -> None:
-    # Given
     metadata = metadata_of(compression, len(BATCH))
     messages = list(messages_of(unpacked(metadata, packed(compression, BATCH)), 3))
-    # When
     entry = with_some(metadata, messages, [1])
-    # Then
     changed = parse_metadata(entry)
     assert list(changed.compacted_batch_indexes) == [1]
     assert (changed.num_messages_in_batch, changed.sequence_id) == (3, 4)
@@ -65,23 +60,18 @@ def test_a_message_that_is_left_out_keeps_its_index(
 
 
 def test_a_batch_without_compression_is_written_as_a_real_broker_wrote_it() -> None:
-    # Given
     batch = b"".join(single(b"kk-%d" % n, partition_key="kk") for n in range(2))
     metadata = metadata_of(pb.NONE, 0)
     metadata.num_messages_in_batch = 2
-    # When
     changed = parse_metadata(with_some(metadata, list(messages_of(batch, 2)), [0, 1]))
-    # Then: also a batch of which all is left says so.
+    # Also a batch of which all is left says so.
     assert changed.uncompressed_size == len(batch)
     assert list(changed.compacted_batch_indexes) == [0, 1]
 
 
 def test_the_checksum_fits() -> None:
-    # Given
     entry = with_some(metadata_of(pb.NONE, 0), list(messages_of(BATCH, 3)), [0])
-    # When
     checksum = google_crc32c.value(entry[6:])
-    # Then
     assert entry[:6] == b"\x0e\x01" + checksum.to_bytes(4, "big")
 
 
@@ -100,32 +90,24 @@ def test_a_batch_with_too_little_in_it_is_not_taken_apart(damaged: bytes) -> Non
 
 
 def test_a_batch_that_would_be_too_large_is_not_unpacked() -> None:
-    # Given
     size = MOST_BATCH_BYTES + 1
     small = packed(pb.ZSTD, bytes(size))
-    # When, Then
     with pytest.raises(UnreadableBatchError):
         unpacked(metadata_of(pb.ZSTD, size), small)
 
 
 def test_a_large_batch_is_not_packed_again() -> None:
-    # Given
     large = single(os.urandom(MOST_PACKED_BYTES), partition_key="a") + single(b"b")
     metadata = metadata_of(pb.ZLIB, len(large))
     metadata.num_messages_in_batch = 2
-    # When
     entry = with_some(metadata, list(messages_of(large, 2)), [0])
-    # Then
     changed = parse_metadata(entry)
     assert changed.compression == pb.NONE
     assert len(payload_of(entry)) == changed.uncompressed_size
 
 
 def test_an_encrypted_batch_is_not_readable() -> None:
-    # Given
     metadata = metadata_of(pb.NONE, 0)
     assert is_readable_batch(metadata)
-    # When
     metadata.encryption_keys.add(key="k", value=b"v")
-    # Then
     assert not is_readable_batch(metadata)

@@ -1,26 +1,19 @@
 """Entries that are left of a topic, found by their positions in it."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.managed_ledger import MessageStore, MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from tests.support.stores.message_stores import KINDS, message_store, opened, sqlite_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from broker.messages.managed_ledger import MessageStore
 
 PLACES = [Position(4, 1), Position(4, 7), Position(9, 0), Position(9, 3)]
 NAME = "compacted://t/n/x-1"
@@ -50,21 +43,16 @@ async def left(store: MessageStore | None = None) -> CompactedEntries:
 async def test_entries_are_read_from_a_position_of_their_topic(
     first: Position, expected: list[Position]
 ) -> None:
-    # Given
     compacted = await left()
-    # When: a read ends with a ledger, and the next goes on.
+    # A read ends with a ledger, and the next goes on.
     found = await compacted.fetch(first, 100, 1_000_000)
-    # Then
     assert [entry.position for entry in found] == expected
     assert len(compacted) == 4
 
 
 async def test_an_entry_is_as_it_was_in_its_topic() -> None:
-    # Given
     compacted = await left()
-    # When
     (entry,) = await compacted.fetch(Position(4, 7), 1, 1)
-    # Then
     assert entry.data == b"data of 7"
     assert (entry.message_count, entry.publish_time, entry.deliver_at) == (2, 3, 4)
 

@@ -1,7 +1,5 @@
 """Payloads decompressed, whatever size their producers announce."""
 
-from __future__ import annotations
-
 import zlib
 
 import pyarrow as pa

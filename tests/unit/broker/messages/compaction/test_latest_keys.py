@@ -1,7 +1,5 @@
 """The last message of each key; tests/properties has random topics."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest
@@ -67,7 +65,6 @@ def test_the_last_value_of_each_key_is_left(data: list[bytes], expected: list[in
 
 
 def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
-    # Given
     batch = (
         single(b"1", partition_key="a")
         + single(b"2", partition_key="b")
@@ -77,7 +74,6 @@ def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
     )
     data = entries(message(b"0", key="c"), message(batch, count=5))
     keys = LatestKeys()
-    # When
     for _ in keys.note(data):
         pass
     keys.second_pass()
@@ -87,7 +83,6 @@ def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
             next(steps)
     except StopIteration as done:
         kept = done.value
-    # Then
     assert [entry.entry_id for entry in kept] == [1]
     assert list(parse_metadata(kept[0].data).compacted_batch_indexes) == [1, 2]
     assert kept[0].message_count == 5
@@ -95,38 +90,30 @@ def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
 
 
 def test_too_many_keys_are_refused() -> None:
-    # Given
     keys = LatestKeys(most_bytes=1_000)
-    # When, Then
     with pytest.raises(TooManyKeysError, match="its keys take more than 1000 bytes of memory"):
         for _ in keys.note(entries(*[message(b"1", key=f"k{n}") for n in range(20)])):
             pass
 
 
 def test_keys_that_were_deleted_take_no_room() -> None:
-    # Given
     keys = LatestKeys(most_bytes=1_000)
-    # When
     for number in range(50):
         data = [message(b"1", key=f"k{number}"), message(b"", key=f"k{number}")]
         for _ in keys.note(entries(*data)):
             pass
-    # Then
     assert keys.removed == 50
 
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_a_batch_of_many_messages_is_done_in_steps() -> None:
-    # Given
     batch = b"".join(single(b"", partition_key=f"{n}") for n in range(50_000))
     data = entries(message(batch, count=50_000))
     keys = LatestKeys()
-    # When
     turns = []
     start = process_time()
     for _ in keys.note(data):
         turns.append(process_time() - start)
         start = process_time()
-    # Then
     assert len(turns) > 200
     assert max(turns) < ONE_TURN

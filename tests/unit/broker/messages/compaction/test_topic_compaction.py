@@ -1,10 +1,7 @@
 """The compaction of a topic, and consumers that read what it has left."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +13,7 @@ from broker.messages.compaction.topic_compaction import (
     CompactionStatus,
     delete_compacted,
 )
+from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import parse_metadata
 from broker.messages.position import EARLIEST, Position
@@ -27,9 +25,6 @@ from tests.support.clocks.settle import settle
 from tests.support.subscriptions.messages import message, single
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
-
-if TYPE_CHECKING:
-    from broker.messages.entry import Entry
 
 EXCLUSIVE = pb.CommandSubscribe.Exclusive
 
@@ -62,41 +57,32 @@ async def stored(*, entries_per_ledger: int = 50_000) -> StoredTopic:
 
 
 async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> None:
-    # Given
     topic = await stored()
-    # When
     await topic.compact()
     client, _ = await reading(topic)
     topic.publish(b"new without key")
     topic.publish(b"a3", "a")
     await settle()
-    # Then
     assert payloads(client) == [b"a2", b"b2", b"new without key", b"a3"]
     assert topic.compaction.status is CompactionStatus.SUCCESS
     assert topic.compaction.removed == 3
 
 
 async def test_a_reader_does_not_get_the_last_messages_without_key_either() -> None:
-    # Given
     topic = await stored()
     topic.publish(b"last without key")
-    # When
     await topic.compact()
     client, _ = await reading(topic)
     topic.publish(b"new without key")
     await settle()
-    # Then
     assert payloads(client) == [b"a2", b"b2", b"new without key"]
 
 
 async def test_the_last_message_is_one_that_is_left_until_there_is_a_newer_one() -> None:
-    # Given
     topic = await stored()
     topic.publish(b"", "b")
-    # When
     await topic.compact()
     last = await topic.compaction.last_entry()
-    # Then
     assert topic.compaction.holds_last()
     assert last is not None
     assert last.position.entry_id == 3
@@ -105,19 +91,15 @@ async def test_the_last_message_is_one_that_is_left_until_there_is_a_newer_one()
 
 
 async def test_the_last_message_is_one_that_is_left_when_newer_ones_are_dropped() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     topic.publish(b"new without key")
-    # When
     topic.ledger.roll()
     topic.ledger.truncate()
-    # Then
     assert topic.compaction.holds_last()
 
 
 async def test_the_last_message_is_looked_for_again_if_it_is_compacted_anew_meanwhile() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     deleted = topic.compaction.compacted
@@ -133,79 +115,63 @@ async def test_the_last_message_is_looked_for_again_if_it_is_compacted_anew_mean
 
     deleted.last_entry = meanwhile  # type: ignore[method-assign]
     topic.compaction.compacted = deleted
-    # When
     last = await topic.compaction.last_entry()
-    # Then
     assert last is not None
     assert last.position.entry_id == 5
 
 
 async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> None:
-    # Given
     topic = await stored()
     topic.compaction.start()
     await asyncio.sleep(0)
-    # When: the first pass has read, the second has not.
+    # The first pass has read, the second has not.
     topic.publish(b"a3", "a")
     await topic.compaction.finished()
     client, _ = await reading(topic)
-    # Then
     assert topic.compaction.status is CompactionStatus.SUCCESS
     assert payloads(client) == [b"a2", b"b2", b"a3"]
 
 
 async def test_others_get_everything() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
-    # When
     client = RecordingClient()
     subscription = topic.subscriptions.create("s", earliest=True)
     subscription.flow(subscription.add_consumer(client, ConsumerOptions(1, "c", EXCLUSIVE)), 1_000)
     await settle()
-    # Then
     assert len(client.messages) == 5
 
 
 async def test_one_who_reads_already_goes_on_in_what_is_left() -> None:
-    # Given
     topic = await stored()
     client, consumer = await reading(topic, permits=1)
-    # When
     await topic.compact()
     consumer.subscription.flow(consumer, 100)
     await settle()
-    # Then
     assert payloads(client) == [b"a1", b"a2", b"b2"]
 
 
 async def test_the_next_compaction_begins_with_what_the_last_one_has_left() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     topic.publish(b"a3", "a")
     topic.publish(b"", "b")
     topic.publish(b"c1", "c")
-    # When
     await topic.compact()
     client, _ = await reading(topic)
-    # Then
     assert payloads(client) == [b"a3", b"c1"]
     assert len([name for name in topic.store._topics if name.startswith("compacted")]) == 1
 
 
 async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_gone() -> None:
-    # Given
     topic = await stored(entries_per_ledger=2)
-    # When
     await topic.compact()
     topic.ledger.roll()
     topic.subscriptions.moved()
     client, consumer = await reading(topic)
-    # Then
     assert sum(info.entries for info in topic.ledger.ledgers) == 0
     assert payloads(client) == [b"a2", b"b2"]
-    # When: it acknowledges one that is not left, then the first that is, and comes again.
+    # It acknowledges one that is not left, then the first that is, and comes again.
     found = topic.compaction.compacted
     assert found is not None
     first = (await found.fetch(Position(0, 0), 1, 1))[0].position
@@ -218,60 +184,46 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     )
     subscription.remove_consumer(consumer)
     again, _ = await reading(topic)
-    # Then
     assert payloads(again) == [b"b2"]
 
 
 async def test_an_acknowledgement_of_what_was_never_there_moves_nothing() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     _, consumer = await reading(topic)
     before = consumer.subscription.cursor.mark_delete
-    # When
     consumer.subscription.acknowledge_cumulatively(
         consumer, pb.MessageIdData(ledgerId=before.ledger_id, entryId=99)
     )
-    # Then
     assert consumer.subscription.cursor.mark_delete == before
 
 
 async def test_redelivery_begins_again_with_what_is_left() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     client, consumer = await reading(topic)
-    # When
     consumer.subscription.redeliver(consumer, [], None)
     await settle()
-    # Then
     assert payloads(client) == [b"a2", b"b2"] * 2
 
 
 async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
-    # Given
     topic = await StoredTopic.loaded(MemoryMessageStore())
     batch = single(b"1", partition_key="a") + single(b"2", partition_key="a") + single(b"3")
     topic.append(message(batch, count=3))
-    # When
     await topic.compact()
     client, consumer = await reading(topic, permits=10)
-    # Then
     assert list(parse_metadata(client.messages[0]).compacted_batch_indexes) == [1]
     assert consumer.permits == 7
     assert topic.compaction.removed == 2
-    # When: what was left out before is not left out again.
+    # What was left out before is not left out again.
     await topic.compact()
-    # Then
     assert topic.compaction.removed == 0
 
 
 async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
-    # Given
     topic = await stored()
-    # When
     await topic.compact()
-    # Then
     subscription = topic.subscriptions.get(SUBSCRIPTION)
     assert subscription is not None
     assert subscription.cursor.mark_delete == topic.ledger.last_confirmed
@@ -279,15 +231,12 @@ async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
 
 
 async def test_a_threshold_alone_has_what_is_to_be_compacted_kept() -> None:
-    # Given
     topic = await stored(entries_per_ledger=2)
     topic.subscriptions.create("full")
-    # When
     topic.policies = replace(DEFAULTS, compaction_threshold_bytes=1_000_000, max_subscriptions=1)
     topic.compaction.keep_for_later()
     topic.compaction.keep_for_later()
     topic.subscriptions.moved()
-    # Then
     subscription = topic.subscriptions.get(SUBSCRIPTION)
     assert subscription is not None
     assert subscription.cursor.backlog == 5
@@ -301,56 +250,44 @@ async def test_without_a_threshold_nothing_is_kept_for_a_compaction() -> None:
 
 
 async def test_an_empty_topic_can_be_compacted() -> None:
-    # Given
     topic = await StoredTopic.loaded(MemoryMessageStore())
-    # When
     await topic.compact()
     client, _ = await reading(topic)
     topic.publish(b"first")
     await settle()
-    # Then
     assert topic.compaction.status is CompactionStatus.SUCCESS
     assert payloads(client) == [b"first"]
 
 
 async def test_a_second_one_is_refused_while_one_runs() -> None:
-    # Given
     topic = await stored()
     topic.compaction.start()
-    # When
     with pytest.raises(RefusedError, match="Compaction already in progress") as refused:
         topic.compaction.start()
-    # Then
     assert refused.value.refusal is Refusal.CONFLICT
     assert topic.compaction.status is CompactionStatus.RUNNING
     await topic.compaction.finished()
 
 
 async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
-    # When
     await topic.unload()
     still_open = list(topic.store._open)
     again = await StoredTopic.loaded(topic.store)
     client, _ = await reading(again)
-    # Then
     assert still_open == []
     assert again.compaction.status is CompactionStatus.NOT_RUN
     assert payloads(client) == [b"a2", b"b2"]
 
 
 async def test_one_that_an_unload_interrupts_leaves_nothing_behind() -> None:
-    # Given
     topic = await stored()
     topic.compaction.start()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    # When
     await topic.unload()
     again = await StoredTopic.loaded(topic.store)
-    # Then
     assert again.compaction.compacted is None
     assert list(topic.store._topics) == ["persistent://t/n/x"]
     await again.compact()
@@ -358,27 +295,21 @@ async def test_one_that_an_unload_interrupts_leaves_nothing_behind() -> None:
 
 
 async def test_what_a_crash_left_unused_is_deleted_with_the_next_load() -> None:
-    # Given
     topic = await stored()
     await topic.store.open_ledger("compacted://t/n/x-77")
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
-    # When
     await topic.unload()
     again = await StoredTopic.loaded(topic.store)
-    # Then
     assert list(topic.store._topics) == ["persistent://t/n/x"]
     assert UNUSED_PROPERTY not in again.ledger.properties
 
 
 async def test_a_store_without_room_ends_it_with_an_error_and_leaves_all_as_it_was() -> None:
-    # Given
     topic = await StoredTopic.loaded(MemoryMessageStore(StoreBounds(process=5_000)))
     for number in range(10):
         topic.publish(b"x" * 200, f"k{number}")
     topic.publish(b"x" * 1_000, "k10")
-    # When
     await topic.compact()
-    # Then
     compaction = topic.compaction
     assert compaction.status is CompactionStatus.ERROR
     assert compaction.last_error
@@ -390,27 +321,21 @@ async def test_a_store_without_room_ends_it_with_an_error_and_leaves_all_as_it_w
 
 
 async def test_too_many_subscriptions_end_it_with_an_error() -> None:
-    # Given
     topic = await stored()
     topic.subscriptions.create("s")
     topic.policies = replace(DEFAULTS, max_subscriptions=1)
-    # When
     await topic.compact()
-    # Then
     assert topic.compaction.status is CompactionStatus.ERROR
     assert "Exceed the maximum number of subscriptions" in topic.compaction.last_error
 
 
 async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None:
-    # Given
     topic = await stored(entries_per_ledger=2)
     topic.compaction.start()
     for _ in range(4):
         await asyncio.sleep(0)
-    # When
     topic.ledger.truncate()
     await topic.compaction.finished()
-    # Then
     assert topic.compaction.status is CompactionStatus.ERROR
     assert "dropped meanwhile" in topic.compaction.last_error
 
@@ -421,26 +346,20 @@ async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None
 async def test_the_policy_starts_it_when_there_is_more_to_compact(
     threshold: int, starts: bool
 ) -> None:
-    # Given
     topic = await stored()
     topic.policies = replace(DEFAULTS, compaction_threshold_bytes=threshold)
-    # When
     started = topic.compaction.start_if_due()
     await topic.compaction.finished()
-    # Then
     assert started is starts
     assert not topic.compaction.start_if_due()
 
 
 async def test_deletion_takes_what_is_left_along() -> None:
-    # Given
     topic = await stored()
     await topic.compact()
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
     await topic.store.open_ledger("compacted://t/n/x-77")
-    # When
     await delete_compacted(topic.store, "persistent://t/n/x")
-    # Then
     assert list(topic.store._topics) == ["persistent://t/n/x"]
     await delete_compacted(topic.store, "persistent://t/n/unknown")
     assert list(topic.store._topics) == ["persistent://t/n/x"]

@@ -1,10 +1,7 @@
 """Topics are loaded by their first client, and closed, deleted and loaded again."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,7 +12,7 @@ from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
 from broker.messages.loading.topic_creation import CreationRules, TopicCreation
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
@@ -33,9 +30,6 @@ from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.messages.producing import ProducingConnection, SlowLedger, add, publish
-
-if TYPE_CHECKING:
-    from broker.messages.managed_ledger import ManagedLedger
 
 NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
@@ -111,30 +105,24 @@ async def no_room(_: str) -> None:
 
 
 async def test_those_who_ask_for_the_same_topic_share_one_load() -> None:
-    # Given
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
     waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
     assert loaded.store.opened == 1
-    # When
     waiting[0].cancel()
     loaded.store.may_open.set()
-    # Then
     found = await asyncio.gather(*waiting[1:])
     assert found[0] is found[1] is loaded.topics.loaded(NAME)
     assert (loaded.store.opened, len(loaded.topics)) == (1, 1)
 
 
 async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
-    # Given
     loaded = Loaded(maxConcurrentTopicLoadRequest="2")
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
-    # When
     names = [TopicName.parse(f"t{number}") for number in range(4)]
     waiting = [await started(loaded.topics.get(name)) for name in names]
-    # Then
     assert loaded.store.opened == 2
     loaded.store.may_open.set()
     await asyncio.gather(*waiting)
@@ -144,7 +132,6 @@ async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
 async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     ledger = topic.ledger
@@ -159,36 +146,28 @@ async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
             ledger.confirm(ledger.last_confirmed)
 
     monkeypatch.setattr(ledger, "flushed", flushed)
-    # When
     await loaded.topics.flushed()
     await loaded.topics.close()
-    # Then
     assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.CLOSE_PRODUCER]
     assert len(loaded.topics) == 0
 
 
 async def test_all_topics_are_closed_however_many_there_are() -> None:
-    # Given
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
     for number in range(2 * CLOSED_AT_ONCE + 1):
         await loaded.topics.get(TopicName.parse(f"t{number}"))
-    # When
     await loaded.topics.close()
-    # Then
     assert len(loaded.topics) == 0
 
 
 async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -> None:
-    # Given
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
     publish(topic, cnx.producers[1])
     cnx.take()
-    # When
     assert await loaded.topics.unload(NAME)
-    # Then
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
     assert loaded.topics.loaded(NAME) is None
     assert not await loaded.topics.unload(NAME)
@@ -200,15 +179,12 @@ async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -
 
 
 async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_it_again() -> None:
-    # Given
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
     loaded.store.close_ledger(topic.full_name)
-    # When
     publish(topic, cnx.producers[1])
     again = await loaded.topic()
-    # Then
     assert again is not topic
     assert cnx.producers == {}
     await settle()
@@ -216,7 +192,6 @@ async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_
 
 
 async def test_a_topic_in_use_is_deleted_by_force_only() -> None:
-    # Given
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
@@ -226,9 +201,7 @@ async def test_a_topic_in_use_is_deleted_by_force_only() -> None:
     assert raised.value.reason == (
         "Topic has 1 client connected Including 0 consumers, 1 producers, and 0 replicators."
     )
-    # When
     await loaded.topics.delete(NAME, force=True)
-    # Then
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
     snapshot = await loaded.names.snapshot(NAMESPACE)
     assert snapshot is not None
@@ -281,16 +254,13 @@ async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(
 
 
 async def test_a_terminated_topic_says_where_it_ends() -> None:
-    # Given
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     empty = topic.ledger.last_confirmed
     assert empty.entry_id == -1
     add(topic, cnx.producer())
     publish(topic, cnx.producers[1])
-    # When
     last = await loaded.topics.terminate(NAME)
-    # Then
     assert last == Position(empty.ledger_id, 0)
     assert await loaded.topics.terminate(NAME) == last
     await settle()
@@ -460,14 +430,11 @@ async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
 
 
 async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses_a_bundle() -> None:
-    # Given
     loaded = Loaded(alone=False)
     loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
     await loaded.names.create_namespace(NAMESPACE)
-    # When
     await loaded.service.create(NAME, {})
     await loaded.service.create(FOREIGN, {})
-    # Then
     assert [name for name, _ in loaded.topics.made.unused()] == [NAME]
     await loaded.topics.let_go(lambda _: False)
     assert len(loaded.topics.made) == 0
@@ -477,7 +444,6 @@ async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses
 async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes(
     *, deleted: bool
 ) -> None:
-    # Given
     loaded = Loaded()
     loaded.policies = replace(DEFAULTS, publish_rate=Rate(1))
     topic, cnx = await loaded.topic(), loaded.connection()
@@ -486,9 +452,7 @@ async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes
     for number in range(100):
         publish(topic, producer, number)
     assert not cnx.gate.open
-    # When
     await (loaded.topics.delete(NAME, force=True) if deleted else loaded.topics.unload(NAME))
-    # Then
     assert cnx.gate.open
 
 
@@ -542,7 +506,6 @@ async def test_what_compactions_have_left_goes_with_the_topic(how: str) -> None:
 
 
 async def test_policies_are_followed_by_the_topics_they_are_of() -> None:
-    # Given
     loaded = Loaded()
     await loaded.topic()
     parted = TopicName.parse("p")
@@ -550,9 +513,7 @@ async def test_policies_are_followed_by_the_topics_they_are_of() -> None:
     names = ("p-partition-3", "p-partition-0", "pp", "t", "non-persistent://public/default/p")
     topics = [await loaded.topics.get(TopicName.parse(name)) for name in names]
     loaded.policies = replace(DEFAULTS, publish_rate=Rate(1))
-    # When
     loaded.topics.policies_changed(parted)
-    # Then
     assert [topic.rate.limits for topic in topics] == [True, True, False, False, False]
     loaded.topics.policies_changed(NamespaceName("public", "def"))
     assert [topic.rate.limits for topic in topics] == [True, True, False, False, False]

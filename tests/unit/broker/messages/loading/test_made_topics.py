@@ -1,29 +1,22 @@
 """Topics that were made without a client."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from broker.messages.loading import made_topics
 from broker.messages.loading.made_topics import MadeTopics
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.manual_clock import ManualClock
 
-if TYPE_CHECKING:
-    import pytest
-
 A, B, C = (TopicName.parse(name) for name in "abc")
 PARTITION = TopicName.parse("c-partition-3")
 
 
 async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
-    # Given
     clock = ManualClock(5.0)
     made = MadeTopics(clock)
     made.add(A)
     made.add(B)
     made.add_partitioned(C)
-    # When, Then
     assert list(made.unused()) == [(A, 5.0), (B, 5.0)]
     assert A in made
     assert PARTITION in made
@@ -35,14 +28,11 @@ async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
 
 
 async def test_a_namespace_that_is_gone_is_forgotten() -> None:
-    # Given
     made, other = MadeTopics(ManualClock()), TopicName.parse("persistent://public/default2/a")
     made.add(A)
     made.add_partitioned(C)
     made.add(other)
-    # When
     await made.forget([NamespaceName("public", "default")])
-    # Then
     assert [name for name, _ in made.unused()] == [other]
     assert len(made) == 1
 
@@ -50,11 +40,8 @@ async def test_a_namespace_that_is_gone_is_forgotten() -> None:
 def test_the_oldest_is_forgotten_when_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(made_topics, "MOST_TOPICS", 2)
     made = MadeTopics(ManualClock())
-    # When
     for name in (A, B, C):
         made.add(name)
-    # Then
     assert [name for name, _ in made.unused()] == [B, C]

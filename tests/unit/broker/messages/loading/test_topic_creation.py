@@ -48,11 +48,8 @@ async def test_a_topic_that_exists_is_not_made() -> None:
 
 
 async def test_a_missing_topic_is_made_and_listed() -> None:
-    # Given
     found = await Creation(TopicRules()).prepared()
-    # When
     made = await found.ensure("new")
-    # Then
     assert made
     snapshot = await found.store.snapshot(NAMESPACE)
     assert snapshot is not None

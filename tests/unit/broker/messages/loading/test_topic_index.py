@@ -1,15 +1,11 @@
 """Loaded topics are found by namespace and by partitioned topic."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from broker.messages.loading.topic_index import TopicIndex
+from broker.messages.topic import Topic
 from proto.names import NamespaceName, TopicName
-
-if TYPE_CHECKING:
-    from broker.messages.topic import Topic
 
 
 def topic(text: str) -> Topic:

@@ -1,7 +1,5 @@
 """The messages that are refused, and with which words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -48,9 +46,8 @@ def test_what_is_not_encrypted_is_refused_where_that_is_required() -> None:
 
 
 def test_a_policy_counts_metadata_and_framing_and_spares_chunks() -> None:
-    # Given: as recorded.
+    # As recorded.
     policies = replace(DEFAULTS, max_message_bytes=1000)
-    # Then
     assert judged(policies, payload=b"x" * 990) == (
         pb.NotAllowedError,
         "Exceed maximum message size",

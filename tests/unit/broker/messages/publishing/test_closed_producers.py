@@ -1,18 +1,13 @@
 """The producers of a connection that the broker closed."""
 
-from __future__ import annotations
-
 from broker.messages.publishing.closed_producers import MAX_CLOSED, ClosedProducers
 from tests.support.clocks.manual_clock import ManualClock
 
 
 def test_a_closed_producer_is_remembered_for_a_while() -> None:
-    # Given
     clock = ManualClock()
     closed = ClosedProducers(clock, 30.0)
-    # When
     closed.add(1)
-    # Then
     assert 1 in closed
     assert 2 not in closed
     clock.advance(30.5)
@@ -27,15 +22,12 @@ def test_an_id_that_is_in_use_again_is_forgotten() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    # Given
     clock = ManualClock()
     closed = ClosedProducers(clock, 30.0)
     for producer_id in range(MAX_CLOSED + 10):
         closed.add(producer_id)
     assert len(closed) == MAX_CLOSED
     assert 0 not in closed
-    # When
     clock.advance(31.0)
     closed.add(1)
-    # Then
     assert len(closed) == 1

@@ -1,7 +1,5 @@
 """The publish times by which a topic's entries are found."""
 
-from __future__ import annotations
-
 from broker.messages.publishing.publish_times import MOST_AHEAD_MS, PublishTimes
 from tests.support.clocks.manual_clock import ManualClock
 

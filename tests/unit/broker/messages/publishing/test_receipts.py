@@ -1,7 +1,5 @@
 """Receipts made by hand are those that Google's encoder makes."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -26,7 +24,6 @@ def test_a_number_is_written_as_protobuf_writes_it(number: int) -> None:
 @pytest.mark.parametrize("highest", [0, 7, 2**63 - 1, -1])
 @pytest.mark.parametrize(("ledger_id", "entry_id"), [(0, 0), (3, 300), (2**62, 2**40), (-1, -1)])
 def test_a_receipt_is_the_frame_of_its_command(ledger_id: int, entry_id: int, highest: int) -> None:
-    # Given
     receipt = pb.CommandSendReceipt(
         producer_id=300,
         sequence_id=LARGEST,
@@ -34,9 +31,7 @@ def test_a_receipt_is_the_frame_of_its_command(ledger_id: int, entry_id: int, hi
         highest_sequence_id=to_wire(highest),
     )
     command = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT, send_receipt=receipt)
-    # When
     frame = receipt_frame(producer_prefix(300), LARGEST, ledger_id, entry_id, highest)
-    # Then
     assert frame == encode_command(command)
 
 

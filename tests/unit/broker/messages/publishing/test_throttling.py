@@ -1,7 +1,5 @@
 """The limits of publishing pause connections, and let them go on."""
 
-from __future__ import annotations
-
 from broker.messages.publishing.throttling import (
     ConnectionPublishes,
     PublishBuffer,
@@ -20,14 +18,11 @@ def connection(of: PublishLimits) -> tuple[ConnectionPublishes, ReadGate]:
 
 
 def test_a_connection_with_too_many_messages_under_way_is_paused_until_half_are_stored() -> None:
-    # Given
     publishes, gate = connection(limits(ManualClock(), max_pending=4))
     for _ in range(3):
         publishes.begun(10)
     assert gate.open
-    # When
     publishes.begun(10)
-    # Then
     assert not gate.open
     publishes.ended(10)
     assert not gate.open
@@ -36,14 +31,11 @@ def test_a_connection_with_too_many_messages_under_way_is_paused_until_half_are_
 
 
 def test_a_full_buffer_pauses_those_who_publish_until_it_is_half_empty() -> None:
-    # Given
     of = limits(ManualClock(), buffer_bytes=100)
     (one, one_gate), (other, other_gate), (_, idle_gate) = (connection(of) for _ in range(3))
     one.begun(100)
     assert one_gate.open
-    # When
     other.begun(20)
-    # Then
     assert (one_gate.open, other_gate.open, idle_gate.open) == (True, False, True)
     one.begun(1)
     assert not one_gate.open
@@ -54,22 +46,18 @@ def test_a_full_buffer_pauses_those_who_publish_until_it_is_half_empty() -> None
 
 
 def test_one_reason_does_not_lift_another() -> None:
-    # Given
     publishes, gate = connection(limits(ManualClock(), max_pending=1, buffer_bytes=10))
     publishes.begun(11)
-    # When
     publishes.lift(publishes)
-    # Then
     assert not gate.open
 
 
 def test_a_rate_lets_the_last_of_twenty_pass_after_three_seconds() -> None:
-    # Given: 5/s, as recorded.
+    # 5/s, as recorded.
     clock = ManualClock()
     rate = PublishRate(Rate(messages=5), clock)
     publishes, gate = connection(limits(clock))
     began = clock.now()
-    # When
     sent = 0
     while sent < 20:
         while gate.open and sent < 20:
@@ -77,19 +65,15 @@ def test_a_rate_lets_the_last_of_twenty_pass_after_three_seconds() -> None:
             sent += 1
         if sent < 20:
             clock.advance(0.01)
-    # Then
     assert 2.9 <= clock.now() - began <= 3.1
     assert rate.limited_times == 16
 
 
 def test_a_rate_of_bytes_counts_bytes() -> None:
-    # Given
     clock = ManualClock()
     rate = PublishRate(Rate(size_bytes=1000), clock)
     publishes, gate = connection(limits(clock))
-    # When
     rate.published(publishes, 1, 3000)
-    # Then
     assert not gate.open
     clock.advance(1.9)
     assert not gate.open
@@ -98,30 +82,24 @@ def test_a_rate_of_bytes_counts_bytes() -> None:
 
 
 def test_another_rate_lets_everybody_go_on() -> None:
-    # Given
     clock = ManualClock()
     rate = PublishRate(Rate(messages=1), clock)
     publishes, gate = connection(limits(clock))
     rate.published(publishes, 10, 1)
     assert not gate.open
-    # When
     rate.change(NO_RATE)
-    # Then
     assert gate.open
     assert not rate.limits
 
 
 def test_a_lost_connection_is_forgotten_by_what_paused_it() -> None:
-    # Given
     clock = ManualClock()
     of = PublishLimits(PublishBuffer(10), PublishRate(Rate(messages=1), clock), 0)
     publishes, gate = connection(of)
     publishes.begun(20)
     publishes.published(5, 20)
-    # When
     publishes.lost()
     gate.end()
-    # Then
     clock.advance(10.0)
     publishes.ended(20)
     assert of.buffer.size_bytes == 0

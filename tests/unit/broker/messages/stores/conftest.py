@@ -1,18 +1,12 @@
 """Every message store, for the tests that all of them have to pass."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from broker.messages.managed_ledger import MessageStore
 from tests.support.stores.message_stores import KINDS, message_store, opened
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from broker.messages.managed_ledger import MessageStore
 
 
 @pytest.fixture(params=KINDS)

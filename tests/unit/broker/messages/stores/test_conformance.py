@@ -1,27 +1,22 @@
 """What every message store has to do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from broker.messages.managed_ledger import CursorState, MessageStoreError, MessageStoreFullError
+from broker.messages.managed_ledger import (
+    CursorState,
+    MessageStore,
+    MessageStoreError,
+    MessageStoreFullError,
+)
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.room import ENTRY_COST_BYTES
 from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, Noting, digest, filled
 
-if TYPE_CHECKING:
-    from broker.messages.managed_ledger import MessageStore
-
 
 async def test_an_entry_comes_back_as_it_was_given(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
-    # When
     position = ledger.append(b"bytes", digest(12, 34, 5))
     await ledger.flushed()
-    # Then
     entry = await ledger.entry(position)
     assert entry is not None
     assert entry.position == position
@@ -30,21 +25,15 @@ async def test_an_entry_comes_back_as_it_was_given(store: MessageStore) -> None:
 
 
 async def test_entries_are_confirmed_in_order(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     ledger.listener = noting = Noting()
-    # When
     positions = await filled(ledger, 12)
-    # Then
     assert noting.last == positions[-1] == ledger.last_confirmed
 
 
 async def test_a_full_ledger_is_closed_and_the_next_opened(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
-    # When
     positions = await filled(ledger, 5)
-    # Then
     full, empty = ledger.ledgers
     assert (full.entries, full.closed_at) == (5, 1_000)
     assert (empty.entries, empty.size_bytes, empty.closed_at) == (0, 0, 0)
@@ -53,19 +42,15 @@ async def test_a_full_ledger_is_closed_and_the_next_opened(store: MessageStore) 
 
 
 async def test_ids_of_ledgers_rise_over_all_topics(store: MessageStore) -> None:
-    # When
     first = (await store.open_ledger(TOPIC)).ledgers[-1].ledger_id
     second = (await store.open_ledger(OTHER_TOPIC)).ledgers[-1].ledger_id
     (await store.open_ledger(TOPIC)).roll()
     third = (await store.open_ledger(TOPIC)).ledgers[-1].ledger_id
-    # Then
     assert first < second < third < store.next_id()
 
 
 async def test_an_empty_topic_ends_before_its_first_entry(store: MessageStore) -> None:
-    # When
     ledger = await store.open_ledger(TOPIC)
-    # Then
     (only,) = ledger.ledgers
     assert ledger.last_confirmed == Position(only.ledger_id, -1)
     assert await ledger.fetch(EARLIEST, 10, 10) == []
@@ -76,13 +61,10 @@ async def test_an_empty_topic_ends_before_its_first_entry(store: MessageStore) -
 async def test_after_an_unload_the_last_entry_is_that_of_the_ledger_before(
     store: MessageStore,
 ) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 3)
-    # When
     store.close_ledger(TOPIC)
     again = await store.open_ledger(TOPIC)
-    # Then
     assert again is not ledger
     assert again.last_confirmed == positions[-1]
     assert [info.entries for info in again.ledgers] == [3, 0]
@@ -91,36 +73,27 @@ async def test_after_an_unload_the_last_entry_is_that_of_the_ledger_before(
 
 
 async def test_unloading_twice_leaves_no_empty_ledger_behind(store: MessageStore) -> None:
-    # Given
     await filled(await store.open_ledger(TOPIC), 1)
-    # When
     for _ in range(2):
         store.close_ledger(TOPIC)
         ledger = await store.open_ledger(TOPIC)
-    # Then
     assert [info.entries for info in ledger.ledgers] == [1, 0]
 
 
 async def test_a_closed_ledger_takes_no_more(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
-    # When
     store.close_ledger(TOPIC)
-    # Then
     with pytest.raises(MessageStoreError, match=f"the ledger of {TOPIC} is closed"):
         ledger.append(b"late", digest())
 
 
 async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 8)
-    # When
     by_entries = await ledger.fetch(positions[0], 2, 1_000)
     by_bytes = await ledger.fetch(positions[0], 10, 15)
     too_large = await ledger.fetch(positions[0], 10, 1)
     by_ledger = await ledger.fetch(positions[3], 10, 1_000)
-    # Then
     assert [entry.position for entry in by_entries] == positions[:2]
     assert [entry.data for entry in by_bytes] == [b"entry 0", b"entry 1"]
     assert [entry.data for entry in too_large] == [b"entry 0"]
@@ -128,22 +101,17 @@ async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(store: Messa
 
 
 async def test_a_read_begins_at_the_next_entry_there_is(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 8)
-    # When
     behind_the_ledger = await ledger.fetch(Position(positions[0].ledger_id, 99), 1, 1)
-    # Then
     assert behind_the_ledger[0].position == positions[5]
     assert await ledger.fetch(LATEST, 1, 1) == []
 
 
 async def test_positions_go_over_the_ends_of_ledgers(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     first, last = positions[0], positions[-1]
-    # Then
     assert ledger.following(positions[4]) == positions[5]
     assert ledger.following(last) == Position(last.ledger_id, last.entry_id + 1)
     assert ledger.preceding(positions[5]) == positions[4]
@@ -162,18 +130,14 @@ async def test_positions_go_over_the_ends_of_ledgers(store: MessageStore) -> Non
 async def test_a_time_is_that_of_the_first_entry_not_before_it(
     store: MessageStore, time: int, index: int
 ) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
-    # Then
     assert await ledger.published_at(time) == positions[index]
 
 
 async def test_behind_all_times_is_the_end(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
-    # Then
     assert await ledger.published_at(9_999) == ledger.following(positions[-1])
 
 
@@ -203,14 +167,11 @@ async def test_of_a_topic_without_entries_there_is_nothing_to_trim(store: Messag
 async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(
     store: MessageStore,
 ) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
-    # When
     ledger.trim(positions[9], 0, 0)
     first_needed = [info.ledger_id for info in ledger.ledgers]
     ledger.trim(LATEST, 0, 0)
-    # Then
     assert first_needed == [positions[5].ledger_id, positions[10].ledger_id]
     assert [info.ledger_id for info in ledger.ledgers] == [positions[10].ledger_id]
     assert ledger.size_bytes == store.room.taken.data_bytes == 16
@@ -224,35 +185,27 @@ async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(
 async def test_retention_ends_by_size_or_by_time(
     store: MessageStore, keep_bytes: int, keep_since: int, left: int
 ) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 12)
-    # When
     ledger.trim(LATEST, keep_bytes, keep_since)
-    # Then
     assert len(ledger.ledgers) == left
 
 
 async def test_the_last_entry_is_remembered_when_its_ledger_is_gone(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 5)
-    # When
     ledger.truncate()
     remembered = ledger.last_confirmed
     store.close_ledger(TOPIC)
     again = await store.open_ledger(TOPIC)
-    # Then
     assert remembered == positions[-1]
     assert again.last_confirmed == Position(again.ledgers[0].ledger_id, -1)
     assert again.size_bytes == 0
 
 
 async def test_cursors_and_properties_are_kept(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     state = CursorState(Position(1, 2), {1: b"\x05"}, {Position(1, 4): (3, -1)}, {"k": "v"})
-    # When
     ledger.save_cursor("s", state)
     ledger.save_cursor("gone", state)
     ledger.delete_cursor("gone")
@@ -262,20 +215,16 @@ async def test_cursors_and_properties_are_kept(store: MessageStore) -> None:
     await ledger.flushed()
     store.close_ledger(TOPIC)
     again = await store.open_ledger(TOPIC)
-    # Then
     assert dict(again.cursors) == {"s": state}
     assert dict(again.properties) == {"epoch": "3"}
 
 
 async def test_a_deleted_topic_is_gone(store: MessageStore) -> None:
-    # Given
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 7)
     ledger.save_cursor("s", CursorState(EARLIEST))
-    # When
     await store.delete_ledger(TOPIC)
     await store.delete_ledger("persistent://t/n/never")
-    # Then
     assert not store.holds(TOPIC)
     assert store.room.taken.data_bytes == 0
     again = await store.open_ledger(TOPIC)
@@ -300,14 +249,11 @@ async def test_who_still_has_a_deleted_topic_finds_nothing_in_it(store: MessageS
 
 
 async def test_there_is_no_room_above_a_bound(store: MessageStore) -> None:
-    # Given
     store.room.bounds = store.room.bounds._replace(topic=2 * (len(b"entry 0") + ENTRY_COST_BYTES))
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 2)
-    # When
     with pytest.raises(MessageStoreFullError, match="floodgateMessageStoreMaxTopicMB"):
         ledger.append(b"entry 2", digest())
-    # Then
     await filled(await store.open_ledger(OTHER_TOPIC), 2)
     ledger.roll()
     ledger.truncate()

@@ -1,7 +1,5 @@
 """Cursors as bytes."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory of a million entries is freed in many turns of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 
@@ -12,7 +10,7 @@ from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedge
 
 
 async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
-    # Given: a turn that is over behind its first block.
+    # A turn that is over behind its first block.
     times = iter(range(1_000))
     monkeypatch.setattr(disposal, "perf_counter", lambda: next(times) / 2)
     monkeypatch.setattr(disposal, "TURN_SECONDS", 0.4)
@@ -20,13 +18,11 @@ async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
     for _ in range(3):
         ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
     freeing = Disposal()
-    # When
     freeing.free(ledger)
     turns = 0
     while not freeing.is_done:
         await asyncio.sleep(0)
         turns += 1
-    # Then
     assert turns == 4
 
 
@@ -44,13 +40,10 @@ async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatc
 
 
 def test_entries_come_back_from_blocks_of_every_size() -> None:
-    # Given
     ledger = MemoryLedger(1)
     entries = [bytes([n % 256]) * (n * 37 % 6_000) for n in range(600)]
-    # When
     for entry in entries:
         ledger.store(entry, MessageDigest(1, 1, 0))
-    # Then
     assert ledger.data(0, 600) == entries
     assert ledger.data(599, 600) == entries[599:]
     assert ledger.data(123, 321) == entries[123:321]

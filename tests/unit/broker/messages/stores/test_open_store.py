@@ -1,8 +1,6 @@
 """The choice of a message store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.open_store import message_store_for
 from limiter.clock import LoopClock
 from tests.support.stores.message_stores import TOPIC, filled, opened
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STORE = "floodgateMessageStore"
 

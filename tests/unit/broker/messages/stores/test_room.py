@@ -1,7 +1,5 @@
 """Room for messages: bounds of a topic, a namespace and the process."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.messages.managed_ledger import MessageStoreFullError
@@ -21,31 +19,25 @@ ONE = 100 + ENTRY_COST_BYTES
 def test_an_entry_above_a_bound_is_refused(
     bounds: StoreBounds, other: str | None, whose: str
 ) -> None:
-    # Given
     room = StoreRoom(bounds)
     topic = room.of_topic("persistent://t/n/a")
     (topic if other is None else room.of_topic(other)).take(100)
     topic.take(100)
-    # When
     with pytest.raises(MessageStoreFullError, match=f"the messages of {whose} take"):
         topic.take(1)
     topic.refused()
-    # Then
     assert room.refused == 1
     topic.charge(-1, -100)
     topic.take(100)
 
 
 def test_a_namespace_is_forgotten_with_its_last_topic() -> None:
-    # Given
     room = StoreRoom(StoreBounds())
     first, second = room.of_topic("persistent://t/n/a"), room.of_topic("persistent://t/n/b")
     first.take(5)
-    # When
     first.leave()
     left = dict(room.namespaces)
     second.leave()
-    # Then
     assert list(left) == ["t/n"]
     assert not room.namespaces
     assert room.taken.charged_bytes == 0

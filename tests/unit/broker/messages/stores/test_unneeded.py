@@ -1,23 +1,18 @@
 """Room that is freed of messages that no subscription needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.messages.monitors import TopicMonitors
 from broker.messages.position import LATEST
 from broker.messages.stores.room import ENTRY_COST_BYTES
+from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, Retention
 from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, entry_bytes, publish
 from tests.unit.broker.messages.loading.test_loaded_topics import NAME, NAMESPACE, Loaded
-
-if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic
 
 OTHER = TopicName.parse(f"{NAME}-other")
 MESSAGE = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES

@@ -1,7 +1,5 @@
 """Patterns as Java 17 reads them; each row was asked of it."""
 
-from __future__ import annotations
-
 import pytest
 import regex
 
@@ -63,9 +61,7 @@ from broker.patterns.java.pattern import translated
     ],
 )
 def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, other: str) -> None:
-    # When
     compiled = regex.compile(translated(pattern))
-    # Then
     assert compiled.fullmatch(matching)
     assert not compiled.fullmatch(other)
 

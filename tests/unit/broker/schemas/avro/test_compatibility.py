@@ -1,7 +1,5 @@
 """Who reads whom, as a real broker was seen to decide."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest
@@ -53,20 +51,15 @@ def test_the_names_of_records_do_not_count() -> None:
 
 
 def test_a_record_that_holds_itself_is_compared() -> None:
-    # Given
     definition = read(record(field("next", ["null", "A"], default=None)))
-    # Then
     assert reads(definition, definition)
 
 
 @pytest.mark.parametrize("strategy", ["FULL", "FULL_TRANSITIVE"])
 def test_the_new_one_is_written_first_then_read(strategy: str) -> None:
-    # Given
     new, old = read(record(field("c"))), read(record(field("a")))
-    # When
     with pytest.raises(IncompatibleDefinitionsError) as caught:
         check(new, [old], strategy)
-    # Then
     assert (caught.value.writer, caught.value.reader) == (new, old)
     # And where the old one can read it:
     lenient = read(record(optional("a")))
@@ -76,28 +69,23 @@ def test_the_new_one_is_written_first_then_read(strategy: str) -> None:
 
 
 def test_the_newest_version_is_compared_first() -> None:
-    # Given
     new = read(record(field("c")))
     newest, oldest = read(record(field("b"))), read(record(field("a")))
-    # When
     with pytest.raises(IncompatibleDefinitionsError) as caught:
         check(new, [newest, oldest], "BACKWARD_TRANSITIVE")
-    # Then
     assert caught.value.writer is newest
 
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_many_fields_are_each_looked_up_once() -> None:
-    # Given
     small, large = (
         read(record(*(optional(f"field_{index}") for index in range(count))))
         for count in (500, 5_000)
     )
-    # When
     begun = process_time()
     assert reads(small, small)
     took = process_time() - begun
     begun = process_time()
     assert reads(large, large)
-    # Then: ten times the fields are not a hundred times the work.
+    # Ten times the fields are not a hundred times the work.
     assert process_time() - begun < 50 * took

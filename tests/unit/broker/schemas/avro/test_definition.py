@@ -1,7 +1,5 @@
 """Definitions read, and written as Java's library writes them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -64,7 +62,6 @@ SHOWN = """{
 
 
 def test_a_definition_is_shown_as_java_shows_it() -> None:
-    # Given
     fields = (
         field(
             "a",
@@ -81,16 +78,12 @@ def test_a_definition_is_shown_as_java_shows_it() -> None:
         field("d", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}),
     )
     data = record(*fields, namespace="my.ns", doc="top", aliases=["Old", "x.Y"], prop="v")
-    # Then
     assert shown(read(data)) == SHOWN
 
 
 def test_what_is_written_reads_the_same() -> None:
-    # Given
     first = read(json.dumps(json.loads(SHOWN)).encode())
-    # When
     again = read(json.dumps(written(first)).encode())
-    # Then
     assert shown(again) == SHOWN
 
 

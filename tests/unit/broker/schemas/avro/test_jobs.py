@@ -1,7 +1,5 @@
 """Jobs and answers as bytes."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 from broker.schemas.avro.jobs import LENGTH, Answer, Job, judged
@@ -12,11 +10,8 @@ A, B, OTHER = record(field("a")), record(field("a"), optional("b")), record(fiel
 
 
 def test_a_job_comes_back_from_its_bytes() -> None:
-    # Given
     job = Job(A, [B, b""], [OTHER], "FULL")
-    # When
     data = job.packed()
-    # Then
     assert LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size
     assert Job.of(data[LENGTH.size :]) == job
 
@@ -30,12 +25,9 @@ def test_the_four_answers() -> None:
 
 
 def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:
-    # Given
     jobs = [Job(A, [A], [], ""), Job(b"nonsense", [], [], ""), Job(b"[" * 9_000, [], [], "")]
     answers = BytesIO()
-    # When
     serve(BytesIO(b"".join(job.packed() for job in jobs)), answers)
-    # Then
     data, found = answers.getvalue(), []
     while data:
         size = LENGTH.unpack_from(data)[0]

@@ -1,9 +1,7 @@
 """The judge that asks processes of its own."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -14,9 +12,6 @@ from broker.schemas.schema import Schema
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import until
 from tests.support.schemas import field, optional, record, stored
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 A = record(field("a"))
 
@@ -37,10 +32,8 @@ async def setup() -> AsyncIterator[Setup]:
 
 
 async def test_definitions_are_judged_in_a_process(setup: Setup) -> None:
-    # When
     same = await setup.judge.judge(Schema("AVRO", A), [stored(0, A)], [], "FULL")
     new = await setup.judge.judge(Schema("AVRO", A), [], [stored(0, A)], "FULL")
-    # Then
     assert (same, new) == (0, None)
     assert len(setup.judge._all) == 1
 
@@ -62,16 +55,13 @@ async def test_refusals_have_the_recorded_texts(setup: Setup, data: bytes, text:
 async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process(
     setup: Setup,
 ) -> None:
-    # Given
     large = record(*(optional(f"field_{index}") for index in range(10_000)))
     many = [stored(version, large) for version in range(20)]
     work = setup.judge.judge(Schema("AVRO", large), [], many, "FULL_TRANSITIVE")
     task = asyncio.ensure_future(work)
     await until(lambda: setup.judge._all)
     (worker,) = setup.judge._all
-    # When
     setup.clock.advance(SECONDS)
-    # Then
     with pytest.raises(SchemaRefusedError, match="takes more than 10 s"):
         await task
     await until(lambda: worker.is_gone)
@@ -80,15 +70,12 @@ async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process
 async def test_a_process_that_ends_is_a_refusal_and_the_next_judgement_has_another(
     setup: Setup,
 ) -> None:
-    # Given
     await setup.judge.judge(Schema("AVRO", A), [], [], "")
     (worker,) = setup.judge._all
     large = [stored(0, record(*(optional(f"field_{index}") for index in range(10_000))))]
     task = asyncio.ensure_future(setup.judge.judge(Schema("AVRO", A), [], large, "FULL"))
     await until(lambda: not worker.usable)
-    # When
     worker.end()
-    # Then
     with pytest.raises(SchemaRefusedError, match="a schema worker ended"):
         await task
     assert await setup.judge.judge(Schema("AVRO", A), [stored(0, A)], [], "") == 0

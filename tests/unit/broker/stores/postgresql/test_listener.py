@@ -1,9 +1,7 @@
 """The connection that listens: how it notices that it is lost, and how it comes back."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -16,9 +14,6 @@ from broker.stores.postgresql.listener import (
 )
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class FakeConnection:
@@ -88,36 +83,28 @@ class Listening:
 
 
 async def test_notifications_are_handed_on() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
-    # When
     case.server.made[0].listeners["topics"](None, 1, "topics", "7 3")
-    # Then
     assert case.heard == ["7 3"]
     assert case.reconnections == 0
     await case.listener.close()
 
 
 async def test_a_server_that_cannot_be_reached_at_first_is_an_error() -> None:
-    # Given
     case = Listening()
     case.server.up = False
-    # Then
     with pytest.raises(StoreError):
         await case.listener.open()
     await case.listener.close()
 
 
 async def test_a_lost_connection_is_made_again_and_that_is_told() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
     await settle()
-    # When
     case.server.made[0].terminate()
     await settle()
-    # Then
     assert case.listener.connected
     assert case.reconnections == 1
     case.server.made[1].listeners["topics"](None, 1, "topics", "7 4")
@@ -126,19 +113,16 @@ async def test_a_lost_connection_is_made_again_and_that_is_told() -> None:
 
 
 async def test_attempts_become_rarer_and_do_not_end() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
     await settle()
     case.server.up = False
-    # When
     case.server.made[0].terminate()
     await settle()
     assert not case.listener.connected
     for _ in range(600):
         await case.advance(0.1)
     in_a_minute = case.server.attempts
-    # Then
     assert 60 / LONGEST_RETRY_SECONDS < in_a_minute < 30
     case.server.up = True
     await case.advance(LONGEST_RETRY_SECONDS)
@@ -148,31 +132,25 @@ async def test_attempts_become_rarer_and_do_not_end() -> None:
 
 
 async def test_a_connection_that_answers_is_kept() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
     await settle()
-    # When
     for _ in range(3):
         await case.advance(HEARTBEAT_SECONDS)
-    # Then
     assert case.server.made[0].asked == 3
     assert case.server.attempts == 1
     await case.listener.close()
 
 
 async def test_a_connection_that_answers_no_more_is_lost() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
     await settle()
     case.server.made[0].answers.clear()
-    # When
     await case.advance(HEARTBEAT_SECONDS)
     await case.advance(ANSWER_SECONDS / 2)
     assert case.server.attempts == 1
     await case.advance(ANSWER_SECONDS / 2)
-    # Then
     assert case.server.made[0].closed
     assert case.listener.connected
     assert case.reconnections == 1
@@ -180,14 +158,11 @@ async def test_a_connection_that_answers_no_more_is_lost() -> None:
 
 
 async def test_a_listener_that_is_closed_connects_no_more() -> None:
-    # Given
     case = Listening()
     await case.listener.open()
     await settle()
-    # When
     await case.listener.close()
     await case.advance(60)
-    # Then
     assert case.server.made[0].closed
     assert case.server.attempts == 1
     assert not case.listener.connected

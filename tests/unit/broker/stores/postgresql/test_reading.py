@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,14 +12,10 @@ from broker.stores.changes import TopicChanges
 from broker.stores.conditions import MANY_NAMES
 from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.postgresql import reading
+from broker.stores.postgresql.driver import Row
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from tests.support.stores.topic_stores import A, base, opened, postgresql, told, topic
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from broker.stores.postgresql.driver import Row
 
 MANY = 3 * reading.ROWS_PER_FETCH + 1
 
@@ -65,12 +61,9 @@ class Fetched:
 
 @pytest.mark.parametrize("many", ["names", "partition counts"])
 async def test_names_and_partition_counts_are_taken_some_at_a_time(many: str) -> None:
-    # Given
     much, little = [b"%d" % n for n in range(MANY)], [b"x"]
     connection = RowsOf(*((much, little) if many == "names" else (little, much)))
-    # When
     found = await reading.read_namespace(connection, "tenant/a", None)
-    # Then
     assert max(connection.handed) == reading.ROWS_PER_FETCH
     assert found is not None
     assert found.known == KnownNamespace(7, 3)
@@ -82,7 +75,6 @@ async def test_names_and_partition_counts_are_taken_some_at_a_time(many: str) ->
 async def test_a_snapshot_of_many_counts_and_few_names_is_built_beside_the_loop(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     counts = {base(f"p{n}"): 1 for n in range(MANY_NAMES + 1)}
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, TopicChanges([topic("t")], partitioned=counts))
@@ -93,17 +85,14 @@ async def test_a_snapshot_of_many_counts_and_few_names_is_built_beside_the_loop(
         return build(*rows)
 
     monkeypatch.setattr(NamespaceSnapshot, "from_rows", staticmethod(noticed))
-    # When
     async with opened(postgresql(postgresql_url)) as store:
         snapshot = await store.snapshot(A)
-    # Then
     assert dict(snapshot.partitioned) == counts
     assert threads
     assert threading.current_thread() not in threads
 
 
 async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str) -> None:
-    # Given
     counts = {base(f"p{n}"): 1 for n in range(MAX_TOLD_NAMES + 1)}
     async with (
         opened(postgresql(postgresql_url)) as store,
@@ -112,9 +101,7 @@ async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str
         await store.create_namespace(A)
         await other.snapshot(A)
         feed = other.changes()
-        # When
         version = await store.apply(A, TopicChanges(partitioned=counts))
-        # Then
         assert await told(feed, 1) == [Change(A, version, complete=False)]
         assert dict((await other.snapshot(A)).partitioned) == counts
 
@@ -122,15 +109,12 @@ async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str
 async def test_a_broker_that_is_behind_takes_the_log_some_changes_at_a_time(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(reading, "CHANGES_PER_FETCH", 3)
     async with opened(postgresql(postgresql_url)) as store:
         for n in range(8):
             await store.apply(A, TopicChanges([topic(f"t{n}")]))
         async with store.use() as connection:
             newest = await reading.read_version(connection, str(A))
-            # When
             log = await reading.read_log(connection, KnownNamespace(newest.id, 1), newest)
-    # Then
     assert [change.version for change in log] == list(range(2, 9))
     assert [list(change.added) for change in log] == [[topic(f"t{n}")] for n in range(1, 8)]

@@ -1,7 +1,5 @@
 """What is brought up to date: one task a thing, until it has worked."""
 
-from __future__ import annotations
-
 import asyncio
 
 from broker.stores.changes import StoreError
@@ -28,24 +26,20 @@ class Work:
 
 
 async def test_what_is_wanted_often_while_it_is_under_way_is_done_once_more() -> None:
-    # Given
     work = Work()
     resyncs = ResyncTasks(work, ManualClock())
     work.go_on.clear()
     resyncs.request("a")
     await settle()
-    # When
     for _ in range(5):
         resyncs.request("a")
     work.go_on.set()
     await settle()
-    # Then
     assert work.done == ["a", "a"]
     assert len(resyncs) == 0
 
 
 async def test_two_things_do_not_wait_for_each_other() -> None:
-    # Given
     waits = asyncio.Event()
     done: list[str] = []
 
@@ -55,11 +49,9 @@ async def test_two_things_do_not_wait_for_each_other() -> None:
         done.append(key)
 
     resyncs = ResyncTasks(work, ManualClock())
-    # When
     resyncs.request("slow")
     resyncs.request("fast")
     await settle()
-    # Then
     assert done == ["fast"]
     waits.set()
     await settle()
@@ -67,11 +59,9 @@ async def test_two_things_do_not_wait_for_each_other() -> None:
 
 
 async def test_what_fails_is_tried_again_later() -> None:
-    # Given
     work, clock = Work(), ManualClock()
     work.failures = 4
     resyncs = ResyncTasks(work, clock)
-    # When
     resyncs.request("a")
     await settle()
     assert work.failures == 3
@@ -79,21 +69,17 @@ async def test_what_fails_is_tried_again_later() -> None:
         assert work.done == []
         clock.advance(LONGEST_RETRY_SECONDS)
         await settle()
-    # Then
     assert work.done == ["a"]
 
 
 async def test_closing_gives_up_what_is_under_way() -> None:
-    # Given
     work = Work()
     work.go_on.clear()
     resyncs = ResyncTasks(work, ManualClock())
     resyncs.request("a")
     await settle()
-    # When
     await resyncs.close()
     work.go_on.set()
     await settle()
-    # Then
     assert work.done == []
     assert len(resyncs) == 0

@@ -1,11 +1,9 @@
 """The store in a shared database: what is its own beside what every store does."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import asyncpg
 import pytest
@@ -32,9 +30,6 @@ from tests.support.stores.topic_stores import (
     topic,
     with_properties,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
 
 UNREACHABLE = "postgresql://user:s3cret@127.0.0.1:1/d?password=s3cret"
 LONG = "x" * (MAX_ROW_BYTES - len(topic("")))
@@ -63,68 +58,52 @@ async def connection(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.mark.parametrize("url", ["postgresql://h/d", "postgres:///d?host=/tmp"])
 def test_a_url_names_the_store(url: str) -> None:
-    # When
     store = store_for_url(url, 0)
-    # Then
     assert isinstance(store, PostgresqlStore)
     assert url in repr(store)
 
 
 async def test_a_database_out_of_reach_is_a_sentence_without_the_password() -> None:
-    # Given
     store = PostgresqlStore(UNREACHABLE, 0)
-    # When
     with pytest.raises(StoreError) as caught:
         await store.open()
-    # Then
     assert "postgresql://user:***@127.0.0.1:1/d?password=*** failed: " in str(caught.value)
     assert "s3cret" not in f"{caught.value} {store!r}"
     await store.close()
 
 
 async def test_brokers_that_start_together_make_the_tables_once(postgresql_url: str) -> None:
-    # Given
     stores = [postgresql(postgresql_url) for _ in range(4)]
-    # When
     await asyncio.gather(*(store.open() for store in stores))
-    # Then
     assert await stores[0].apply(A, changes(topic("a"))) == 1
     for store in stores:
         await store.close()
 
 
 async def test_tables_of_another_version_are_left_alone(postgresql_url: str) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)):
         pass
     async with connection(postgresql_url) as other:
         await other.execute("UPDATE floodgate.marks SET value = 2 WHERE name = 'schema'")
-    # When
     store = postgresql(postgresql_url)
     with pytest.raises(StoreError, match="schema floodgate has version 2, this broker knows 1"):
         await store.open()
-    # Then
     await store.close()
 
 
 async def test_a_closed_store_says_so(postgresql_url: str) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as store:
         pass
-    # Then
     with pytest.raises(StoreError):
         await store.apply(A, changes(topic("a")))
 
 
 async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
         await store.apply(A, changes(part=3))
-    # When
     async with opened(postgresql(postgresql_url)) as store:
         snapshot = await store.snapshot(A)
-        # Then
         assert snapshot.version == 2
         assert dict(snapshot.partitioned) == {base("part"): 3}
         assert await store.properties(A, base("a")) == {"k": "v"}
@@ -134,14 +113,11 @@ async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
 async def test_the_log_keeps_the_newest_changes(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(postgresql_writing, "MAX_LOGGED_CHANGES", 3)
     monkeypatch.setattr(postgresql_writing, "PRUNED_EVERY", 5)
     async with opened(postgresql(postgresql_url)) as store:
-        # When
         for number in range(11):
             await store.apply(A, changes(topic(f"t{number}")))
-        # Then
         async with connection(postgresql_url) as other:
             rows = await other.fetch("SELECT version FROM floodgate.changes ORDER BY version")
     assert [row[0] for row in rows] == [8, 9, 10, 11]
@@ -152,10 +128,8 @@ async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url:
         await one.create_namespace(A)
         await two.snapshot(A)
         feed = two.changes()
-        # When
         long = [topic(f"{number}{LONG[1:]}") for number in range(5)]
         await one.apply(A, replace(changes(*long), partitioned={long[0].decode(): 1}))
-        # Then
         (change,) = await told(feed, 1)
         assert list(change.added) == long
         assert await names(two) == [name.decode() for name in long]
@@ -175,13 +149,10 @@ async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url:
 async def test_what_no_index_holds_is_refused_and_changes_nothing(
     postgresql_url: str, content: object
 ) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, changes(topic("before")))
-        # When
         with pytest.raises(StoreError, match=r"may have 2,600 bytes in a PostgreSQL store"):
             await store.apply(A, content)
-        # Then
         assert await names(store) == [base("before")]
         assert await store.apply(A, changes(topic("after"))) == 2
 
@@ -189,7 +160,6 @@ async def test_what_no_index_holds_is_refused_and_changes_nothing(
 async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
         await one.apply(A, changes(topic("a")))
         await two.snapshot(A)
@@ -201,9 +171,7 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
         monkeypatch.setattr(two._namespaces._resyncs, "request", lambda _: None)
         monkeypatch.setattr(two._namespaces, "_resync_locked", fails)
         await one.apply(A, changes(topic("b")))
-        # When
         version = await two.apply(A, changes(topic("c")))
-        # Then
         assert await told(feed, 1) == [Change(A, version, complete=False)]
         assert await names(two) == [base("a"), base("b"), base("c")]
 
@@ -211,15 +179,12 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
 async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
         await one.apply(A, changes(topic("__change_events")))
         assert (await two.snapshot(A)).system
         monkeypatch.setattr(two._namespaces._resyncs, "request", lambda _: None)
         await one.delete_namespace(A)
-        # When
         version = await two.apply(A, changes(topic("new")))
-        # Then
         snapshot = await two.snapshot(A)
         assert (version, snapshot.version) == (3, 3)
         assert not snapshot.system
@@ -230,17 +195,14 @@ async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
 async def test_a_large_change_is_written_in_steps_that_are_one_change(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, fresh: bool
 ) -> None:
-    # Given
     monkeypatch.setattr(postgresql_writing, "ROWS_PER_STATEMENT", 300)
     async with opened(postgresql(postgresql_url)) as store:
         if not fresh:
             await store.apply(A, changes(topic("t0005"), topic("gone")))
         many = [topic(f"t{number:04d}") for number in range(MAX_TOLD_NAMES)]
         described = with_properties({name: {"k": name[-1:].decode()} for name in many})
-        # When
         twice = [*many, *many[:10]]
         await store.apply(A, replace(described, added=twice, removed=[topic("gone"), many[-1]]))
-        # Then
         assert await names(store) == [name.decode() for name in many[:-1]]
         assert len(await store.select(A, PERSISTENT, {"k": "9"})) == MAX_TOLD_NAMES // 10 - 1
 
@@ -248,16 +210,13 @@ async def test_a_large_change_is_written_in_steps_that_are_one_change(
 async def test_the_rarest_property_decides_which_topics_are_looked_at(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as store:
         rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(3_000)}
         await store.apply(A, with_properties(rows))
         for counted in ((1_000,), (2, 1_000)):
             monkeypatch.setattr(postgresql_reading, "COUNTED_TOPICS", counted)
             for wanted in ({"all": "x", "few": "7"}, {"few": "7", "all": "x"}):
-                # When
                 statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
-                # Then
                 (values,) = [values for query, values in statements if query == _SELECT]
                 assert values[1:3] == (b"few", b"7")
 
@@ -265,17 +224,14 @@ async def test_the_rarest_property_decides_which_topics_are_looked_at(
 async def test_what_is_asked_for_by_frequent_properties_only_is_the_same(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(postgresql_reading, "COUNTED_TOPICS", (2, 3))
     async with opened(postgresql(postgresql_url)) as store:
         rows = {topic(f"t{n:02d}"): {"two": str(n % 2), "three": str(n % 3)} for n in range(30)}
         await store.apply(A, with_properties(rows))
-        # When
         found = (
             await store.select(A, PERSISTENT, {"two": "0", "three": "0", "x": "1"}),
             [*(await store.select(A, PERSISTENT, {"two": "0", "three": "0"})).names()],
         )
-        # Then
         assert len(found[0]) == 0
         assert found[1] == [base(f"t{n:02d}") for n in range(0, 30, 6)]
 
@@ -284,17 +240,14 @@ async def test_what_is_asked_for_by_frequent_properties_only_is_the_same(
 async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
     postgresql_url: str, analyzed: bool
 ) -> None:
-    # Given
     async with opened(postgresql(postgresql_url)) as store:
         rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(20_000)}
         await store.apply(A, with_properties(rows))
         if analyzed:
             async with connection(postgresql_url) as other:
                 await other.execute("ANALYZE floodgate.properties")
-        # When
         wanted = {"few": "7", "all": "x"}
         statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
-        # Then
         async with connection(postgresql_url) as other:
             for query, values in statements:
                 plan = "\n".join(row[0] for row in await other.fetch(f"EXPLAIN {query}", *values))
@@ -308,7 +261,7 @@ async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
 
 
 async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) -> None:
-    # Given: statements that ran while the database knew that there was nothing
+    # Statements that ran while the database knew that there was nothing
     async with opened(postgresql(postgresql_url)) as store, store.use() as used:
         for table in ("topics", "partitioned", "properties"):
             await used.execute(f"VACUUM ANALYZE floodgate.{table}")
@@ -316,11 +269,9 @@ async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) 
             await used.execute(f"PREPARE {name} (bigint, bytea[]) AS {query}")
             for _ in range(10):
                 await used.execute(f"EXECUTE {name} (1, array['a', 'b']::bytea[])")
-        # When
         row, numbers = "1, n::text::bytea", "FROM generate_series(1, 20000) AS n"
         for table, more in (("topics", ""), ("partitioned", ", 1"), ("properties", ", 'k', 'v'")):
             await used.execute(f"INSERT INTO floodgate.{table} SELECT {row}{more} {numbers}")
-        # Then
         for name in MANY_NAMED:
             plan = await used.fetch(f"EXPLAIN EXECUTE {name} (1, array['a', 'b']::bytea[])")
             lines = "\n".join(row[0] for row in plan)

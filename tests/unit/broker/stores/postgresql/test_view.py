@@ -1,9 +1,7 @@
 """What a broker tells of a namespace that others change, too; without a database."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,9 +19,6 @@ from broker.stores.postgresql.view import (
 from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.store import NamespaceSnapshot
 from tests.support.stores.topic_stores import A, B, topic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 KNOWN = KnownNamespace(7, 3)
 LOG = [LoggedChange(4, added=[topic("a")]), LoggedChange(5, removed=[topic("a")])]
@@ -71,7 +66,6 @@ def test_nothing_is_told_of_what_nobody_looked_at_or_what_did_not_change() -> No
 
 
 def test_later_changes_stand_above_earlier_ones() -> None:
-    # When
     net = net_changes(
         [
             LoggedChange(1, added=[b"a", b"b"], partitioned={"p": 1, "q": 2}),
@@ -79,21 +73,17 @@ def test_later_changes_stand_above_earlier_ones() -> None:
             LoggedChange(3, added=[b"a"], removed=[b"b"]),
         ]
     )
-    # Then
     assert sorted(net.added) == [b"a", b"c"]
     assert list(net.removed) == [b"b"]
     assert net.partitioned == {"p": 0, "q": 2}
 
 
 async def test_a_reader_finds_the_snapshot_of_what_it_is_told() -> None:
-    # Given
     cache, feeds = SnapshotCache(10_000), ChangeFeeds()
     view, feed = NamespaceView(cache, feeds), feeds.open()
     reader = asyncio.get_running_loop().create_task(anext(feed))
     await asyncio.sleep(0)
-    # When
     view.show(A, newest(4), NamespaceSnapshot(4), [Change(A, 4)])
-    # Then
     assert (await reader).version == 4
     assert cache.peek(A).version == 4
     assert view.known(A) == newest(4)
@@ -101,24 +91,18 @@ async def test_a_reader_finds_the_snapshot_of_what_it_is_told() -> None:
 
 
 def test_a_version_without_a_snapshot_ends_the_one_that_is_kept() -> None:
-    # Given
     cache = SnapshotCache(10_000)
     view = NamespaceView(cache, ChangeFeeds())
     view.show(A, newest(4), NamespaceSnapshot(4))
-    # When
     view.show(A, newest(5), None)
-    # Then
     assert cache.peek(A) is None
 
 
 def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
-    # Given
     view = NamespaceView(SnapshotCache(10_000), ChangeFeeds())
     view.show(A, newest(4), None)
-    # When
     view.show(A, KnownNamespace(NOT_THERE, 5), None)
     view.show(B, KnownNamespace(NOT_THERE, 0), None)
-    # Then
     assert view.name_of(7) is None
     assert view.name_of(NOT_THERE) is None
     view.show(A, newest(6, 9), None)
@@ -128,15 +112,12 @@ def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
 def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(postgresql_view, "MAX_KNOWN_NAMESPACES", 1)
     cache = SnapshotCache(10_000)
     view = NamespaceView(cache, ChangeFeeds())
     assert view.known(B) is None
     view.show(A, newest(4), NamespaceSnapshot(4))
-    # When
     view.show(B, newest(1, 8), None)
-    # Then
     assert len(view) == 1
     assert cache.peek(A) is None
     assert view.name_of(7) is None

@@ -1,19 +1,15 @@
 """A change of very many names, written in steps."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pytest
 
 from broker.stores.changes import TopicChanges
 from broker.stores.postgresql import writing
 from broker.topic_lists.name_set import NameSet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pytest
 
 NAMES = [f"persistent://t/n/{number:05d}".encode() for number in range(25_000)]
 

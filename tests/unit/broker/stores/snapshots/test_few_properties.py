@@ -1,7 +1,5 @@
 """Properties of few topics as a text: the same answers as columns give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The names of some rows, in steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -38,9 +36,7 @@ def taken(rows: np.ndarray, names: TopicSequence = SEQUENCE) -> tuple[TopicSeque
     ids=len,
 )
 def test_the_names_at_rows_are_those(rows: np.ndarray) -> None:
-    # When
     sequence, _ = taken(rows)
-    # Then
     expected = TopicSequence.from_sorted([NAMES[row] for row in rows])
     assert list(sequence.names()) == list(expected.names())
     assert sequence.hash == expected.hash
@@ -52,9 +48,7 @@ def test_all_rows_are_the_very_same_sequence(names: TopicSequence) -> None:
 
 
 def test_blocks_that_are_taken_whole_are_shared() -> None:
-    # When
     sequence, _ = taken(np.arange(1, 30_000))
-    # Then
     shared = set(map(id, SEQUENCE.blocks())) & set(map(id, sequence.blocks()))
     assert len(shared) == len(list(SEQUENCE.blocks())) - 1
 

@@ -1,7 +1,5 @@
 """What partition counts cost, and what a change of them costs."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 
@@ -22,14 +20,12 @@ COUNTS = {name(number): 1 + number % 60 for number in range(5_000)}
 
 
 def test_a_partitioned_topic_costs_less_than_its_name() -> None:
-    # Given
     tracemalloc.start()
-    # When
     made = PartitionCounts.of(COUNTS)
     gc.collect()
     snapshot = tracemalloc.take_snapshot()
     tracemalloc.stop()
-    # Then: what the module made, whatever other threads do meanwhile
+    # What the module made, whatever other threads do meanwhile
     own = snapshot.filter_traces([tracemalloc.Filter(True, partition_counts.__file__)])
     taken = sum(statistic.size for statistic in own.statistics("filename"))
     assert 20 < taken / len(made) < 70
@@ -37,77 +33,58 @@ def test_a_partitioned_topic_costs_less_than_its_name() -> None:
 
 @pytest.mark.parametrize("count", [0, 7], ids=["forgotten", "set"])
 def test_a_change_shares_all_leaves_but_one(count: int) -> None:
-    # Given
     before = PartitionCounts.of(COUNTS)
-    # When
     after = before.changed({name(1_234): count})
-    # Then
     assert after.get(name(1_234), 0) == count
     assert len(after.leaves) == len(before.leaves) > 50
     assert len(set(before.leaves).difference(after.leaves)) == 1
 
 
 def test_no_change_is_the_same_version() -> None:
-    # Given
     before = PartitionCounts.of(COUNTS)
-    # Then
     assert before.changed({}) is before
 
 
 def test_a_leaf_that_is_too_large_is_cut() -> None:
-    # Given
     made = PartitionCounts.of({name(0): 1})
-    # When
     for number in range(1, 400):
         made = made.changed({name(number): 1})
-    # Then
     sizes = [leaf.entry_bytes for leaf in made.leaves]
     assert max(sizes) <= LEAF_BYTES
     assert sum(sizes) / len(sizes) > LEAF_BYTES / 3
 
 
 def test_many_names_fill_leaves_that_have_room_for_more() -> None:
-    # When
     sizes = [leaf.entry_bytes for leaf in PartitionCounts.of(COUNTS).leaves[:-1]]
-    # Then
     assert max(sizes) < FILLED_BYTES + 200
     assert min(sizes) > FILLED_BYTES - 200
 
 
 def test_forgetting_leaves_no_crumbs() -> None:
-    # Given
     made = PartitionCounts.of(COUNTS)
     names = list(made)
-    # When: from both ends, one by one, all but every fiftieth
+    # From both ends, one by one, all but every fiftieth
     for row in [*range(0, 2_500), *reversed(range(2_500, 5_000))]:
         if row % 50:
             made = made.changed({names[row]: 0})
-    # Then
     assert list(made) == names[::50]
     assert len(made.leaves) <= 6
 
 
 def test_a_name_longer_than_a_leaf_leaves_its_neighbours_together() -> None:
-    # Given
     long = "persistent://tenant/b" + "x" * 10 * LEAF_BYTES
-    # When
     made = PartitionCounts.of({"persistent://tenant/a": 2, long: 3, **COUNTS})
-    # Then
     assert (made[long], made["persistent://tenant/a"]) == (3, 2)
     assert [leaf.size for leaf in made.leaves if leaf.size < 10] == [2]
 
 
 def test_many_changes_of_a_leaf_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setattr(partition_counts, "_splice", None)
     few = PartitionCounts.of({name(0): 1, name(4_999): 1})
-    # Then
     assert few.changed(COUNTS) == COUNTS
 
 
 def test_many_partition_counts_are_a_large_change() -> None:
-    # Given
     many = dict.fromkeys(map(str, range(MANY_NAMES)), 0)
-    # Then
     assert not is_large(TopicChanges(partitioned=many))
     assert is_large(TopicChanges(partitioned={**many, "one more": 0}))

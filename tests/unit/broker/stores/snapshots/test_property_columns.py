@@ -1,8 +1,6 @@
 """Columns of properties: what they cost, and what a change costs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +9,6 @@ import pytest
 from broker.stores.property_rows import PROPERTIES_TYPE, pair_text
 from broker.stores.snapshots import property_columns
 from broker.stores.snapshots.property_columns import PropertyColumns, Segment, wanted_pair
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NONE = np.zeros(0, np.int64)
 Properties = list[tuple[str, str]]
@@ -47,9 +42,7 @@ ROWS = [[("team", f"t{row % 3}"), ("row", str(row))] for row in range(20)]
 
 @pytest.mark.usefixtures("small_segments")
 def test_rows_are_found_by_all_of_some_properties_over_all_segments() -> None:
-    # Given
     made = columns(ROWS)
-    # Then
     assert len(made.segments) == 5
     assert found(made, team="t1") == [1, 4, 7, 10, 13, 16, 19]
     assert found(made, team="t1", row="16") == [16]
@@ -59,20 +52,15 @@ def test_rows_are_found_by_all_of_some_properties_over_all_segments() -> None:
 
 
 def test_a_neighbours_property_is_not_ones_own() -> None:
-    # Given
     made = columns([[("a", "1")], [("b", "2")], [("a", "1"), ("b", "2")], [("a", "1")]])
-    # Then
     assert found(made, a="1", b="2") == [2]
     assert found(made, b="2", a="1") == [2]
 
 
 @pytest.mark.usefixtures("small_segments")
 def test_a_change_leaves_the_segments_it_does_not_fall_into() -> None:
-    # Given
     made = columns(ROWS)
-    # When
     edited = made.edited(np.array([9]), np.array([9]), np.array([0]), column([[("team", "x")]]))
-    # Then
     before, after = made.segments, edited.segments
     assert [a is b for (_, a), (_, b) in zip(before, after, strict=True)] == [
         True,
@@ -88,12 +76,9 @@ def test_a_change_leaves_the_segments_it_does_not_fall_into() -> None:
 
 @pytest.mark.usefixtures("small_segments")
 def test_a_segment_that_grows_is_cut_and_an_empty_one_goes() -> None:
-    # Given
     made = columns(ROWS)
-    # When
     grown = made.edited(NONE, np.full(9, 4), np.arange(9), column(ROWS[:9]))
     shrunk = made.edited(np.arange(4, 8), NONE, NONE, column([]))
-    # Then
     assert read(grown) == [dict(row) for row in (*ROWS[:4], *ROWS[:9], *ROWS[4:])]
     assert max(len(segment) for _, segment in grown.segments) <= 8
     assert read(shrunk) == [dict(row) for row in (*ROWS[:4], *ROWS[8:])]
@@ -101,30 +86,22 @@ def test_a_segment_that_grows_is_cut_and_an_empty_one_goes() -> None:
 
 
 def test_new_rows_may_come_without_properties() -> None:
-    # When
     made = columns(ROWS).edited(NONE, np.array([0, 20]), np.array([-1, -1]), column([]))
-    # Then
     assert read(made) == [{}, *map(dict, ROWS), {}]
 
 
 def test_who_loses_the_last_property_costs_nothing_any_more() -> None:
-    # Given
     made = columns([[("a", "1")], []])
-    # When
     bare = made.edited(np.array([0]), NONE, NONE, column([]))
-    # Then
     assert len(bare) == 0
     assert bare.nbytes == 0
 
 
 def test_values_that_nobody_has_any_more_are_forgotten() -> None:
-    # Given
     made = columns(ROWS)
-    # When
     for number in range(1_000):
         new = column([[("team", f"unique-{number:06}")]])
         made = made.edited(np.array([3]), np.array([3]), np.array([0]), new)
-    # Then
     assert made.nbytes < columns(ROWS).nbytes + 100
 
 
@@ -132,26 +109,22 @@ def test_values_that_nobody_has_any_more_are_forgotten() -> None:
     ("values", "bytes_a_topic"), [(50, 7), (3_000, 16), (100_000, 30)], ids=["few", "some", "own"]
 )
 def test_two_properties_cost_a_few_bytes_a_topic(values: int, bytes_a_topic: int) -> None:
-    # Given: where each topic has a value of its own, that is there, too
+    # Where each topic has a value of its own, that is there, too
     size = 20_000
     rows = [[("team", f"team-{row % values}"), ("env", "prod")] for row in range(size)]
-    # Then
     assert columns(rows).nbytes / size < bytes_a_topic
 
 
 def test_a_key_that_one_topic_has_costs_only_that() -> None:
-    # Given
     rows = [[(f"key-{row}", "v")] for row in range(20_000)]
-    # Then
     assert columns(rows).nbytes / len(rows) < 30
 
 
 def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
-    # Given: more than 256 and more than 65,536 numbers
+    # More than 256 and more than 65,536 numbers
     for size in (300, 70_000):
         rows = [[("k", str(row))] for row in range(size)]
         segment = Segment.from_column(column(rows))
-        # Then
         assert segment.of(size - 1) == {"k": str(size - 1)}
         assert segment.rows_with([wanted_pair(pair_text("k", str(size - 1)))]).tolist() == [
             size - 1
@@ -159,11 +132,8 @@ def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
 
 
 def test_columns_hold_on_to_nothing_of_arrows_memory_pool() -> None:
-    # Given
     columns(ROWS)
     before = pa.total_allocated_bytes()
-    # When
     made = columns(ROWS)
-    # Then
     assert len(made) == len(ROWS)
     assert pa.total_allocated_bytes() == before

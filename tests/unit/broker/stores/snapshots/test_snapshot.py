@@ -1,7 +1,5 @@
 """One version of a namespace, built in steps when it is large."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -33,24 +31,18 @@ def facts(sequence: TopicSequence) -> tuple[list[bytes], str]:
 
 @pytest.mark.parametrize("letters", LETTERS)
 def test_a_large_change_makes_the_same_as_small_ones(letters: str) -> None:
-    # Given
     names = some_names(letters)
-    # When
     made = NamespaceSnapshot().changed(TopicChanges(names))
-    # Then
     assert facts(made.persistent) == facts(TopicSequence.from_names(names))
 
 
 def test_a_large_change_leaves_out_what_it_removes_and_keeps_what_was_there() -> None:
-    # Given
     names = some_names("all")
     before = NamespaceSnapshot().changed(TopicChanges([topic("first")]))
-    # When
     made = [
         NamespaceSnapshot().changed(TopicChanges(names, removed=names[:1])),
         before.changed(TopicChanges(names)),
     ]
-    # Then
     expected = [[name for name in names if name != names[0]], [*names, topic("first")]]
     assert [facts(one.persistent) for one in made] == [
         facts(TopicSequence.from_names(those)) for those in expected
@@ -59,25 +51,19 @@ def test_a_large_change_leaves_out_what_it_removes_and_keeps_what_was_there() ->
 
 @pytest.mark.parametrize("letters", LETTERS)
 def test_what_a_database_returns_becomes_every_kind(letters: str) -> None:
-    # Given
     kinds = [some_names(letters, domain) for domain in ("persistent", "non-persistent")]
     hidden = [topic("__change_events"), topic("__change_events-partition-0")]
     rows = sorted({*kinds[0], *kinds[1], *hidden})
-    # When
     made = NamespaceSnapshot.from_rows(7, rows, {"p": 1})
-    # Then
     assert (made.version, made.partitioned, made.system) == (7, {"p": 1}, frozenset(hidden))
     assert facts(made.persistent) == facts(TopicSequence.from_names(kinds[0]))
     assert facts(made.non_persistent) == facts(TopicSequence.from_names(kinds[1]))
 
 
 def test_a_selection_has_the_topics_of_its_mode() -> None:
-    # Given
     kinds = [some_names("all", domain) for domain in ("persistent", "non-persistent")]
     rows = sorted({*kinds[0], *kinds[1], topic("__change_events")})
-    # When
     found = {mode: NamespaceSnapshot().selection(rows, mode) for mode in MODES}
-    # Then
     for mode, names in zip((PERSISTENT, NON_PERSISTENT), kinds, strict=True):
         assert [facts(one) for one in found[mode].sequences] == [
             facts(TopicSequence.from_names(names))
@@ -85,13 +71,10 @@ def test_a_selection_has_the_topics_of_its_mode() -> None:
 
 
 def test_what_does_not_change_is_shared() -> None:
-    # Given
     before = NamespaceSnapshot().changed(
         TopicChanges([topic("a"), topic("__change_events")], partitioned={"p": 1})
     )
-    # When
     after = before.changed(TopicChanges([topic("b")]))
-    # Then
     assert after.partitioned is before.partitioned
     assert after.system is before.system
     assert after.non_persistent is before.non_persistent

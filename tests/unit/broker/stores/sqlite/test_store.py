@@ -1,7 +1,5 @@
 """The store on disk: what survives, and what it keeps in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -9,7 +7,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import pytest
 
@@ -21,16 +20,10 @@ from broker.stores.snapshots.cache import SNAPSHOT_BYTES
 from broker.stores.sqlite import file as sqlite_file
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.sqlite.store import SqliteStore
-from broker.stores.store import NamespacePolicies
+from broker.stores.store import MetadataStore, NamespacePolicies
 from proto.names import NamespaceName
 from tests.support.stores import topic_stores
 from tests.support.stores.topic_stores import A, changes, opened, topic, with_properties
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from broker.stores.store import MetadataStore
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 APPLY_THEN_HANG = """
@@ -68,16 +61,13 @@ def killed_after_its_first_word(program: str, path: Path) -> str:
 
 
 async def test_everything_survives_reopening(tmp_path: Path) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         await store.create_namespace(NamespaceName.parse("tenant/empty"))
         await store.apply(A, changes(topic("a"), topic("__change_events"), part=3))
         await store.apply(A, with_properties({topic("b"): {"k": "v"}}))
         before = await store.snapshot(A)
-    # When
     async with sqlite(tmp_path) as store:
         after = await store.snapshot(A)
-        # Then
         assert after.version == before.version == 2
         assert after.listing(PERSISTENT).hash == before.listing(PERSISTENT).hash
         assert after.system == before.system
@@ -90,11 +80,8 @@ async def test_everything_survives_reopening(tmp_path: Path) -> None:
 
 
 async def test_an_acknowledged_change_survives_a_kill(tmp_path: Path) -> None:
-    # Given
     killed = killed_after_its_first_word(APPLY_THEN_HANG, tmp_path / "topics.db")
-    # When
     assert killed == "1\n"
-    # Then
     async with sqlite(tmp_path) as store:
         snapshot = await store.snapshot(A)
         assert snapshot.version == 1
@@ -108,16 +95,13 @@ async def test_a_change_that_cannot_be_written_is_not_seen_at_all(
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
         feed = store.changes()
-        # When
         with monkeypatch.context() as patch:
             patch.setattr(SqliteFile, "_insert_properties", full)
             with pytest.raises(StoreError):
                 await store.apply(A, changes(topic("b")))
-        # Then
         assert [*(await store.snapshot(A)).listing(PERSISTENT).names()] == [topic("a").decode()]
         assert await store.apply(A, changes(topic("c"))) == 2
         feed.close()
@@ -129,7 +113,6 @@ async def test_a_change_that_cannot_be_written_is_not_seen_at_all(
 async def test_a_caller_that_leaves_while_its_change_is_committed_tears_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("first")))
         feed, write = store.changes(), SqliteFile.write
@@ -143,13 +126,11 @@ async def test_a_caller_that_leaves_while_its_change_is_committed_tears_nothing(
         monkeypatch.setattr(SqliteFile, "write", slow_write)
         leaving = asyncio.get_running_loop().create_task(store.apply(A, changes(topic("left"))))
         await asyncio.to_thread(entered.wait)
-        # When
         leaving.cancel()
         await asyncio.wait([leaving])
         go_on.set()
         version = await store.apply(A, changes(topic("second")))
         feed.close()
-        # Then
         assert leaving.cancelled()
         assert version == 3
         assert [change.version async for change in feed] == [2, 3]
@@ -160,17 +141,14 @@ async def test_a_caller_that_leaves_while_its_change_is_committed_tears_nothing(
 
 
 async def test_the_cache_keeps_the_snapshots_used_last_within_its_bound(tmp_path: Path) -> None:
-    # Given
     store = SqliteStore(tmp_path / "topics.db", 10_000)
     await store.open()
     spaces = [NamespaceName.parse(f"tenant/n{n}") for n in range(6)]
     for space in spaces:
         added = [f"persistent://{space}/{n:03d}{'x' * 60}".encode() for n in range(40)]
         await store.apply(space, TopicChanges(added))
-    # When
     for space in (*spaces, spaces[0], spaces[1], spaces[0]):
         await store.snapshot(space)
-    # Then
     known = [space for space in spaces if store.estimated_bytes(space, PERSISTENT) is not None]
     assert known == spaces[:2]
     assert 0 < store.cached_bytes <= 10_000
@@ -180,26 +158,20 @@ async def test_the_cache_keeps_the_snapshots_used_last_within_its_bound(tmp_path
 
 
 async def test_one_snapshot_above_the_bound_is_kept_alone(tmp_path: Path) -> None:
-    # Given
     store = SqliteStore(tmp_path / "topics.db", 10)
     await store.open()
     await store.apply(A, changes(topic("a"), topic("b")))
-    # When
     first, second = await store.snapshot(A), await store.snapshot(A)
-    # Then
     assert first is second
     assert len(first.persistent) == 2
     await store.close()
 
 
 async def test_concurrent_readers_of_a_namespace_build_it_once(tmp_path: Path) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
     async with sqlite(tmp_path) as store:
-        # When
         found = await asyncio.gather(*(store.snapshot(A) for _ in range(10)))
-        # Then
         assert len({id(snapshot) for snapshot in found}) == 1
 
 
@@ -210,30 +182,24 @@ async def test_a_missing_folder_is_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0garbage"])
 async def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path, content: bytes) -> None:
-    # Given
     path = tmp_path / "topics.db"
     path.write_bytes(content)
     store = SqliteStore(path, 0)
-    # When
     with pytest.raises(StoreError) as caught:
         await store.open()
-    # Then
     assert str(path) in str(caught.value)
     assert "cannot be opened" in str(caught.value)
 
 
 async def test_a_database_of_somebody_else_is_a_sentence(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "topics.db"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE topics (id INTEGER)")
         other.execute("CREATE TABLE namespaces (id INTEGER)")
     other.close()
     store = SqliteStore(path, 0)
-    # When
     with pytest.raises(StoreError) as caught:
         await used(store)
-    # Then
     assert str(path) in str(caught.value)
     await store.close()
 
@@ -244,28 +210,22 @@ async def used(store: SqliteStore) -> None:
 
 
 async def test_a_folder_in_the_files_place_is_a_sentence(tmp_path: Path) -> None:
-    # Given
     (tmp_path / "topics.db").mkdir()
     store = SqliteStore(tmp_path / "topics.db", 0)
-    # Then
     with pytest.raises(StoreError, match="cannot be opened"):
         await store.open()
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         pass
-    # Then
     with pytest.raises(StoreError, match="closed"):
         await store.snapshot(A)
 
 
 def test_a_url_names_a_store() -> None:
-    # Given
     memory, relative = store_for_url("memory:local", 0), store_for_url("sqlite:///a/b.db", 7)
     absolute = store_for_url("sqlite:////var/b.db", 7)
-    # Then
     assert isinstance(memory, MemoryStore)
     assert repr(relative) == "<SqliteStore a/b.db, 0 namespaces cached>"
     assert repr(absolute) == "<SqliteStore /var/b.db, 0 namespaces cached>"
@@ -294,13 +254,10 @@ INSERT INTO properties VALUES ('tenant/a', 'k', 'v', CAST('persistent://tenant/a
 
 
 async def test_a_file_of_the_former_schema_is_opened(tmp_path: Path) -> None:
-    # Given
     with sqlite3.connect(tmp_path / "topics.db") as former:
         former.executescript(FORMER_SCHEMA)
     former.close()
-    # When
     async with sqlite(tmp_path) as store:
-        # Then
         assert (await store.snapshot(A)).version == 5
         assert await store.properties(A, topic("x").decode()) == {"k": "v"}
         assert await store.policies(A) == NamespacePolicies()
@@ -314,15 +271,12 @@ async def test_a_file_of_the_former_schema_is_opened(tmp_path: Path) -> None:
 
 
 async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
-        # When
         second = SqliteStore(tmp_path / "topics.db", 0)
         with pytest.raises(StoreError, match=r"in use by another broker; .*postgresql://"):
             await second.open()
         await second.close()
-        # Then
         assert await store.apply(A, changes(topic("b"))) == 2
     async with sqlite(tmp_path) as store:
         assert (await store.snapshot(A)).version == 2
@@ -332,16 +286,13 @@ async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
 async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: tuple[int, ...]
 ) -> None:
-    # Given
     monkeypatch.setattr(sqlite_file, "COUNTED_TOPICS", counted)
     async with sqlite(tmp_path) as store:
         rows = {topic(f"t{n:02d}"): {"all": "x", "few": str(n // 4)} for n in range(40)}
         await store.apply(A, with_properties(rows))
-        # When
         pairs = [("all", "x"), ("few", "7")]
         asked = [store._file._rarest_first("tenant/a", pairs[::step]) for step in (1, -1)]
         found = [await store.select(A, PERSISTENT, dict(pairs[::step])) for step in (1, -1)]
-        # Then
         assert [len(one) for one in found] == [4, 4]
         if counted[-1] > 2:
             assert asked == [pairs[::-1], pairs[::-1]]
@@ -365,7 +316,6 @@ async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
 async def test_what_no_broker_has_written_is_told_in_a_sentence(
     change: str, tmp_path: Path
 ) -> None:
-    # Given
     async with sqlite(tmp_path) as store:
         await store.create_namespace(A)
         await store.apply(A, changes(topic("t"), p=2))
@@ -373,7 +323,6 @@ async def test_what_no_broker_has_written_is_told_in_a_sentence(
     with sqlite3.connect(path) as connection:
         connection.execute(change)
     connection.close()
-    # When, Then
     async with opened(SqliteStore(path, 1_000)) as store:
         with pytest.raises(StoreError, match="what no broker has written"):
             await read_all(store)
@@ -390,13 +339,11 @@ async def read_all(store: SqliteStore) -> None:
 
 
 async def test_a_file_whose_error_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    # Given
     path = tmp_path / "broken.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE namespaces (name)")
     connection.close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xff\xff\xff\xff\xff"))
-    # When, Then
     with pytest.raises(StoreError, match="cannot be opened"):
         await SqliteStore(path, 1_000).open()
 

@@ -1,13 +1,11 @@
 """A run of a dispatcher does so much and no more, whatever there is; the rest follows in others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.position import Position
 from broker.policies.effective import DEFAULTS
 from broker.subscriptions.batch_acks import MOST_MESSAGES
 from broker.subscriptions.consumer import Consumer
@@ -15,12 +13,9 @@ from broker.subscriptions.dispatchers.dispatcher import ENTRIES_A_TURN, READ_ENT
 from broker.subscriptions.dispatchers.holding import LEAVING_A_TURN
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.subscriptions.subscription import Subscription
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import KeptTopic, consume, ids, kept_topic
-
-if TYPE_CHECKING:
-    from broker.messages.position import Position
-    from broker.subscriptions.subscription import Subscription
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
@@ -47,17 +42,14 @@ async def have(consumer: Consumer, messages: int) -> None:
 
 
 async def test_a_flow_looks_at_so_many_delayed_and_later_turns_at_the_rest() -> None:
-    # Given
     topic, subscription = await of_many()
     later = topic.clock.wall_ms() + 60_000
     for number in range(MANY):  # The last is due first: no fixed delay.
         topic.publish(deliver_at=later + 2_000 * (MANY - number))
     consumer, _ = consume(subscription, SHARED)
     dispatcher = dispatcher_of(subscription)
-    # When
     consumer.flowed(MANY)
     dispatcher.run()
-    # Then
     assert 0 < len(dispatcher.delayed) <= A_RUN
     while len(dispatcher.delayed) < MANY:
         await settle()
@@ -67,7 +59,6 @@ async def test_a_flow_looks_at_so_many_delayed_and_later_turns_at_the_rest() -> 
 async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_read(
     kind: SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     topic, subscription = await of_many(ledger_entries=1_000)
     positions = topic.publish(MANY)
     consumer, cnx = consume(subscription, kind)
@@ -81,10 +72,9 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
         return found  # type: ignore[return-value]
 
     monkeypatch.setattr(topic.ledger, "read", counted)
-    # When
     subscription.flow(consumer, 2 * READ_ENTRIES)
     await settle()
-    # Then: in each ledger the first hundred, or what is no whole hundred
+    # In each ledger the first hundred, or what is no whole hundred
     assert cnx.entries == [0, 999]
     assert sum(reads) <= 4 * READ_ENTRIES
 
@@ -93,7 +83,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
 async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
     kind: SubType.ValueType,
 ) -> None:
-    # Given: all was given back, and acknowledged then
+    # All was given back, and acknowledged then
     topic, subscription = await of_many()
     positions = topic.publish(MANY)
     consumer, cnx = consume(subscription, kind, MANY)
@@ -104,10 +94,8 @@ async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
         await settle()
     subscription.acknowledge(consumer, ids(*positions[1:-1]))
     cnx.take_entries()
-    # When
     consumer.flowed(MANY)
     dispatcher.run()
-    # Then
     assert MANY - A_RUN <= len(dispatcher.replay) < MANY
     await have(consumer, MANY + 2)
     assert cnx.take_entries() == [0, MANY - 1]
@@ -117,7 +105,7 @@ async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
 async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
     kind: SubType.ValueType,
 ) -> None:
-    # Given: half of it was given back, a consumer has the other half
+    # Half of it was given back, a consumer has the other half
     topic, subscription = await of_many()
     positions = topic.publish(MANY, key="k")
     consumer, cnx = consume(subscription, kind, MANY)
@@ -127,10 +115,9 @@ async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
     while dispatcher._leaving:
         await settle()
     cnx.take_entries()
-    # When
     subscription.skip(MANY - 2)
     dispatcher.run()
-    # Then: half of what was skipped is still to leave
+    # Half of what was skipped is still to leave
     assert MANY // 2 - LEAVING_A_TURN <= len(consumer.pending) <= MANY // 2
     while dispatcher._leaving:
         await settle()
@@ -141,16 +128,14 @@ async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
 
 
 async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
-    # Given
     topic, subscription = await of_many()
     topic.publish(MANY)
     consumer, _ = consume(subscription, SHARED, MANY)
     await have(consumer, MANY)
     dispatcher = dispatcher_of(subscription)
     maps = (consumer.pending, dispatcher._holders)
-    # When
     subscription.remove_consumer(consumer)
-    # Then: the next begins anew at once, and nothing of before is looked at
+    # The next begins anew at once, and nothing of before is looked at
     assert all(0 < len(one) < MANY for one in maps)
     assert (len(consumer.pending), len(dispatcher._holders)) == (0, 0)
     await settle()
@@ -160,7 +145,7 @@ async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
 async def test_who_has_no_room_is_asked_once_for_each_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: of many consumers one has room, and gets 20 at a time
+    # Of many consumers one has room, and gets 20 at a time
     topic, subscription = await of_many()
     topic.publish(READ_ENTRIES)
     members = [consume(subscription, SHARED)[0] for _ in range(50)]
@@ -175,79 +160,69 @@ async def test_who_has_no_room_is_asked_once_for_each_read(
 
     dispatcher = dispatcher_of(subscription)
     monkeypatch.setattr(Consumer, "takes_messages", property(counted))
-    # When
     dispatcher.run()
-    # Then: whether they have room at all, twice; and whose turn it is
+    # Whether they have room at all, twice; and whose turn it is
     assert members[-1].messages_out == READ_ENTRIES
     assert asked.count(members[0]) == 3
 
 
 async def test_many_consumers_are_work_too() -> None:
-    # Given
     topic, subscription = await of_many(ledger_entries=1)
     topic.publish(10)
     for _ in range(20 * ENTRIES_A_TURN):
         consumer, _ = consume(subscription, SHARED, cnx=None)
     consumer.flowed(10)
-    # When
     dispatcher_of(subscription).run()
-    # Then: a read of one entry, as each ledger has one, and the next turn reads on
+    # A read of one entry, as each ledger has one, and the next turn reads on
     assert consumer.messages_out == 1
     await have(consumer, 10)
 
 
 async def test_very_long_ack_sets_are_work_too() -> None:
-    # Given
     topic, subscription = await of_many()
     topic.policies = replace(DEFAULTS, max_unacked_per_consumer=0, max_unacked_per_subscription=0)
     positions = topic.publish(2 * READ_ENTRIES, batch=MOST_MESSAGES)
     consumer, _ = consume(subscription, SHARED)
     subscription.acknowledge(consumer, ids(*positions, ack_set=LARGEST_ACK_SET))
-    # When
     consumer.flowed(2 * READ_ENTRIES * MOST_MESSAGES)
     dispatcher_of(subscription).run()
-    # Then: what was read together goes out together
+    # What was read together goes out together
     assert consumer.entries_out == READ_ENTRIES
     await settle()
     assert consumer.entries_out == 2 * READ_ENTRIES
 
 
 async def test_nothing_comes_again_before_all_of_a_command_was_taken_back() -> None:
-    # Given
     topic, subscription = await of_many()
     positions = topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 10)
     await settle()
     cnx.take_entries()
-    # When
     subscription.redeliver(consumer, ids(positions[2]), None, more=True)
     await settle()
     before = cnx.take_entries()
     subscription.redeliver(consumer, ids(positions[0]), None)
     await settle()
-    # Then: together, in the order of storage
+    # Together, in the order of storage
     assert (before, cnx.take_entries()) == ([], [0, 2])
 
 
 async def test_who_leaves_within_its_command_holds_up_nobody() -> None:
-    # Given
     topic, subscription = await of_many()
     positions = topic.publish(4)
     leaver, _ = consume(subscription, SHARED, 10)
     _, other = consume(subscription, SHARED)
     await settle()
     subscription.redeliver(leaver, ids(positions[2]), None, more=True)
-    # When
     subscription.remove_consumer(leaver)
     subscription.redeliver(leaver, ids(positions[0]), None, more=True)
     subscription.flow(other.consumers[1], 10)
     await settle()
-    # Then
     assert other.entries == [0, 1, 2, 3]
 
 
 async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> None:
-    # Given: it has two messages, and a third of their key waits for them
+    # It has two messages, and a third of their key waits for them
     topic, subscription = await of_many()
     topic.publish(LEAVING_A_TURN + 1, key="k")
     leaver, _ = consume(subscription, KEY_SHARED, LEAVING_A_TURN + 1, name="a")
@@ -255,10 +230,8 @@ async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> N
     _, other = consume(subscription, KEY_SHARED, MANY, name="b")
     dispatcher = dispatcher_of(subscription)
     assert isinstance(dispatcher, KeySharedDispatcher)
-    # When
     subscription.remove_consumer(leaver)
     dispatcher.run()
-    # Then
     assert (len(leaver.pending), other.entries) == (1, [])
     while dispatcher._leaving:
         await settle()
@@ -270,13 +243,10 @@ async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> N
 
 @pytest.mark.parametrize("messages", [-1, 0, 3])
 async def test_whatever_a_batch_says_that_it_has_it_can_be_given_back(messages: int) -> None:
-    # Given
     topic, subscription = await of_many()
     topic.publish(batch=messages)
     consumer, cnx = consume(subscription, SHARED, 10)
     await settle()
-    # When
     subscription.redeliver(consumer, [], None)
     await settle()
-    # Then
     assert (cnx.entries, len(consumer.pending)) == ([0, 0], 1)

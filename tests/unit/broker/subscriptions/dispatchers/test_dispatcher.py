@@ -1,24 +1,18 @@
 """The common part of all dispatchers: a read that fails, and a dispatch."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
 from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS
+from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
 from server.tasks.shared_turns import SharedTurns
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, kept_topic
-
-if TYPE_CHECKING:
-    from broker.messages.entry import Entry
-    from broker.messages.position import Position
-    from broker.subscriptions.subscription import Subscription
 
 KINDS = (
     pb.CommandSubscribe.Exclusive,
@@ -41,7 +35,6 @@ def fails(subscription: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_again(
     kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     topic = await kept_topic()
     there = topic.subscriptions()
     (_, one), (_, other) = (consume(there.create(name), kind, 10) for name in ("a", "b"))
@@ -57,10 +50,8 @@ async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_ag
     monkeypatch.setattr(topic.ledger, "read", is_not_here_once)
     monkeypatch.setattr(topic.ledger, "fetch", fails)
     topic.publish()
-    # When
     there.entries_added()
     await settle()
-    # Then
     assert (one.entries, other.entries) == ([], [0])
     topic.clock.advance(READ_AGAIN_SECONDS)
     await settle()

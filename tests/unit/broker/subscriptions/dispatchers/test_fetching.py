@@ -1,37 +1,30 @@
 """Entries that are not in memory: they are fetched, and what happens meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.entry import Entry
+from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
+from broker.messages.position import Position
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from broker.subscriptions.consumer import ConsumerOptions
 from broker.subscriptions.dispatchers import dispatcher as dispatching
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS, READ_ENTRIES
+from broker.subscriptions.subscription import Subscription
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import NAME, KeptTopic, consume, ids
+from tests.support.messages.consumers import NAME, KeptConnection, KeptTopic, consume, ids
 from tests.support.stores.message_stores import message_store, opened, sqlite_store
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger, MessageStore
-    from broker.messages.position import Position
-    from broker.subscriptions.subscription import Subscription
-    from tests.support.messages.consumers import KeptConnection
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 FAILOVER, KEY_SHARED = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared

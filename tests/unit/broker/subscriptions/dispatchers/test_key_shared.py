@@ -24,18 +24,15 @@ def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
 
 
 async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, first = consume(subscription, KEY_SHARED, 100, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
-    # When
     for _ in range(2):
         for key in KEYS:
             topic.publish(key=key)
     subscription.entries_added()
     await settle()
-    # Then
     of_first, of_second = ({one % 20 for one in cnx.entries} for cnx in (first, second))
     assert of_first
     assert of_second
@@ -44,14 +41,12 @@ async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
 
 
 async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
     subscription.entries_added()
     await settle()
-    # When
     _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
     for key in KEYS:
         topic.publish(key=key)
@@ -61,7 +56,6 @@ async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() 
     before = new_cnx.entries
     subscription.acknowledge(old, ids(*positions))
     await settle()
-    # Then
     assert moved
     assert before == []
     assert new_cnx.entries == [one + 20 for one in moved]
@@ -86,7 +80,6 @@ async def test_without_consistent_hashing_names_decide_nothing() -> None:
 
 
 async def test_a_leavers_keys_go_to_others_in_order() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     leaver, _ = consume(subscription, KEY_SHARED, 3, name="a")
@@ -95,25 +88,20 @@ async def test_a_leavers_keys_go_to_others_in_order() -> None:
     subscription.entries_added()
     _, other = consume(subscription, KEY_SHARED, 100, name="b")
     await settle()
-    # When
     subscription.remove_consumer(leaver)
     await settle()
-    # Then
     assert other.entries == [0, 1, 2, 3, 4, 5]
 
 
 async def test_a_key_without_room_does_not_stop_the_others() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, first = consume(subscription, KEY_SHARED, 1, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
-    # When
     for key in KEYS:
         topic.publish(key=key)
     subscription.entries_added()
     await settle()
-    # Then
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     assert len(first.entries) == 1
@@ -122,11 +110,9 @@ async def test_a_key_without_room_does_not_stop_the_others() -> None:
 
 
 async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
-    # When
     for key in KEYS:
         topic.publish(key=key)
     subscription.entries_added()
@@ -136,7 +122,6 @@ async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
     waiting = len(dispatcher.replay)
     _, high = consume(subscription, KEY_SHARED, 100, key_shared=sticky((32_768, 65_535)))
     await settle()
-    # Then
     assert waiting == 20 - len(low.entries) > 0
     assert len(high.entries) == waiting
 
@@ -166,19 +151,16 @@ async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
 async def test_a_consumer_of_another_kind_is_refused(
     first: pb.KeySharedMeta | None, second: pb.KeySharedMeta | None, text: str
 ) -> None:
-    # Given
     subscription = (await kept_topic()).subscriptions().create("s")
     consume(subscription, KEY_SHARED, key_shared=first)
-    # When
     with pytest.raises(RequestError) as refused:
         consume(subscription, KEY_SHARED, key_shared=second)
-    # Then
     assert str(refused.value) == text
     assert len(subscription.consumers) == 1
 
 
 async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had() -> None:
-    # Given: each of several has some messages
+    # Each of several has some messages
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]
@@ -187,9 +169,7 @@ async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had()
     subscription.entries_added()
     await settle()
     assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
-    # When
     subscription.close_consumers()
-    # Then
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     gone = [dispatcher.ring.ranges(consumer) for consumer, _ in connected]

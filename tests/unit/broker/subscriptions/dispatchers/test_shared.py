@@ -1,10 +1,7 @@
 """Shared: consumers in turn, redelivery, limits of what is unacknowledged, delays."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
@@ -17,112 +14,92 @@ from broker.subscriptions.dispatchers import dispatcher, holding
 from broker.subscriptions.dispatchers.holding import LEAVING_A_TURN
 from broker.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
 from broker.subscriptions.places.held import HASH_BITS
+from broker.subscriptions.subscription import Subscription
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
-
-if TYPE_CHECKING:
-    from broker.subscriptions.subscription import Subscription
 
 SHARED = pb.CommandSubscribe.Shared
 
 
 async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() -> None:
-    # Given
     topic = await kept_topic(ledger_entries=100)
     subscription = topic.subscriptions().create("s")
     topic.publish(60)
-    # When: both have room before anything is delivered
+    # Both have room before anything is delivered
     _, first = consume(subscription, SHARED, 30)
     _, second = consume(subscription, SHARED, 30)
     await settle()
-    # Then
     assert first.entries == [*range(20), *range(40, 50)]
     assert second.entries == [*range(20, 40), *range(50, 60)]
 
 
 async def test_single_messages_alternate() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, first = consume(subscription, SHARED, 10)
     _, second = consume(subscription, SHARED, 10)
     await settle()
-    # When
     for _ in range(4):
         topic.publish()
         subscription.entries_added()
         await settle()
-    # Then
     assert (first.entries, second.entries) == ([0, 2], [1, 3])
 
 
 async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(4, batch=10)
-    # When
     consumer, cnx = consume(subscription, SHARED, 25)
     await settle()
-    # Then
     assert (cnx.entries, consumer.permits, consumer.unacked) == ([0, 1, 2], -5, 30)
 
 
 async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(2, batch=3)
     topic.publish(1)
-    # When: 5 permits for entries of 3, 3 and 1 messages, 2 in the mean
+    # 5 permits for entries of 3, 3 and 1 messages, 2 in the mean
     consumer, cnx = consume(subscription, SHARED, 5)
     await settle()
-    # Then
     assert (cnx.entries, consumer.permits) == ([0, 1, 2], -2)
 
 
 async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, cnx = consume(subscription, pb.CommandSubscribe.Key_Shared, 2)
     await settle()
-    # When
     topic.publish(3, batch=3)
     subscription.entries_added()
     await settle()
-    # Then
     assert cnx.entries == [0]
 
 
 async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(7)
     high, first = consume(subscription, SHARED, 3, priority=0)
     _, second = consume(subscription, SHARED, 3, priority=1)
     await settle()
-    # When
     subscription.flow(high, 1)
     await settle()
-    # Then
     assert (first.entries, second.entries) == ([0, 1, 2, 6], [3, 4, 5])
 
 
 async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
     cnx.take_entries()
-    # When: the same twice, and one that it does not have
+    # The same twice, and one that it does not have
     subscription.redeliver(consumer, ids(positions[0], positions[0], positions[3]), None)
     subscription.flow(consumer, 2)
     await settle()
-    # Then
     assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
         (0, 1),
         (2, 0),
@@ -130,7 +107,7 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
 
 
 async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
-    # Given: a batch that waits to be delivered a second time
+    # A batch that waits to be delivered a second time
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(batch=3)
@@ -139,26 +116,21 @@ async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelive
     subscription.redeliver(consumer, [], None)
     await settle()
     cnx.take_entries()
-    # When
     subscription.acknowledge(consumer, ids(positions[0], ack_set=[0b011]))
     subscription.flow(consumer, 9)
     await settle()
-    # Then
     assert [(one.redelivery_count, list(one.ack_set)) for one in cnx.messages] == [(0, [0b011])]
 
 
 async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(2)
     leaver, _ = consume(subscription, SHARED, 2)
     await settle()
     _, other = consume(subscription, SHARED, 5)
-    # When
     subscription.remove_consumer(leaver)
     await settle()
-    # Then
     assert [(one.message_id.entryId, one.redelivery_count) for one in other.messages] == [
         (0, 0),
         (1, 0),
@@ -166,7 +138,6 @@ async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> No
 
 
 async def test_when_all_have_left_counts_are_forgotten() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(1)
@@ -174,84 +145,69 @@ async def test_when_all_have_left_counts_are_forgotten() -> None:
     await settle()
     subscription.redeliver(consumer, [], None)
     await settle()
-    # When
     subscription.remove_consumer(consumer)
     _, next_one = consume(subscription, SHARED, 5)
     await settle()
-    # Then
     assert [one.redelivery_count for one in next_one.messages] == [0]
 
 
 async def test_anothers_acknowledgement_is_the_holders() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     (position,) = topic.publish(1)
     holder, _ = consume(subscription, SHARED, 1)
     other, _ = consume(subscription, SHARED)
     await settle()
-    # When
     subscription.acknowledge(other, ids(position))
-    # Then
     assert (holder.unacked, subscription.cursor.backlog) == (0, 0)
 
 
 async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     (position,) = topic.publish(1, batch=4)
     consumer, cnx = consume(subscription, SHARED, 20)
     await settle()
-    # When
     subscription.acknowledge(consumer, ids(position, ack_set=[0b1100]))
     held = consumer.unacked
     subscription.redeliver(consumer, [], None)
     await settle()
-    # Then
     last = cnx.messages[-1]
     assert (held, list(last.ack_set), last.redelivery_count) == (2, [0b1100], 1)
     assert (consumer.permits, consumer.unacked) == (20 - 4 - 2, 2)
 
 
 async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> None:
-    # Given
     topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(10)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
     at_limit = (cnx.entries, consumer.blocked)
-    # When
     subscription.acknowledge(consumer, ids(*positions[:2]))
     await settle()
     still = (len(cnx.entries), consumer.blocked)
     subscription.acknowledge(consumer, ids(positions[2]))
     await settle()
-    # Then
     assert at_limit == ([0, 1, 2, 3, 4], True)
     assert still == (5, True)
     assert (len(cnx.entries), consumer.blocked) == (8, True)
 
 
 async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
-    # Given
     topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
     subscription = topic.subscriptions().create("s")
     topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
     before = cnx.entries
-    # When
     topic.policies = replace(DEFAULTS, max_unacked_per_consumer=0)
     subscription.policies_changed()
     await settle()
-    # Then
     assert (before, cnx.entries, consumer.blocked) == ([0, 1], [0, 1, 2, 3], False)
 
 
 async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
-    # Given
     topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
     subscription = topic.subscriptions().create("s")
     topic.publish(10)
@@ -260,29 +216,26 @@ async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -
     _, second = consume(subscription, SHARED, 100)
     await settle()
     before = second.entries
-    # When: what waits to be delivered again still is
+    # What waits to be delivered again still is
     subscription.remove_consumer(one)
     await settle()
-    # Then
     assert (first.entries, before) == ([0, 1, 2, 3], [])
     assert second.entries[:4] == [0, 1, 2, 3]
 
 
 async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
-    # Given: due within the next tick goes out at once (recorded)
+    # Due within the next tick goes out at once (recorded)
     topic = await kept_topic()
     now_ms = topic.clock.wall_ms()
     subscription = topic.subscriptions().create("s")
     topic.publish(1, deliver_at=now_ms + 700)
     topic.publish(1, deliver_at=now_ms + 3_300)
     topic.publish(1)
-    # When
     _, cnx = consume(subscription, SHARED, 10)
     await settle()
     before = cnx.entries
     topic.clock.advance(4.0)
     await settle()
-    # Then
     assert (before, cnx.entries) == ([0, 2], [0, 2, 1])
 
 
@@ -312,7 +265,6 @@ def counts(subscription: Subscription) -> tuple[int, int]:
 
 
 async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     for _ in range(3):
@@ -322,7 +274,6 @@ async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> 
     topic.publish(1)
     subscription.entries_added()
     await settle()
-    # When
     topic.clock.advance(4.0)
     await settle()
     without_permits = counts(subscription)
@@ -332,25 +283,21 @@ async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> 
     subscription.flow(consumer, 5)
     topic.clock.advance(0.0)
     await settle()
-    # Then
     assert (without_permits, with_one, counts(subscription)) == ((3, 0), (2, 0), (0, 0))
     assert cnx.entries == [3, 0, 1, 2]
 
 
 async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_again() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(1, deliver_at=topic.clock.wall_ms() + 60_000)
     consumer, _ = consume(subscription, SHARED, 1)
     await settle()
-    # When
     subscription.remove_consumer(consumer)
     await settle()
     nobody = counts(subscription)
     consume(subscription, SHARED, 0)
     await settle()
-    # Then
     assert (nobody, counts(subscription)) == ((1, 0), (0, 0))
     topic.clock.advance(120.0)  # No timer of the first reading is left.
     await settle()
@@ -390,7 +337,6 @@ async def test_a_change_of_the_tick_is_followed() -> None:
 
 
 async def test_a_rate_lets_so_many_through_each_second() -> None:
-    # Given
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1))
     topic = await kept_topic(policies)
     subscription = topic.subscriptions().create("s")
@@ -398,48 +344,39 @@ async def test_a_rate_lets_so_many_through_each_second() -> None:
     _, cnx = consume(subscription, SHARED, 100)
     await settle()
     at_once = len(cnx.entries)
-    # When
     topic.clock.advance(1.0)
     await settle()
-    # Then
     assert at_once == 5
     assert 8 <= len(cnx.entries) <= 10
 
 
 async def test_a_subscriptions_own_rate_counts() -> None:
-    # Given
     rates = {"s": Rate(2, -1, 1)}
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1), dispatch_rates=rates)
     topic = await kept_topic(policies)
     subscription = topic.subscriptions().create("s")
     topic.publish(20)
-    # When
     _, cnx = consume(subscription, SHARED, 100)
     await settle()
-    # Then
     assert len(cnx.entries) == 2
 
 
 async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     _, stuck = consume(subscription, SHARED, 10)
     stuck.block()
     _, other = consume(subscription, SHARED, 2)
-    # When
     topic.publish(4)
     subscription.entries_added()
     await settle()
     before = (stuck.entries, other.entries)
     stuck.unblock()
     await settle()
-    # Then
     assert (before, stuck.entries) == (([], [0, 1]), [2, 3])
 
 
 async def test_a_thousand_given_back_leave_over_several_turns() -> None:
-    # Given
     count = 3 * LEAVING_A_TURN
     topic = await kept_topic(ledger_entries=count)
     subscription = topic.subscriptions().create("s")
@@ -450,21 +387,16 @@ async def test_a_thousand_given_back_leave_over_several_turns() -> None:
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
     cnx.take_entries()
-    # When
     subscription.redeliver(consumer, [], None)
     dispatcher.run()
-    # Then
     assert count - consumer.unacked == LEAVING_A_TURN
-    # When
     subscription.flow(consumer, count)
     for _ in range(10):
         await settle()
-    # Then
     assert cnx.entries == list(range(count))
 
 
 async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
-    # Given
     count = 2 * LEAVING_A_TURN
     topic = await kept_topic(ledger_entries=count)
     subscription = topic.subscriptions().create("s")
@@ -475,7 +407,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
     cnx.take_entries()
-    # When: all, and parts of it, many times
+    # All, and parts of it, many times
     for _ in range(100):
         subscription.redeliver(consumer, [], None)
         subscription.redeliver(consumer, ids(*positions[:5]), None)
@@ -483,7 +415,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     dispatcher.run()
     dispatcher.run()
     dispatcher.run()
-    # Then: two turns to let them leave, one to deliver, each once more
+    # Two turns to let them leave, one to deliver, each once more
     await settle()
     assert cnx.messages[0].redelivery_count == 1
     assert cnx.entries[:5] == [0, 1, 2, 3, 4]
@@ -493,14 +425,14 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
 async def test_large_messages_end_a_turn_sooner(
     kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given: each is as much work as many small ones
+    # Each is as much work as many small ones
     monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
     topic = await kept_topic(ledger_entries=1_000)
     subscription = topic.subscriptions().create("s")
     topic.publish(250)
     consumer, _ = consume(subscription, kind, 250)
     assert subscription.dispatcher is not None
-    # When, Then: what was read together goes out together
+    # What was read together goes out together
     subscription.dispatcher.run()
     assert consumer.messages_out == dispatcher.READ_ENTRIES
     await settle()
@@ -508,22 +440,18 @@ async def test_large_messages_end_a_turn_sooner(
 
 
 async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
-    # When
     subscription.redeliver(consumer, [], None)
     subscription.acknowledge(consumer, ids(positions[1]))
     await settle()
-    # Then
     assert [one.message_id.entryId for one in cnx.messages] == [0, 1, 2, 0, 2]
 
 
 async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(10)
@@ -531,9 +459,8 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
     await settle()
     subscription.redeliver(consumer, [], None)
     await settle()
-    # When
     gc.collect()
-    # Then: a look at a million of them would hold up everybody
+    # A look at a million of them would hold up everybody
     shared = subscription.dispatcher
     assert isinstance(shared, SharedDispatcher)
     maps = (consumer.pending, shared._holders, shared._redeliveries)
@@ -542,7 +469,7 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
 
 
 async def test_what_comes_again_can_be_given_back_again() -> None:
-    # Given: the first of two was given back, and acknowledged before it had left
+    # The first of two was given back, and acknowledged before it had left
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(3)
@@ -551,13 +478,11 @@ async def test_what_comes_again_can_be_given_back_again() -> None:
     subscription.redeliver(consumer, ids(*positions[:2]), None)
     subscription.acknowledge(consumer, ids(positions[0]))
     cnx.take_entries()
-    # When
     subscription.redeliver(consumer, [], None)
     subscription.flow(consumer, 10)
     await settle()
     subscription.redeliver(consumer, ids(positions[1]), None)
     await settle()
-    # Then
     assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
         (1, 1),
         (2, 1),
@@ -566,25 +491,22 @@ async def test_what_comes_again_can_be_given_back_again() -> None:
 
 
 async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
-    # When
     subscription.skip(3)
     await settle()
     held = consumer.unacked
     subscription.redeliver(consumer, [], None)
     subscription.flow(consumer, 5)
     await settle()
-    # Then
     assert (held, cnx.entries) == (0, [0, 1])
 
 
 async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
-    # Given: a consumer that has much.
+    # A consumer that has much.
     topic = await kept_topic(ledger_entries=7)
     subscription = topic.subscriptions().create("s")
     topic.publish(100)
@@ -592,10 +514,9 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
     await settle()
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
-    # When
     for _ in range(3):
         subscription.skip(1)
-    # Then: what is kept of it until its turn names what was skipped, and nothing else.
+    # What is kept of it until its turn names what was skipped, and nothing else.
     assert [len(list(one.positions)) for one in dispatcher._leaving] == [1, 1, 1]
     assert consumer.unacked == 100
 
@@ -603,7 +524,6 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
 async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
     topic = await kept_topic(ledger_entries=7)
     subscription = topic.subscriptions().create("s")
@@ -612,10 +532,8 @@ async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
     await settle()
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
-    # When
     for _ in range(9):
         subscription.skip(10)
-    # Then
     assert len(dispatcher._leaving) == 1
     for _ in range(4):
         await settle()
@@ -665,7 +583,7 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
 async def test_a_rate_that_is_lifted_holds_up_nothing_more(
     kind: pb.CommandSubscribe.SubType.ValueType,
 ) -> None:
-    # Given: the next message may go in a quarter of an hour
+    # The next message may go in a quarter of an hour
     topic = await kept_topic(replace(DEFAULTS, subscription_dispatch_rate=Rate(1, -1, 1_000)))
     there = topic.subscriptions()
     subscription = there.create("s")
@@ -673,25 +591,20 @@ async def test_a_rate_that_is_lifted_holds_up_nothing_more(
     _, cnx = consume(subscription, kind, 100)
     await settle()
     before = len(cnx.entries)
-    # When
     topic.policies = DEFAULTS
     there.policies_changed()
     await settle()
-    # Then
     assert before < 5
     assert len(cnx.entries) == 5
 
 
 async def test_skips_of_a_subscription_without_consumers_leave_no_list() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s", earliest=True)
     consumer, _ = consume(subscription, SHARED, 1)
     await settle()
     subscription.remove_consumer(consumer)
     topic.publish(10)
-    # When
     for _ in range(5):
         subscription.skip(1)
-    # Then
     assert not subscription.dispatcher._leaving

@@ -1,79 +1,60 @@
 """Exclusive and Failover: one consumer gets everything, in order."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.consumer import Consumer
 from broker.subscriptions.dispatchers import single_active
 from broker.subscriptions.dispatchers.single_active import FailoverDispatcher
 from broker.subscriptions.failover import active_of
+from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from broker.subscriptions.consumer import Consumer
-    from proto.names import TopicName
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 
 
 async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(5)
-    # When
     consumer, cnx = consume(subscription, EXCLUSIVE, 3)
     await settle()
-    # Then
     assert (cnx.entries, consumer.permits) == ([0, 1, 2], 0)
 
 
 async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(5, batch=3)
-    # When
     consumer, cnx = consume(subscription, EXCLUSIVE, 2)
     await settle()
-    # Then
     assert (cnx.entries, consumer.permits) == ([0, 1], -4)
 
 
 async def test_after_a_wait_the_first_batch_is_read_alone() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     consumer, cnx = consume(subscription, EXCLUSIVE, 2)
     await settle()
-    # When
     topic.publish(3, batch=3)
     subscription.entries_added()
     await settle()
-    # Then
     assert (cnx.entries, consumer.permits) == ([0], -1)
 
 
 async def test_a_second_exclusive_consumer_is_refused() -> None:
-    # Given
     subscription = (await kept_topic()).subscriptions().create("s")
     consume(subscription, EXCLUSIVE)
-    # When
     with pytest.raises(RequestError) as refused:
         consume(subscription, EXCLUSIVE)
-    # Then
     assert str(refused.value) == "ConsumerBusy: Exclusive consumer is already connected"
 
 
 async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     first, second, _ = topic.publish(3)
@@ -81,28 +62,23 @@ async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
     await settle()
     subscription.acknowledge(consumer, ids(second))
     cnx.take_entries()
-    # When
     subscription.redeliver(consumer, ids(first), None)
     await settle()
-    # Then
     assert [one.redelivery_count for one in cnx.messages] == [0, 0]
     assert cnx.entries == [0, 2]
 
 
 async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     consumer, cnx = consume(subscription, EXCLUSIVE)
     cnx.block()
     topic.publish(2)
-    # When
     subscription.flow(consumer, 5)
     await settle()
     before = cnx.entries
     cnx.unblock()
     await settle()
-    # Then
     assert (before, cnx.entries) == ([], [0, 1])
 
 
@@ -113,67 +89,56 @@ def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
 
 
 async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(2)
     _, cnx = consume(subscription, FAILOVER, 10)
     await settle()
     before = (told(cnx.commands), cnx.entries)
-    # When
     topic.clock.advance(1.0)
     await settle()
-    # Then
     assert before == ([], [])
     assert (told(cnx.commands), cnx.entries) == ([True], [0, 1])
 
 
 async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     topic.publish(1)
     consumer, _ = consume(subscription, FAILOVER, 10)
     topic.clock.advance(0.6)
-    # When: all go, and one comes
+    # All go, and one comes
     subscription.remove_consumer(consumer)
     _, cnx = consume(subscription, FAILOVER, 10)
     topic.clock.advance(0.4)
     await settle()
-    # Then
     assert (told(cnx.commands), cnx.entries) == ([True], [0])
 
 
 async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     subscription.remove_consumer(consume(subscription, FAILOVER)[0])
     topic.clock.advance(1.0)
-    # When
     _, cnx = consume(subscription, FAILOVER)
     heard = told(cnx.commands)
     topic.clock.advance(1.0)
-    # Then
     assert (heard, told(cnx.commands)) == ([], [True])
 
 
 async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
-    # Given: of "b" and "a" the ring of this topic's name chooses one; the other is not active
+    # Of "b" and "a" the ring of this topic's name chooses one; the other is not active
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     consumers = {}
     for name in ("b", "a"):
         consumers[name] = consume(subscription, FAILOVER, name=name)[1]
         topic.clock.advance(1.0)
-    # When
     heard = {name: told(cnx.commands) for name, cnx in consumers.items()}
-    # Then
     assert sorted(heard.values()) in ([[False], [True]], [[True], [True, False]])
 
 
 async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
@@ -183,18 +148,16 @@ async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> No
     await settle()
     (active, _), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
     subscription.acknowledge_cumulatively(active, ids(positions[0])[0])
-    # When
     subscription.remove_consumer(active)
     topic.clock.advance(1.0)
     await settle()
-    # Then
     assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
 
 
 async def test_those_who_stand_by_leave_without_another_choice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: a choice among a thousand takes a moment
+    # A choice among a thousand takes a moment
     subscription = (await kept_topic()).subscriptions().create("s")
     for number in range(20):
         consume(subscription, FAILOVER, 10, name=f"c{number}")
@@ -208,10 +171,8 @@ async def test_those_who_stand_by_leave_without_another_choice(
         return active_of(consumers, topic)
 
     monkeypatch.setattr(single_active, "active_of", counted)
-    # When
     for consumer in [one for one in dispatcher.consumers if one is not active][1:]:
         subscription.remove_consumer(consumer)
-    # Then
     assert (dispatcher.active, choices) == (active, 0)
     assert active is not None
     subscription.remove_consumer(active)
@@ -219,7 +180,6 @@ async def test_those_who_stand_by_leave_without_another_choice(
 
 
 async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:
-    # Given
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
@@ -228,11 +188,9 @@ async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns(
     subscription.entries_added()
     await settle()
     (active, cnx), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
-    # When
     subscription.seek(positions[1])
     topic.clock.advance(5.0)
     await settle()
-    # Then
     kinds = [one.type for one in cnx.commands]
     assert kinds[-1] == pb.BaseCommand.CLOSE_CONSUMER
     assert (standby.entries, active in subscription.consumers) == ([], False)
@@ -240,5 +198,4 @@ async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns(
     _, again = consume(subscription, FAILOVER, 10, name=active.name)
     topic.clock.advance(1.0)
     await settle()
-    # Then
     assert again.entries == [1]

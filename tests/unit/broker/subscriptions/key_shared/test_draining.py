@@ -1,7 +1,5 @@
 """Hashes that wait for their old consumer; tests/properties has random ones."""
 
-from __future__ import annotations
-
 from broker.subscriptions.key_shared.draining import (
     FORGOTTEN_AT_ONCE,
     DrainingHash,
@@ -23,14 +21,11 @@ def draining_from_a() -> DrainingHashes[str]:
 
 
 def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
-    # Given
     draining = draining_from_a()
-    # When
     blocked = [draining.blocks("b", 5), draining.blocks("b", 6), draining.blocks("b", 12)]
     first = draining.settled("a", 5)
     shown = finished(draining.of("a"))
     second = draining.settled("a", 5)
-    # Then
     assert blocked == [True, False, False]
     assert (first, second) == (False, True)
     assert shown == [DrainingHash(5, unacked=1, blocked_attempts=1)]
@@ -40,13 +35,10 @@ def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
 
 
 def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
-    # Given
     draining = draining_from_a()
-    # When
     for sticky_hash in (12, 5, 5):
         freed = draining.settled("a", sticky_hash)
     draining.lost("a")
-    # Then
     assert freed
     assert not draining.blocks("b", 5)
     assert draining.cleared_total("a") == 0
@@ -54,54 +46,42 @@ def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
 
 
 def test_a_hash_that_comes_back_flows_on() -> None:
-    # Given
     draining = draining_from_a()
-    # When
     draining.moved([MovedHashes(1, 9, "b", "a")])
-    # Then
     assert not draining.blocks("a", 5)
     assert len(draining) == 0
 
 
 def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
-    # Given
     draining = draining_from_a()
-    # When, Then
     assert not draining.settled("b", 5)
     assert not draining.settled("a", 99)
     assert draining.blocks("b", 5)
 
 
 def test_only_the_old_consumer_ends_the_wait() -> None:
-    # Given: b got one out of order.
+    # B got one out of order.
     draining = draining_from_a()
     draining.delivered("b", 5)
-    # When, Then
     assert not draining.settled("b", 5)
     assert draining.blocks("b", 5)
 
 
 def test_cleared_ones_are_forgotten() -> None:
-    # Given
     draining = draining_from_a()
-    # When
     for _ in draining.emptied():
         pass
-    # Then
     assert not draining.blocks("b", 5)
     assert not draining.settled("a", 5)
 
 
 def test_very_many_hashes_are_shown_and_forgotten_in_steps() -> None:
-    # Given
     draining, count = draining_from_a(), 3 * ITEMS_A_STEP
     for sticky_hash in range(10, 10 + count):
         draining.delivered("a", sticky_hash)
     draining.moved([MovedHashes(10, 10 + count, "a", "b")])
-    # When
     shown = draining.of("a")
     steps = sum(1 for _ in shown)
     forgotten = [len(draining._held) for _ in draining.emptied()]
-    # Then
     assert steps == 4
     assert forgotten[:4] == [count + 1 - one * FORGOTTEN_AT_ONCE for one in (1, 2, 3)] + [0]

@@ -1,7 +1,5 @@
 """STICKY: the ranges that consumers ask for, and the refusals of a real broker."""
 
-from __future__ import annotations
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -22,25 +20,19 @@ from server.connection.request_errors import RequestError
     ],
 )
 def test_a_consumer_with_bad_ranges_is_refused(ranges: list[tuple[int, int]], text: str) -> None:
-    # Given
     fixed: FixedRanges[str] = FixedRanges()
     fixed.add("Consumer{a}", [(100, 200)])
-    # When
     with pytest.raises(RequestError) as refused:
         fixed.add("Consumer{b}", ranges)
-    # Then
     assert refused.value.server_error == pb.ConsumerAssignError
     assert refused.value.message == text
     assert fixed.ranges("Consumer{b}") == []
 
 
 def test_hashes_that_nobody_took_have_no_consumer() -> None:
-    # Given
     fixed: FixedRanges[str] = FixedRanges()
-    # When
     fixed.add("a", [(20, 30), (0, 9)])
     fixed.add("b", [(65_535, 65_536)])
-    # Then
     assert [fixed.select(one) for one in (0, 9, 10, 20, 30, 31)] == ["a", "a", None, "a", "a", None]
     assert fixed.select(65_535) == "b"
     fixed.remove("a")
@@ -48,23 +40,18 @@ def test_hashes_that_nobody_took_have_no_consumer() -> None:
 
 
 def test_who_leaves_costs_nothing_for_the_ranges_of_others_until_the_next_one_asks() -> None:
-    # Given
     fixed: FixedRanges[int] = FixedRanges()
     for number in range(3):
         fixed.add(number, [(10 * number, 10 * number + 9)])
     held = fixed._ranges
-    # When
     left = [fixed.remove(1), fixed.remove(2)]
-    # Then
     assert [(one.first, one.last, one.target) for (one,) in left] == [
         (10, 19, None),
         (20, 29, None),
     ]
     assert fixed._ranges is held
     assert [fixed.select(one) for one in (0, 10, 20)] == [0, None, None]
-    # When
     fixed.add(3, [(15, 25)])
-    # Then
     assert [fixed.select(one) for one in (0, 10, 20, 26)] == [0, None, 3, None]
     assert len(fixed._ranges) == 2
 

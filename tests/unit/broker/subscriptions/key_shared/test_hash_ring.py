@@ -1,7 +1,5 @@
 """AUTO_SPLIT, as recorded of a real broker; tests/properties has random comings and goings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from time import process_time
 
@@ -18,13 +16,10 @@ class Consumer:
 
 
 def test_two_consumers_have_the_ranges_that_a_real_broker_gave_them() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     a, b = Consumer("a"), Consumer("b")
-    # When
     ring.add(a)
     ring.add(b)
-    # Then
     assert ring.ranges(a)[:3] == [(79, 403), (638, 1535), (2849, 3615)]
     assert ring.ranges(b)[:3] == [(1, 78), (404, 637), (1536, 2848)]
 
@@ -34,12 +29,9 @@ def test_a_key_hashes_as_on_a_real_broker() -> None:
 
 
 def test_one_consumer_has_all_hashes_and_nobody_had_them_before() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     consumer = Consumer("a")
-    # When
     moved = ring.add(consumer)
-    # Then
     assert ring.ranges(consumer) == [(1, 65_535)]
     assert {change.source for change in moved} == {None}
     ring.remove(consumer)
@@ -47,17 +39,15 @@ def test_one_consumer_has_all_hashes_and_nobody_had_them_before() -> None:
 
 
 def test_a_second_consumer_of_a_name_has_points_of_its_own() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     first, second, third = Consumer("x"), Consumer("x"), Consumer("x")
     ring.add(first)
     alone = ring.ranges(first)
-    # When
     ring.add(second)
     both = ring.ranges(first)
     ring.remove(first)
     ring.add(third)
-    # Then: who comes third takes the number that became free, and so the same points.
+    # Who comes third takes the number that became free, and so the same points.
     assert alone != both
     assert ring.ranges(third) == both
     assert ring.ranges(first) == []
@@ -65,40 +55,31 @@ def test_a_second_consumer_of_a_name_has_points_of_its_own() -> None:
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_a_join_and_a_leave_among_a_thousand_take_less_than_a_turn() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     consumers = [Consumer(f"consumer-{number}") for number in range(1_000)]
-    # When
     turns = []
     for change in (ring.add, ring.remove):
         for consumer in consumers:
             start = process_time()
             change(consumer)
             turns.append(process_time() - start)
-    # Then
     assert max(turns) < ONE_TURN
 
 
 def test_one_who_is_not_there_leaves_nothing() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     stays = Consumer("a")
     ring.add(stays)
-    # When
     ring.remove(Consumer("a"))
-    # Then
     assert ring.select(1) is stays
 
 
 def test_of_many_that_leave_together_nothing_stays() -> None:
-    # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     stays = Consumer("stays")
     gone = [Consumer(f"consumer-{number}") for number in range(50)]
     for consumer in (*gone[:25], stays, *gone[25:]):
         ring.add(consumer)
-    # When
     for consumer in gone:
         ring.remove(consumer)
-    # Then
     assert ring.ranges(stays) == [(1, 65_535)]

@@ -1,7 +1,5 @@
 """Pulsar's hash of keys, consumers and topics."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.subscriptions.key_shared.murmur import murmur

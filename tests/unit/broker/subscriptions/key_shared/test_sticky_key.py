@@ -1,7 +1,5 @@
 """The key of a message."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

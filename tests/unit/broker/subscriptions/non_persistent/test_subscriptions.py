@@ -64,24 +64,18 @@ def publish(there: NonPersistentSubscriptions, messages: int, keys: int = 1) -> 
 
 
 async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() -> None:
-    # Given
     there = subscriptions()
-    # When
     opened = await there.open(
         Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"), "127.0.0.1"
     )
-    # Then
     assert there.get("s") is opened
     assert "s" not in there
 
 
 async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> None:
-    # Given
     there = subscriptions()
     (a, _), (b, _), (c, _) = [await joined(there, permits=n) for n in (2, 2, 0)]
-    # When
     publish(there, 8)
-    # Then
     tails = [[data[-2:] for data in one.messages] for one in (a, b, c)]
     assert tails == [[b"m0", b"m2"], [b"m1", b"m3"], []]
     subscription = there.get("s")
@@ -90,79 +84,60 @@ async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> Non
 
 
 async def test_each_subscription_hears_each_message() -> None:
-    # Given
     there = subscriptions()
     a, _ = await joined(there, permits=9, subscription="s1")
     b, _ = await joined(there, permits=9, subscription="s2")
-    # When
     publish(there, 3)
-    # Then
     assert len(a.messages) == len(b.messages) == 3
 
 
 async def test_a_batch_takes_as_many_permits_as_it_has_messages() -> None:
-    # Given
     there = subscriptions()
     client, consumer = await joined(there, permits=3)
-    # When
     there.publish(entry(b"batch", count=10))
     there.publish(entry(b"lost"))
-    # Then
     assert len(client.messages) == 1
     assert consumer.permits == -7
 
 
 async def test_a_lower_level_hears_only_what_no_higher_one_has_room_for() -> None:
-    # Given
     there = subscriptions()
     low, _ = await joined(there, permits=9, priority_level=1)
     high, _ = await joined(there, permits=2, priority_level=0)
-    # When
     publish(there, 3)
-    # Then
     assert (len(high.messages), len(low.messages)) == (2, 1)
 
 
 async def test_a_client_that_does_not_read_misses_messages() -> None:
-    # Given
     there = subscriptions()
     client, _ = await joined(there, permits=9)
     client.outbound.queued(5)
-    # When
     publish(there, 3)
-    # Then
     assert client.messages == []
 
 
 async def test_one_failover_consumer_hears_everything_and_only_a_late_standby_is_told() -> None:
-    # Given: of these two names the topic's ring gives it to the first that came.
+    # Of these two names the topic's ring gives it to the first that came.
     there = subscriptions()
     first, _ = await joined(there, Subscribe.Failover, 9, name="a", priority_level=0)
     second, _ = await joined(there, Subscribe.Failover, 9, name="b", priority_level=1)
-    # When
     publish(there, 3)
-    # Then
     assert (len(first.messages), len(second.messages)) == (3, 0)
     assert (first.commands, second.commands) == ([], ["ACTIVE_CONSUMER_CHANGE"])
-    # When
     subscription = there.get("s")
     assert subscription is not None
     subscription.remove_consumer(first.consumers[1])
     publish(there, 3)
-    # Then
     assert len(second.messages) == 3
 
 
 @pytest.mark.parametrize("meta", [None, SPLIT])
 async def test_each_key_has_one_consumer(meta: pb.KeySharedMeta | None) -> None:
-    # Given
     there = subscriptions()
     clients = [
         (await joined(there, Subscribe.Key_Shared, 1_000, key_shared=meta))[0] for _ in range(3)
     ]
-    # When
     publish(there, 300, keys=30)
-    # Then
     assert sum(len(one.messages) for one in clients) == 300
     heard = [{parse_metadata(data).partition_key for data in one.messages} for one in clients]
     assert sum(len(one) for one in heard) == len(set.union(*heard))
@@ -170,30 +145,23 @@ async def test_each_key_has_one_consumer(meta: pb.KeySharedMeta | None) -> None:
 
 
 async def test_the_keys_of_one_that_leaves_go_to_others() -> None:
-    # Given
     there = subscriptions()
     _, leaving = await joined(there, Subscribe.Key_Shared, 1_000)
     client, _ = await joined(there, Subscribe.Key_Shared, 1_000)
-    # When
     leaving.subscription.remove_consumer(leaving)
     publish(there, 30, keys=30)
-    # Then
     assert len(client.messages) == 30
 
 
 async def test_keys_of_nobody_are_lost() -> None:
-    # Given
     there = subscriptions()
     whole = pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=0, end=0)])
     client, _ = await joined(there, Subscribe.Key_Shared, 9, key_shared=whole)
-    # When
     publish(there, 3)
-    # Then
     assert client.messages == []
 
 
 async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
-    # Given
     there = subscriptions()
     low, high = (
         pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=at, end=at + 9)])
@@ -202,9 +170,7 @@ async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
     _, consumer = await joined(there, Subscribe.Key_Shared, key_shared=low)
     subscription = there.get("s")
     assert subscription is not None
-    # When
     found = [subscription.conflicting(one) for one in (low, high, pb.KeySharedMeta())]
-    # Then
     assert found == [consumer, None, None]
 
 
@@ -218,22 +184,17 @@ async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
 async def test_a_consumer_of_another_kind_is_refused(
     first: Subscribe.SubType.ValueType, second: Subscribe.SubType.ValueType, text: str
 ) -> None:
-    # Given
     there = subscriptions()
     await joined(there, first)
-    # When
     with pytest.raises(RequestError, match=text) as refused:
         await joined(there, second)
-    # Then
     assert refused.value.server_error == pb.ConsumerBusy
     assert there.consumer_count == 1
 
 
 async def test_a_key_shared_consumer_of_another_mode_is_refused() -> None:
-    # Given
     there = subscriptions()
     await joined(there, Subscribe.Key_Shared, key_shared=SPLIT)
-    # When, Then
     with pytest.raises(RequestError, match="key_shared mode of 'AUTO_SPLIT' is different"):
         await joined(there, Subscribe.Key_Shared, key_shared=STICKY)
 
@@ -246,75 +207,59 @@ async def test_a_key_shared_consumer_of_another_mode_is_refused() -> None:
     ],
 )
 async def test_the_policies_bound_the_consumers(policies: dict[str, int], text: str) -> None:
-    # Given
     there = subscriptions(**policies)
     await joined(there)
-    # When, Then
     with pytest.raises(RequestError, match=text):
         await joined(there)
 
 
 async def test_a_subscription_vanishes_with_its_last_consumer() -> None:
-    # Given
     there = subscriptions()
     client, consumer = await joined(there, permits=9)
-    # When
     consumer.subscription.remove_consumer(consumer)
     publish(there, 1)
-    # Then
     assert (len(there), client.messages) == (0, [])
 
 
 async def test_a_refused_consumer_leaves_no_subscription_behind() -> None:
-    # Given
     there = subscriptions()
-    # When
     with pytest.raises(RequestError, match="must not be empty"):
         await joined(there, Subscribe.Key_Shared, key_shared=STICKY)
     gc.collect()
-    # Then
     assert len(there) == len(there._opened) == 0
 
 
 async def test_who_waited_for_the_last_to_leave_is_heard_like_all_others() -> None:
-    # Given: a client that was given the subscription before its only consumer left.
+    # A client that was given the subscription before its only consumer left.
     there = subscriptions()
     _, leaving = await joined(there)
     asked = Subscribe(subscription="s", subType=Subscribe.Shared, topic="x")
     opened = await there.open(asked, "127.0.0.1")
     leaving.subscription.remove_consumer(leaving)
-    # When
     late = RecordingClient()
     opened.flow(opened.add_consumer(late, ConsumerOptions(1, "late", Subscribe.Shared)), 9)
     other, _ = await joined(there, permits=9)
     publish(there, 2)
-    # Then
     assert len(there) == 1
     assert len(late.messages) == len(other.messages) == 1
 
 
 async def test_all_are_closed_with_the_topic() -> None:
-    # Given
     there = subscriptions()
     clients = [(await joined(there, subscription=name))[0] for name in ("s1", "s2")]
-    # When
     there.close_consumers()
-    # Then
     assert [one.commands for one in clients] == [["CLOSE_CONSUMER"], ["CLOSE_CONSUMER"]]
     assert len(there) == 0
 
 
 async def test_what_was_sent_is_neither_kept_nor_sent_again() -> None:
-    # Given
     there = subscriptions()
     client, consumer = await joined(there, permits=9)
     publish(there, 1)
-    # When
     subscription = consumer.subscription
     subscription.redeliver(consumer, [], None)
     subscription.acknowledge(consumer, [pb.MessageIdData(ledgerId=0, entryId=0)])
     subscription.acknowledge_cumulatively(consumer, pb.MessageIdData(ledgerId=0, entryId=0))
-    # Then
     assert len(client.messages) == 1
     assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
 

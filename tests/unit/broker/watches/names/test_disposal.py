@@ -1,19 +1,15 @@
 """Sets of a million names are freed in many turns of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import sys
-from typing import TYPE_CHECKING
+
+import pytest
 
 from broker.watches.names import disposal as module
 from broker.watches.names.disposal import NamesDisposal
 from broker.watches.names.sorted_names import SortedNames
 from tests.support.clocks.settle import settle
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def numbered(count: int) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -18,9 +18,6 @@ from broker.watches.names.sorted_names import (
     SortedNamesBuilder,
 )
 from proto.topic_hash import EMPTY_HASH, in_java_order, topics_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
 
 T = "persistent://tenant/ns/"
 ADDED_LEAVES = 21
@@ -67,11 +64,8 @@ def test_the_hash_is_pulsars() -> None:
 
 
 def test_names_sort_as_java_sorts_strings() -> None:
-    # Given
     names = names_of("\ue000")
-    # When
     names = names.with_name(f"{T}\U0001f600".encode()).with_name(f"{T}\ud7ff".encode())
-    # Then
     assert [name.decode().removeprefix(T) for name in names.names()] == [
         "\ud7ff",
         "\U0001f600",
@@ -82,7 +76,7 @@ def test_names_sort_as_java_sorts_strings() -> None:
 
 @pytest.mark.parametrize("how", ["at once", "one by one"])
 def test_a_large_set_of_such_names_is_found_and_left_by_name(how: str) -> None:
-    # Given: more than one leaf of both kinds
+    # More than one leaf of both kinds
     texts = [chr(start + n) for n in range(300) for start in (0xE000, 0x1F000)]
     names = names_of(*(texts if how == "at once" else ()))
     if how == "one by one":
@@ -91,7 +85,6 @@ def test_a_large_set_of_such_names_is_found_and_left_by_name(how: str) -> None:
     assert [name.decode() for name in names.names()] == [
         f"{T}{chr(start + n)}" for start in (0x1F000, 0xE000) for n in range(300)
     ]
-    # When, Then
     for text in texts:
         name = f"{T}{text}".encode()
         assert name in names
@@ -118,36 +111,27 @@ def test_a_name_can_be_the_beginning_of_another() -> None:
 
 
 def test_versions_share_all_but_a_path() -> None:
-    # Given
     before = SortedNames.from_sorted(numbered(100_000))
-    # When
     tracemalloc.start()
     after = before.with_name(f"{T}050000x".encode())
     added_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Then
     shared = {id(leaf) for leaf in before.leaves()} & {id(leaf) for leaf in after.leaves()}
     assert len(shared) == before._root[LEAVES] - 1  # type: ignore[index]
     assert added_bytes < 10_000
 
 
 def test_the_changes_of_a_version_are_found_without_the_rest() -> None:
-    # Given
     before = SortedNames.from_sorted(numbered(10_000))
     after = before.without_name(numbered(10_000)[77]).with_name(f"{T}x".encode())
-    # When
     changes = before.changes_to(after)
-    # Then
     assert changes == NameChanges([f"{T}x".encode()], [numbered(10_000)[77]])
 
 
 def test_only_versions_that_share_everything_are_identical() -> None:
-    # Given
     names = names_of("a", "b")
     other = names_of("a", "b")
-    # When
     there_and_back = names.with_name(f"{T}c".encode()).without_name(f"{T}c".encode())
-    # Then
     assert names.identity == names.with_name(f"{T}a".encode()).identity
     assert names.identity not in (other.identity, there_and_back.identity)
     assert names.equals(other)
@@ -165,12 +149,9 @@ def test_sets_with_other_names_are_not_equal(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["rising", "falling"])
 def test_names_that_come_in_order_keep_the_tree_flat(backwards: bool) -> None:
-    # Given
     names, all_names = EMPTY_NAMES, numbered(5_000)
-    # When
     for name in reversed(all_names) if backwards else all_names:
         names = names.with_name(name)
-    # Then
     leaves = names._root[LEAVES]  # type: ignore[index]
     assert leaves <= 5_000 / (MAX_LEAF_NAMES // 2) + 1
     assert depth(names._root) <= 2 * leaves.bit_length()
@@ -178,9 +159,7 @@ def test_names_that_come_in_order_keep_the_tree_flat(backwards: bool) -> None:
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["rising", "falling"])
 def test_names_that_go_in_order_keep_the_tree_flat(backwards: bool) -> None:
-    # Given
     names, all_names = SortedNames.from_sorted(numbered(5_000)), numbered(5_000)
-    # When, Then
     going = all_names[::-1] if backwards else all_names
     for name in going[:4_800]:
         names = names.without_name(name)
@@ -190,14 +169,12 @@ def test_names_that_go_in_order_keep_the_tree_flat(backwards: bool) -> None:
 
 
 def test_leaves_that_have_become_small_are_put_together() -> None:
-    # Given
     all_names = numbered(9_600)
     names = SortedNames.from_sorted(all_names)
-    # When
     for number, name in enumerate(all_names):
         if number % 16:
             names = names.without_name(name)
-    # Then: 600 are left
+    # 600 are left
     assert names._root[LEAVES] <= 600 / 16  # type: ignore[index]
 
 
@@ -221,28 +198,24 @@ def made(how: str, all_names: list[bytes]) -> SortedNames:
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
 def test_the_estimate_is_near_what_a_set_takes(how: str) -> None:
-    # Given: what Python and CRCs keep to use it again is not the set's
+    # What Python and CRCs keep to use it again is not the set's
     all_names = numbered(8_000)
     made(how, all_names)
     gc.collect()
-    # When
     tracemalloc.start()
     names = made(how, all_names)
     gc.collect()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Then
     assert names.own_bytes == pytest.approx(used, rel=0.25)
 
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
 def test_the_garbage_collector_soon_looks_at_no_node_any_more(how: str) -> None:
-    # Given
     names = made(how, numbered(1_000))
-    # When: a look for each level of the tree, at most
+    # A look for each level of the tree, at most
     for _ in range(depth(names._root) + 2):
         gc.collect()
-    # Then
     assert not any(map(gc.is_tracked, nodes(names._root)))
 
 
@@ -274,11 +247,8 @@ def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(
 
 
 def test_names_are_not_copied() -> None:
-    # Given
     given = numbered(1_000)
-    # When
     names = SortedNames.from_sorted(given)
-    # Then
     assert all(one is other for one, other in zip(names.names(), given, strict=True))
 
 
@@ -287,34 +257,26 @@ def test_names_are_not_copied() -> None:
 
 @pytest.mark.parametrize("step", [1, 3, 40, 500])
 def test_a_set_gives_its_own_objects_for_equal_names(step: int) -> None:
-    # Given
     names = SortedNames.from_sorted(numbered(1_000))
-    # When
     own = names.own_objects(numbered(1_000)[::step])
-    # Then
     expected = list(names.names())[::step]
     assert all(one is other for one, other in zip(own, expected, strict=True))
 
 
 def test_what_the_set_lacks_comes_as_it_is_given() -> None:
-    # Given: beside what it has, before it, between its leaves and behind it
+    # Beside what it has, before it, between its leaves and behind it
     names = SortedNames.from_sorted(numbered(1_000))
     asked = in_java_order([*numbered(1_000)[90:110], *(name + b"x" for name in numbered(1_002))])
     asked = in_java_order([*asked, b"a", b"z"])
-    # When
     own = names.own_objects(asked)
-    # Then
     ids = {name: id(name) for name in names.names()}
     assert own == asked
     assert all(id(one) == ids.get(one, id(wanted)) for one, wanted in zip(own, asked, strict=True))
 
 
 def test_a_prefix_leaves_out_what_cannot_have_it() -> None:
-    # Given
     names = SortedNames.from_sorted(numbered(10_000))
-    # When
     leaves = list(names.leaves(f"{T}0042".encode()))
-    # Then
     found = [name for leaf in leaves for name in leaf]
     assert [name for name in found if name.startswith(f"{T}0042".encode())] == numbered(10_000)[
         4_200:4_300

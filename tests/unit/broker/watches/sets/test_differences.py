@@ -1,8 +1,6 @@
 """What a change of some names makes of sets."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets import differences as module
@@ -10,9 +8,6 @@ from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import UpdatePermit
-
-if TYPE_CHECKING:
-    import pytest
 
 T = b"persistent://t/n/"
 
@@ -36,32 +31,23 @@ def changed(noted: SetDifferences, name: bytes, *sets: WatchedSet) -> None:
 
 
 def test_what_went_goes_first_and_only_persistent_user_topics_are_watched() -> None:
-    # Given
     hidden = [T + b"__change_events", b"non-persistent://t/n/a"]
-    # When
     found = list(each_name([T + b"b", *hidden], [T + b"a", *hidden]))
-    # Then
     assert found == [(T + b"a", False), (T + b"b", True)]
 
 
 def test_a_set_that_did_not_change_is_told_nothing() -> None:
-    # Given
     noted, one = SetDifferences(), watched(b"a")
-    # When
     changed(noted, b"a", one)
-    # Then
     assert noted.updates(UpdatePermit()) == []
 
 
 def test_several_names_of_a_change_are_one_update_a_set() -> None:
-    # Given
     noted, one, other = SetDifferences(), watched(b"a"), watched(b"x")
     before = one.names
-    # When
     changed(noted, b"b", one, other)
     changed(noted, b"c", one)
     updates = dict(noted.updates(UpdatePermit()))
-    # Then
     assert (updates[one].before, updates[one].after) == (before, one.names)
     assert len(updates) == 2
     frame = updates[one].command.frame(1)
@@ -71,17 +57,13 @@ def test_several_names_of_a_change_are_one_update_a_set() -> None:
 
 
 def test_a_set_that_nobody_watches_costs_no_update() -> None:
-    # Given
     noted, one = SetDifferences(), watched(b"a")
     one.watchers.clear()
-    # When
     changed(noted, b"b", one)
-    # Then
     assert noted.updates(UpdatePermit()) == []
 
 
 def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     encoded: list[object] = []
     original = module.encode_changes
 
@@ -91,19 +73,14 @@ def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(module, "encode_changes", encode_changes)
     noted, sets = SetDifferences(), [watched(str(number).encode()) for number in range(10)]
-    # When
     changed(noted, b"x", *sets)
     updates = noted.updates(UpdatePermit())
-    # Then
     assert (len(updates), len(encoded)) == (10, 1)
 
 
 def test_all_copies_of_a_change_are_paid_for_together() -> None:
-    # Given
     noted, sets = SetDifferences(), [watched(str(number).encode()) for number in range(10)]
     changed(noted, b"x", *sets)
     permit = UpdatePermit()
-    # When
     updates = noted.updates(permit)
-    # Then
     assert permit.size_bytes == sum(update.command.body_bytes for _, update in updates) == 130

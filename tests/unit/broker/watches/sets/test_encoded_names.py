@@ -1,7 +1,5 @@
 """Versions of sets as they are sent: one copy for all who are sent the same at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

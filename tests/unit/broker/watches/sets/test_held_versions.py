@@ -1,16 +1,12 @@
 """Versions that are held count once, and only while they are."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Generator
+from typing import TypeVar
 
 import pytest
 
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets.held_versions import HeldVersions
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 T = TypeVar("T")
 
@@ -34,12 +30,9 @@ def versions() -> HeldVersions:
 
 
 def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> None:
-    # Given
     names = names_of(b"a", b"b")
-    # When
     versions.hold(names)
     versions.hold(names)
-    # Then
     assert versions.own_bytes == names.own_bytes > 0
     versions.release(names)
     assert versions.own_bytes == names.own_bytes
@@ -52,15 +45,12 @@ def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> N
 def test_an_exchange_is_a_hold_and_a_release(
     versions: HeldVersions, holders: int, known: bool
 ) -> None:
-    # Given
     before, after = names_of(b"a", b"b"), names_of(b"a", b"b", b"c")
     for _ in range(holders):
         versions.hold(before)
     if known:
         versions.hold(after)
-    # When
     versions.exchange(before, after)
-    # Then
     assert versions.own_bytes == after.own_bytes + (before.own_bytes if holders > 1 else 0)
     assert taken(versions.like(names_of(b"a", b"b", b"c"))) is after
     again = names_of(b"a", b"b")
@@ -79,9 +69,7 @@ def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
 def test_a_version_of_the_same_crc_but_other_names_is_not_alike(
     versions: HeldVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setattr(SortedNames, "crc", 7)
     versions.hold(names_of(b"a", b"b"))
     other = names_of(b"a", b"c")
-    # When, Then
     assert taken(versions.like(other)) is other

@@ -1,16 +1,11 @@
 """Many names at once: each set is merged as a whole, and everybody is told when it can be."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from broker.watches.sets import large_change
 from broker.watches.sets.watched_sets import WatchedSets
 from tests.support.clocks.settle import started
 from tests.support.watches.followed import Followed, texts
-
-if TYPE_CHECKING:
-    import pytest
 
 AS = "t/n/a.*"
 
@@ -20,16 +15,13 @@ def many(letter: str, count: int = 300) -> list[str]:
 
 
 async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> None:
-    # Given
     followed = await Followed.of("a", *many("b"))
     everything, some, none = [
         await followed.listener(pattern) for pattern in (".*", AS, "t/n/nothing")
     ]
-    # When
     await followed.change(added=many("a"), removed=many("b"))
     await followed.tell()
     await followed.until_idle()
-    # Then
     assert everything.updates == [(many("a"), many("b"))]
     assert (some.updates, none.updates) == ([(many("a"), [])], [])
     assert (some.fallen_behind, none.fallen_behind) == (1, 0)
@@ -38,38 +30,32 @@ async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> Non
 
 
 async def test_equal_sets_are_one_still_after_many_names_came_at_once() -> None:
-    # Given: two patterns that keep the same
+    # Two patterns that keep the same
     followed = await Followed.of("a", "b")
     one, other = await followed.listener(AS), await followed.listener("t/n/a+.*")
     assert one.watched.names is other.watched.names
-    # When
     await followed.change(added=[*many("a"), "c"])
     await followed.tell()
     await followed.until_idle()
-    # Then
     assert one.watched.names is other.watched.names
     assert len(one.watched.names) == 301
 
 
 async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> None:
-    # Given
     followed = await Followed.of("a", "b")
     await followed.listener()
     followed.filter.go_on.clear()
     making = await started(followed.watch.watched_set(AS))
-    # When
     await followed.change(added=many("a"), removed=["a"])
     await followed.tell()
     await followed.until_idle()
     followed.filter.go_on.set()
-    # Then
     assert texts((await making).names) == many("a")
 
 
 async def test_who_leaves_while_many_names_come_harms_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     followed = await Followed.of("a", "b")
     leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
     merged = large_change.merged
@@ -80,11 +66,9 @@ async def test_who_leaves_while_many_names_come_harms_nobody(
         return merged(*names)  # type: ignore[arg-type]
 
     monkeypatch.setattr(large_change, "merged", merged_as_one_leaves)
-    # When
     await followed.change(added=[*many("a"), *many("b")])
     await followed.tell()
     await followed.until_idle()
-    # Then
     assert staying.updates == [(many("b"), [])]
     assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)
     only_who_stayed = WatchedSets(followed.watch.sets.everything)
@@ -93,15 +77,13 @@ async def test_who_leaves_while_many_names_come_harms_nobody(
 
 
 async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
-    # Given: it was made from a store that is ahead of its feed
+    # It was made from a store that is ahead of its feed
     followed = await Followed.of("a")
     await followed.listener()
     await followed.change(added=many("a"))
     ahead = await followed.listener(AS)
     before = ahead.watched.names
-    # When
     await followed.tell()
     await followed.until_idle()
-    # Then
     assert ahead.watched.names is before
     assert (len(before), ahead.updates) == (301, [])

@@ -1,10 +1,11 @@
 """Which sets the names of a change belong to."""
 
-from __future__ import annotations
+from typing import Any, cast
 
-from typing import TYPE_CHECKING, Any, cast
+import pytest
 
 from broker.patterns import index as pattern_index
+from broker.patterns.filter import PatternFilter
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation
 from broker.topic_lists import tree
@@ -12,11 +13,6 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from broker.watches.sets.matching import ChangeMatching, matching_for
 from server.tasks.cooperative import Steps
-
-if TYPE_CHECKING:
-    import pytest
-
-    from broker.patterns.filter import PatternFilter
 
 
 def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step(

@@ -1,23 +1,18 @@
 """Following a namespace when something breaks: nothing is lost, and nobody else is harmed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from broker.patterns.errors import InvalidPatternError
 from broker.stores.feed import Change
 from broker.watches.sets import large_change, namespace_watch
+from broker.watches.update_permit import SetUpdate
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import until
 from tests.support.watches.followed import NAMESPACE, Followed, Listener, texts
 from tests.unit.server.connection.test_served_connection import Served
-
-if TYPE_CHECKING:
-    import pytest
-
-    from broker.watches.update_permit import SetUpdate
 
 AS = "t/n/a.*"
 
@@ -25,18 +20,16 @@ AS = "t/n/a.*"
 async def test_too_many_changes_that_wait_are_replaced_by_a_listing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
     followed = await Followed.of("a1")
     listener = await followed.listener()
-    # When: five come in one turn
+    # Five come in one turn
     for name in ("a2", "a3", "a4", "a5", "a6"):
         await followed.change(added=[name])
     while followed.feed._queued:
         followed.watch.push(await anext(followed.feed))
         assert len(followed.watch._pending) <= 3
     await settle()
-    # Then
     assert listener.updates == [(["a2", "a3", "a4", "a5", "a6"], [])]
     assert followed.totals.relistings == 1
 
@@ -46,11 +39,9 @@ def test_ten_thousand_changes_may_wait() -> None:
 
 
 async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost() -> None:
-    # Given
     followed = await Followed.of("a1")
     listener = await followed.listener()
     followed.store.fails = True
-    # When
     await followed.change(added=["a2"])
     await followed.change(added=["a3"])
     await followed.tell(skip=1)
@@ -60,7 +51,7 @@ async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost(
         asked.append(followed.store.asked)
     await followed.change(removed=["a1"])
     await followed.tell()
-    # Then: asked again after 0.1 s, then after up to 0.2 s
+    # Asked again after 0.1 s, then after up to 0.2 s
     assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
     assert listener.updates == []
     followed.store.fails = False
@@ -69,11 +60,9 @@ async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost(
 
 
 async def test_delays_begin_anew_after_the_store_was_there() -> None:
-    # Given
     followed = await Followed.of("a1")
     listener = await followed.listener()
     for _ in range(2):
-        # When
         followed.store.fails = True
         await followed.change(added=["a2"])
         followed.feed._queued.clear()
@@ -83,7 +72,6 @@ async def test_delays_begin_anew_after_the_store_was_there() -> None:
         await followed.passes(0.1)
         followed.store.fails = False
         await followed.passes(0.2)
-        # Then
         assert listener.updates.pop() == (["a2"], [])
         await followed.change(removed=["a2"])
         await followed.tell()
@@ -93,16 +81,13 @@ async def test_delays_begin_anew_after_the_store_was_there() -> None:
 async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     followed = await Followed.of("a1")
     before = await followed.listener()
     broken = await followed.listener(raises=True)
     behind, other = await followed.listener(), await followed.listener(AS)
-    # When
     with caplog.at_level(logging.ERROR):
         await followed.change(added=["a2"])
         await followed.tell()
-    # Then
     assert before.updates == behind.updates == other.updates == [(["a2"], [])]
     assert (broken.given_up, behind.given_up) == (1, 0)
     assert "after an error of ours" in caplog.text
@@ -111,16 +96,13 @@ async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
 async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # Given
     followed = await Followed.of("a1")
     broken, behind = await followed.listener(raises=True), await followed.listener()
     names = [f"b{number:03d}" for number in range(300)]
-    # When
     with caplog.at_level(logging.ERROR):
         await followed.change(added=names)
         await followed.tell()
         await followed.until_idle()
-    # Then
     assert behind.updates == [(names, [])]
     assert (broken.given_up, behind.given_up) == (1, 0)
 
@@ -128,23 +110,21 @@ async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others
 async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed = await Followed.of("a1")
     first, second = await followed.listener(), await followed.listener()
     tell, soon = first.changed, asyncio.get_running_loop().call_soon
     monkeypatch.setattr(first, "changed", lambda update: (soon(second.leave), tell(update)))
-    # When: the second leaves at the pause after the first was told
+    # The second leaves at the pause after the first was told
     await followed.change(added=["a2"])
     await followed.tell()
-    # Then
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
 
 
 async def test_what_some_are_told_leaves_before_the_others_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given: two watchers, told in turns of their own, the first over a connection
+    # Two watchers, told in turns of their own, the first over a connection
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed, served = await Followed.of("a1"), Served()
     served.peer.reads_at_once = True
@@ -159,17 +139,14 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
     monkeypatch.setattr(
         second, "changed", lambda _: sent_before_the_second.append(bytes(served.peer.received))
     )
-    # When
     await followed.change(added=["a2"])
     await followed.tell()
-    # Then
     assert sent_before_the_second == [b"update"]
 
 
 async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
     followed = await Followed.of("a1")
     await followed.listener()
@@ -183,12 +160,10 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
             coming.append(asyncio.get_running_loop().create_task(followed.listener(AS)))
 
     monkeypatch.setattr(followed.watch._builder, "touched", somebody_comes_at_the_fifth)
-    # When
     await followed.change(added=[f"a{number}" for number in range(10, 30)])
     await followed.tell()
     second = await coming[0]
     await followed.until_idle()
-    # Then
     assert len(second.watched.names) == 21
     assert texts(second.names) == texts(second.watched.names)
 
@@ -196,7 +171,6 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
 async def test_a_fault_of_ours_is_followed_by_a_listing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given
     followed = await Followed.of("a1")
     listener = await followed.listener()
     original, broken = followed.watch._index.matching, [True]
@@ -207,13 +181,11 @@ async def test_a_fault_of_ours_is_followed_by_a_listing(
         return original(name)
 
     monkeypatch.setattr(followed.watch._index, "matching", matching)
-    # When
     with caplog.at_level(logging.ERROR):
         await followed.change(added=["a2"])
         await followed.tell()
     assert listener.updates == []
     await followed.passes(0.1)
-    # Then
     assert listener.updates == [(["a2"], [])]
     assert "it is listed again" in caplog.text
 
@@ -221,7 +193,7 @@ async def test_a_fault_of_ours_is_followed_by_a_listing(
 async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given: the second name cannot be matched
+    # The second name cannot be matched
     followed = await Followed.of("a1")
     listener = await followed.listener(AS)
     original, results = followed.watch._index.matching, [True, False]
@@ -232,12 +204,10 @@ async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
         return original(name)
 
     monkeypatch.setattr(followed.watch._index, "matching", matching)
-    # When
     with caplog.at_level(logging.ERROR):
         await followed.change(added=["a2", "b1"])
         await followed.tell()
         await followed.passes(0.1)
-    # Then
     assert texts(followed.watch.sets.everything) == ["a1", "a2", "b1"]
     assert listener.updates == [(["a2"], [])]
 
@@ -245,7 +215,7 @@ async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
 async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given: what only a backtracking engine can compile
+    # What only a backtracking engine can compile
     followed = await Followed.of("b1")
     async with followed.filter.workers:
         stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()
@@ -254,34 +224,29 @@ async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
             raise InvalidPatternError("it takes too long")
 
         monkeypatch.setattr(followed.filter, "filter", takes_too_long)
-        # When
         with caplog.at_level(logging.WARNING):
             await followed.change(added=["c"])
             await followed.tell()
             await followed.until_idle()
-        # Then
         assert (stuck.given_up, other.given_up) == (1, 0)
         assert other.updates == [(["c"], [])]
         assert "takes too long on what came" in caplog.text
 
 
 async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> None:
-    # Given
     followed = await Followed.of("b1")
     async with followed.filter.workers:
         listener = await followed.listener(r"(?=t)t/n/(?:a|b)\d")
-        # When
         await followed.change(added=["a1", "c1", "a"], removed=["b1"])
         await followed.tell()
         await followed.until_idle()
-        # Then
         assert listener.updates == [(["a1"], ["b1"])]
 
 
 async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given: the second set cannot be merged at first
+    # The second set cannot be merged at first
     followed = await Followed.of("a", "b")
     listeners = [await followed.listener(pattern) for pattern in (".*", AS, "t/n/b.*")]
     original, calls = large_change.merged, [0]
@@ -293,7 +258,6 @@ async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
         return original(*names)  # type: ignore[arg-type]
 
     monkeypatch.setattr(large_change, "merged", merged)
-    # When
     names = [f"{letter}{number:03d}" for letter in "ab" for number in range(300)]
     with caplog.at_level(logging.ERROR):
         await followed.change(added=names)
@@ -301,7 +265,6 @@ async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
         await until(lambda: followed.watch._behind)
         await followed.passes(0.1)
         await followed.until_idle()
-    # Then
     assert "it is listed again" in caplog.text
     for listener, count in zip(listeners, (602, 301, 301), strict=True):
         assert len(listener.watched.names) == len(listener.names) == count

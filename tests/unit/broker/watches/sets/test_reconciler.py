@@ -1,17 +1,12 @@
 """What those are told who are behind: once made for all who are behind by the same."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets.reconciler import REMEMBERED_UPDATES, Reconciler
+from broker.watches.update_permit import SetUpdate
 from server.tasks.cooperative import Steps
-
-if TYPE_CHECKING:
-    from broker.watches.update_permit import SetUpdate
 
 PLENTY = 10**6
 
@@ -29,11 +24,8 @@ def told(update: SetUpdate | None) -> tuple[list[str], list[str], str]:
 
 
 async def test_an_update_says_all_that_has_changed() -> None:
-    # Given
     before, after = names_of("a", "b"), names_of("b", "c")
-    # When
     update = await Reconciler().update(before, after, PLENTY)
-    # Then
     assert told(update) == (["c"], ["a"], after.hash)
     assert update is not None
     assert (update.before, update.after) == (before, after)
@@ -60,24 +52,18 @@ async def test_versions_that_hold_the_same_need_none() -> None:
 
 
 async def test_who_is_behind_by_the_same_is_told_the_same_update() -> None:
-    # Given
     reconciler, before, after = Reconciler(), names_of("a"), names_of("b")
     for _ in range(3):
         reconciler.fell_behind()
-    # When
     updates = await asyncio.gather(*(reconciler.update(before, after, PLENTY) for _ in range(3)))
-    # Then
     assert updates[0] is updates[1] is updates[2] is not None
 
 
 async def test_a_part_is_made_once_for_all_as_well() -> None:
-    # Given
     reconciler, before, after = Reconciler(), names_of("a"), names_of("b", "c")
     reconciler.fell_behind()
-    # When
     first = await reconciler.update(before, after, 5)
     again = await reconciler.update(before, after, 5)
-    # Then
     assert first is again
     assert told(first)[:2] == ([], ["a"])
     assert first is not None
@@ -86,14 +72,11 @@ async def test_a_part_is_made_once_for_all_as_well() -> None:
 
 
 async def test_some_updates_are_remembered_and_none_when_nobody_is_behind() -> None:
-    # Given
     reconciler, after = Reconciler(), names_of("z")
     reconciler.fell_behind()
     reconciler.fell_behind()
-    # When
     for text in "abcde":
         await reconciler.update(names_of(text), after, PLENTY)
-    # Then
     assert len(reconciler._known) == REMEMBERED_UPDATES
     reconciler.caught_up()
     assert len(reconciler._known) == REMEMBERED_UPDATES

@@ -1,7 +1,5 @@
 """The first version of a set, made while its namespace goes on changing."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -23,11 +21,8 @@ async def reading(*names: str) -> Followed:
 
 
 async def test_a_set_is_what_its_pattern_keeps_as_the_namespaces_own_objects() -> None:
-    # Given
     followed = await Followed.of("a1", "a2", "b1")
-    # When
     watched = await followed.watch.watched_set(AS)
-    # Then
     assert texts(watched.names) == ["a1", "a2"]
     everything = {id(name) for name in followed.watch.sets.everything.names()}
     assert {id(name) for name in watched.names.names()} <= everything
@@ -41,32 +36,27 @@ async def test_a_pattern_that_keeps_all_is_the_namespace_itself() -> None:
 
 @pytest.mark.parametrize("pattern", [AS, ".*"])
 async def test_what_comes_and_goes_while_a_set_is_made_is_in_it(pattern: str) -> None:
-    # Given
     followed = await reading("a1", "a2", "b1")
     making = await started(followed.watch.watched_set(pattern))
-    # When
     await followed.change(added=["a3", "b2"], removed=["a1"])
     await followed.tell()
     followed.filter.go_on.set()
-    # Then
     watched = await making
     kept = [name for name in ("a2", "a3", "b1", "b2") if pattern != AS or name.startswith("a")]
     assert texts(watched.names) == kept
 
 
 async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
-    # Given
     followed = await reading("a1")
     followed.filter.go_on.set()
     followed.store.go_on.clear()
     making = await started(followed.watch.watched_set(AS))
-    # When
     await followed.change(added=["a2"])
     followed.store.go_on.set()
     await settle()
     listener = Listener(await making)
     await followed.tell()
-    # Then: the store told of it before the feed did
+    # The store told of it before the feed did
     assert texts(listener.watched.names) == ["a1", "a2"]
     assert listener.updates == []
 
@@ -75,83 +65,66 @@ async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
 async def test_what_is_back_as_it_was_when_the_set_is_made_is_in_it_as_it_is(
     there_at_first: bool,
 ) -> None:
-    # Given: the store has changed, its follower does not know yet
+    # The store has changed, its follower does not know yet
     followed = await reading("a1", *["a2"] * there_at_first)
     first, second = ("removed", "added") if there_at_first else ("added", "removed")
     await followed.change(**{first: ["a2"]})
     making = await started(followed.watch.watched_set(AS))
     assert followed.filter.asked == [AS]
-    # When
     await followed.tell()
     await followed.change(**{second: ["a2"]})
     await followed.tell()
     followed.filter.go_on.set()
-    # Then
     assert texts((await making).names) == (["a1", "a2"] if there_at_first else ["a1"])
 
 
 async def test_a_set_that_is_ahead_of_the_feed_is_told_nothing_twice() -> None:
-    # Given
     followed = await reading("a1", "a2")
     followed.filter.go_on.set()
     await followed.change(added=["a3"], removed=["a1"])
-    # When
     listener = await followed.listener(AS)
     ahead = texts(listener.watched.names)
     await followed.tell()
-    # Then
     assert ahead == texts(listener.watched.names) == ["a2", "a3"]
     assert listener.updates == []
 
 
 async def test_two_who_ask_for_a_pattern_have_it_made_once() -> None:
-    # Given
     followed = await reading("a1", "b1")
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
-    # When
     followed.filter.go_on.set()
-    # Then
     one, other = [await each for each in asking]
     assert one is other
     assert followed.filter.asked == [AS]
 
 
 async def test_who_asks_for_a_set_that_is_there_makes_nothing() -> None:
-    # Given
     followed = await reading("a1", "b1")
     followed.filter.go_on.set()
     listener = await followed.listener(AS)
     asked = followed.store.asked
-    # When
     again = await followed.watch.watched_set(AS)
-    # Then
     assert again is listener.watched
     assert (followed.filter.asked, followed.store.asked) == ([AS], asked)
 
 
 async def test_the_second_gets_the_set_when_the_first_leaves() -> None:
-    # Given
     followed = await reading("a1", "b1")
     first, second = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
-    # When
     first.cancel()
     await settle()
     followed.filter.go_on.set()
-    # Then
     assert texts((await second).names) == ["a1"]
     assert followed.filter.asked == [AS]
 
 
 async def test_nothing_is_left_when_all_who_asked_have_left() -> None:
-    # Given
     followed = await reading("a1", "b1")
     before, tasks = followed.watch.sets.held_bytes, asyncio.all_tasks()
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
-    # When
     for each in asking:
         each.cancel()
     await settle()
-    # Then
     assert asyncio.all_tasks() == tasks
     followed.filter.go_on.set()
     await followed.change(added=["a2"])
@@ -162,44 +135,35 @@ async def test_nothing_is_left_when_all_who_asked_have_left() -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_who_asks_while_a_making_is_given_up_gets_the_set(turns: int) -> None:
-    # Given
     followed = await reading("a1", "b1")
     first = await started(followed.watch.watched_set(AS))
-    # When
     first.cancel()
     for _ in range(turns):
         await asyncio.sleep(0)
     second = await started(followed.watch.watched_set(AS))
     followed.filter.go_on.set()
     await settle()
-    # Then
     assert texts(second.result().names) == ["a1"]
 
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_a_set_is_forgotten_that_is_finished_as_its_only_watcher_leaves(turns: int) -> None:
-    # Given
     followed = await reading("a1", "b1")
     asking = await started(followed.watch.watched_set(AS))
-    # When
     followed.filter.go_on.set()
     for _ in range(turns):
         await asyncio.sleep(0)
     left = asking.cancel()
     await settle()
-    # Then
     assert (followed.watch.sets.get(AS) is None) is left
 
 
 async def test_everybody_who_waits_is_told_why_it_cannot_be_made() -> None:
-    # Given
     followed = await reading("a1")
     followed.store.go_on.clear()
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
-    # When
     followed.store.fails = True
     followed.store.go_on.set()
-    # Then
     for each in asking:
         with pytest.raises(StoreError):
             await each
@@ -207,25 +171,19 @@ async def test_everybody_who_waits_is_told_why_it_cannot_be_made() -> None:
 
 
 async def test_what_could_not_be_made_is_made_for_who_asks_next() -> None:
-    # Given
     followed = await reading("a1")
     followed.filter.go_on.set()
     followed.store.fails = True
     with pytest.raises(StoreError):
         await followed.watch.watched_set(AS)
-    # When
     followed.store.fails = False
-    # Then
     assert texts((await followed.watch.watched_set(AS)).names) == ["a1"]
 
 
 async def test_a_set_of_a_namespace_that_is_gone_is_empty() -> None:
-    # Given
     followed = await reading("a1")
     await followed.change(removed=["a1"])
     await followed.tell()
     await followed.store.delete_namespace(followed.watch.namespace)
-    # When
     watched = await followed.watch.watched_set(AS)
-    # Then
     assert texts(watched.names) == []

@@ -1,7 +1,5 @@
 """The watched sets of a namespace: equal ones are held once, and changed once."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest
@@ -40,53 +38,40 @@ def test_a_set_with_all_names_is_the_namespace_itself() -> None:
 
 
 def test_equal_sets_of_two_patterns_are_held_once() -> None:
-    # Given
     sets = sets_of()
     first = add(sets, "one", some(sets))
     held = sets.held_bytes
-    # When
     second = add(sets, "other", some(sets))
-    # Then
     assert second.names is first.names
     assert (sets.held_bytes, len(sets)) == (held + SET_BYTES, 2)
 
 
 def test_different_sets_are_held_beside_each_other() -> None:
-    # Given
     sets = sets_of(1_000)
     add(sets, "one", some(sets, 2))
     held = sets.held_bytes
-    # When
     other = add(sets, "other", some(sets, 3))
-    # Then: not its names, which they share
+    # Not its names, which they share
     assert sets.held_bytes - held == SET_BYTES + other.names.own_bytes
     assert other.names.own_bytes < other.names.name_bytes
 
 
 def test_equal_sets_stay_one_through_the_changes_they_share() -> None:
-    # Given
     sets = sets_of()
     one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets))
-    # When
     different = sets.change(b"persistent://t/n/x", [one, other], added=True)
-    # Then
     assert different == [one, other]
     assert one.names is other.names
-    # When
     sets.change(b"persistent://t/n/y", [one], added=True)
-    # Then
     assert (len(one.names), len(other.names)) == (52, 51)
 
 
 def test_a_name_that_a_set_has_already_changes_nothing() -> None:
-    # Given
     sets = sets_of()
     watched = add(sets, "one", some(sets))
     before = watched.names
-    # When
     there = sets.change(numbered(1)[0], [watched], added=True)
     absent = sets.change(b"persistent://t/n/x", [watched], added=False)
-    # Then
     assert (there, absent) == ([], [])
     assert watched.names is before
 
@@ -98,40 +83,33 @@ def test_a_name_belongs_to_the_namespace_whoever_watches_it() -> None:
 
 
 def test_nothing_is_charged_where_nothing_is_watched() -> None:
-    # Given
     sets = sets_of()
     watched = add(sets, "one", some(sets))
     assert sets.held_bytes > 0
-    # When
     sets.discard(watched)
-    # Then
     assert (sets.held_bytes, len(sets), sets.get("one")) == (0, 0, None)
 
 
 def test_what_is_charged_is_near_what_is_used() -> None:
-    # Given
     tracemalloc.start()
-    # When
     sets = sets_of(10_000)
     for step in (2, 3, 5):
         add(sets, str(step), some(sets, step))
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # Then
     assert sets.held_bytes == pytest.approx(used, rel=0.25)
 
 
 def test_what_is_charged_follows_every_change() -> None:
-    # Given
     sets = sets_of()
     one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets, 3))
-    # When: both change, one of them alone, and one is given a version of its own
+    # Both change, one of them alone, and one is given a version of its own
     sets.change(b"persistent://t/n/x", [one, other], added=True)
     sets.change(b"persistent://t/n/y", [one], added=True)
     sets.change(numbered(1)[0], [one, other], added=False)
     sets.replace(other, SortedNames.from_sorted(numbered(3)))
     sets.replace(other, one.names)
-    # Then: as if they had been so from the beginning
+    # As if they had been so from the beginning
     fresh = WatchedSets(sets.everything)
     for watched in (one, other):
         fresh.add(watched.pattern, watched.names)
@@ -142,13 +120,11 @@ def test_what_is_charged_follows_every_change() -> None:
 
 
 def test_a_set_that_was_forgotten_is_changed_at_no_cost() -> None:
-    # Given: it is forgotten while a change of many sets is under way
+    # It is forgotten while a change of many sets is under way
     sets = sets_of()
     gone, other = add(sets, "gone", some(sets)), add(sets, "other", some(sets, 3))
     sets.discard(gone)
-    # When
     sets.change(b"persistent://t/n/x", [gone, other], added=True)
-    # Then
     fresh = WatchedSets(sets.everything)
     fresh.add("other", other.names)
     assert sets.held_bytes == fresh.held_bytes

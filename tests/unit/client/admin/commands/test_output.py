@@ -1,20 +1,15 @@
 """client.admin.commands.output: names that are written while more of them come."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
 from client.admin.commands import output as admin_output
 from client.admin.commands.output import Output
 from client.admin.errors import AdminDisconnectedError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class Pager:

@@ -1,9 +1,7 @@
 """``floodgate-admin tokens``: keys and tokens without a server."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -11,46 +9,34 @@ from typer.testing import CliRunner, Result
 from client.admin.commands.command_line import app
 from tests.support.authentication.credentials import SECRET, token
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def run(*words: object, text: str | None = None) -> Result:
     return CliRunner().invoke(app, ["tokens", *map(str, words)], input=text)
 
 
 def test_a_secret_makes_and_checks_tokens(tmp_path: Path) -> None:
-    # Given
     key, shown = tmp_path / "secret.key", tmp_path / "ann.jwt"
     run("create-secret-key", "--output", key)
-    # When
     made = run("create", "--secret-key", f"file:{key}", "--subject", "ann", "-e", "1h")
     shown.write_text(made.stdout)
     checked = run("validate", "--secret-key", f"file://{key}", "--token-file", shown)
-    # Then
     assert key.stat().st_mode & 0o777 == 0o600
     assert len(key.read_bytes()) == 32
     assert json.loads(checked.stdout)["sub"] == "ann"
 
 
 def test_a_key_pair_makes_and_checks_tokens(tmp_path: Path) -> None:
-    # Given
     private, public = tmp_path / "private.key", tmp_path / "public.key"
     files = ("--output-private-key", private, "--output-public-key", public)
     run("create-key-pair", *files, "-a", "ES256")
-    # When
     made = run("create", "--private-key", f"file:{private}", "-s", "ann", "-a", "ES256")
     checked = run("validate", "--public-key", f"file:{public}", "--stdin", text=made.stdout)
-    # Then
     assert json.loads(checked.stdout) == {"sub": "ann"}
 
 
 def test_a_token_is_shown_without_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setenv("SHOWN", token(sub="ann").decode())
-    # When
     found = run("show", "--token", "env:SHOWN")
-    # Then
     header, claims = found.stdout.split("---")
     assert (json.loads(header)["alg"], json.loads(claims)) == ("HS256", {"sub": "ann"})
     assert token(sub="ann").decode().rsplit(".", 1)[1] not in found.stdout
@@ -65,9 +51,7 @@ def test_a_token_is_shown_without_its_signature(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_secret_on_the_command_line_is_refused_unshown(words: tuple[str, ...]) -> None:
-    # When
     found = run(*words, text="x")
-    # Then
     assert found.exit_code == 2
     assert "file:PATH" in found.stderr
     assert not any(word in found.stderr for word in words if len(word) > 12)
@@ -88,12 +72,9 @@ def test_a_secret_on_the_command_line_is_refused_unshown(words: tuple[str, ...])
 def test_what_is_wrong_is_one_sentence(
     words: tuple[str, ...], said: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     monkeypatch.setenv("SHORT", "c2hvcnQ=")
     monkeypatch.setenv("GOOD", SECRET[:40].hex())
-    # When
     found = run(*words, text="no.token.here")
-    # Then
     assert (found.exit_code, found.stdout) == (status, "")
     assert said in found.stderr
     assert found.stderr.count("\n") == 1

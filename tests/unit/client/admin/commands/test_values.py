@@ -1,7 +1,5 @@
 """What a command line's words become, and what is said of those that are none."""
 
-from __future__ import annotations
-
 import pytest
 import typer
 

@@ -1,12 +1,11 @@
 """Acknowledgements are gathered, and sent in few commands, or with receipts."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from client.consumers.acknowledging import acknowledgements
 from client.consumers.acknowledging.acknowledgements import Acknowledgements
 from client.consumers.options import ConsumerOptions
@@ -14,9 +13,6 @@ from client.exceptions import AlreadyClosed, NotConnected, PulsarException
 from client.messages.message_id import MessageId
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
-
-if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
 
 
 class Link:
@@ -59,9 +55,7 @@ def of(entry: int, index: int = -1, size: int = 0) -> MessageId:
 
 
 async def test_they_are_sent_when_they_are_many_or_their_time_is_up() -> None:
-    # Given
     case = Acks(ack_group_size=3)
-    # When
     case.acks.individual(of(1))
     case.acks.individual(of(1))
     before = case.link.ids()
@@ -69,24 +63,20 @@ async def test_they_are_sent_when_they_are_many_or_their_time_is_up() -> None:
     timed = case.link.ids()
     for entry in (2, 3, 4):
         case.acks.individual(of(entry))
-    # Then
     assert (before, timed) == ([], [(1, [])])
     assert len(case.link.sent) == 2
     assert case.acks.pending == 0
 
 
 async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given
     monkeypatch.setattr(acknowledgements, "MOST_IDS", 2)
     monkeypatch.setattr(acknowledgements, "MOST_WORDS", 3)
     case = Acks(batch_index_ack_enabled=True, ack_group_size=100)
-    # When
     for entry in range(5):
         case.acks.individual(of(entry))
     for entry in (10, 11):
         case.acks.individual(of(entry, 0, 128))
     case.acks.flush()
-    # Then
     assert [len(ack.message_id) for ack in case.link.sent] == [2, 2, 2, 1]
     assert case.link.ids()[-1] == (11, [-2, -1])
 
@@ -94,17 +84,14 @@ async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.M
 async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_group_time_ms=0)
     case.link.cnx = None
-    # When
     for entry in range(4):
         case.acks.individual(of(entry))
     waiting = case.acks.is_pending((1, 3)), case.acks.is_pending((1, 1))
     case.link.cnx = case
     case.acks.flush()
-    # Then
     assert waiting == (True, False)
     assert case.link.ids() == [(2, []), (3, [])]
 
@@ -124,27 +111,21 @@ async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(
 async def test_the_furthest_is_sent_of_those_that_are_cumulative(
     by_index: bool, ids: list[MessageId], expected: list[tuple[int, list[int]]], whole: int
 ) -> None:
-    # Given
     case = Acks(batch_index_ack_enabled=by_index)
-    # When
     reached = [case.acks.cumulative(one) for one in ids]
     case.acks.flush()
-    # Then
     assert case.link.ids() == expected
     assert max(reached) == (1, whole)
 
 
 async def test_all_that_are_gathered_have_one_receipt() -> None:
-    # Given
     case = Acks(ack_receipt_enabled=True)
     case.acks.individual(of(1))
     first = case.acks.receipt()
     case.acks.individual(of(2))
-    # Then
     assert first is not None
     assert case.acks.receipt() is first
     assert case.acks.receipt() is None
-    # When
     sending = await started(case.acks.sent())
     case.link.hold.set()
     await sending
@@ -153,12 +134,10 @@ async def test_all_that_are_gathered_have_one_receipt() -> None:
 
 @pytest.mark.parametrize("how", ["the link", "dropped", "before it answered", "ended"])
 async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
-    # Given
     case = Acks(ack_receipt_enabled=True)
     case.acks.individual(of(1))
     receipt = case.acks.receipt()
     assert receipt is not None
-    # When
     if how == "dropped":
         case.acks.drop(NotConnected("dropped"))
     else:
@@ -171,7 +150,6 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
             case.acks.closed_by_broker()
         case.link.hold.set()
         await settle()
-    # Then
     kind, words = (AlreadyClosed, "was closed") if how == "ended" else (NotConnected, how)
     with pytest.raises(kind, match=words):
         await receipt
@@ -180,7 +158,6 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
 async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_receipt_enabled=True, ack_group_time_ms=0)
     case.link.cnx = None
@@ -189,7 +166,6 @@ async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(
     for entry in range(4):
         case.acks.individual(of(entry))
         receipts.append(case.acks.receipt())
-    # Then
     errors = [receipt.exception() for receipt in receipts if receipt is not None]
     assert [type(error) for error in errors] == [NotConnected] * 4
     # And what did not have to be forgotten is sent

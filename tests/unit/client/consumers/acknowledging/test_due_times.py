@@ -1,17 +1,11 @@
 """Entries fall due in steps, and there are not more of them than the bound."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from client.consumers.acknowledging import due_times
 from client.consumers.acknowledging.due_times import DueTimes
+from client.messages.message_id import Place
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    import pytest
-
-    from client.messages.message_id import Place
 
 
 class Times:
@@ -24,16 +18,13 @@ class Times:
 
 
 def test_entries_of_one_step_fall_due_together_and_never_early() -> None:
-    # Given
     one = Times()
     one.times.add((1, 1), 1.02)
     one.times.add((1, 2), 1.05)
     one.times.add((1, 3), 2.0)
-    # When
     one.clock.advance(1.05)
     early = list(one.due)
     one.clock.advance(0.1)
-    # Then
     assert early == []
     assert one.due == [[(1, 1), (1, 2)]]
     assert list(one.times) == [(1, 3)]

@@ -1,7 +1,5 @@
 """What the program has is acknowledged, or comes again."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -34,67 +32,55 @@ SHARED = ConsumerType.Shared
 
 
 async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
     messages = [await consumer.receive() for _ in range(3)]
-    # When
     await consumer.acknowledge(messages[:2])
     await consumer.acknowledge(messages[2].message_id())
     before = len(broker.acks)
     await after(broker, 0.1)
-    # Then
     assert before == 0
     assert [len(ack.message_id) for ack in broker.acks] == [3]
     assert broker.left == []
 
 
 async def test_a_batch_is_acknowledged_when_all_of_it_is() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(3)
     consumer = await opened(broker, ack_group_time_ms=0)
     messages = [await consumer.receive() for _ in range(3)]
-    # When
     await consumer.acknowledge(messages[:2])
     await settle()
     before = len(broker.acks)
     await consumer.acknowledge(messages[2])
     await settle()
-    # Then
     assert before == 0
     assert broker.left == []
 
 
 async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(70)
     consumer = await opened(broker, batch_index_ack_enabled=True, receiver_queue_size=100)
     messages = [await consumer.receive() for _ in range(70)]
-    # When
     await consumer.acknowledge(messages[:65])
     await after(broker, 0.1)
-    # Then
     assert list(broker.acks[0].message_id[0].ack_set) == [0, 62]
 
 
 async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish(3)
     consumer = await opened(broker)
     messages = [await consumer.receive() for _ in range(4)]
-    # When
     await consumer.acknowledge_cumulative(messages[2])
     await after(broker, 0.1)
     first = broker.left
     await consumer.acknowledge_cumulative(messages[3])
     await after(broker, 0.1)
-    # Then
     assert (first, broker.left) == ([1], [])
 
 
@@ -107,49 +93,40 @@ async def test_cumulative_is_refused_where_others_share() -> None:
 
 
 async def test_a_receipt_is_waited_for_if_that_is_asked_for() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
-    # When
     acknowledging = await started(consumer.acknowledge(message))
     waited = not acknowledging.done()
     broker.clock.advance(0.1)
     await acknowledging
-    # Then
     assert waited
     assert broker.left == []
 
 
 async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
-    # Given
     broker = ModelBroker(hold=None)
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
     broker.hold = asyncio.Event()
     acknowledging = await started(consumer.acknowledge(message))
-    # When
     broker.breaks()
     broker.hold.set()
-    # Then
     with pytest.raises(NotConnected):
         await acknowledging
 
 
 async def test_a_receipt_is_waited_for_no_longer_without_a_connection() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
     broker.breaks()
     hold = broker.hold = asyncio.Event()
-    # When
     acknowledging = await started(consumer.acknowledge(message))
     await after(broker, 30.1)
-    # Then
     assert acknowledging.done()
     with pytest.raises(Timeout, match=r"no receipt in 30\.1 s"):
         await acknowledging
@@ -168,16 +145,13 @@ async def test_an_id_that_does_not_say_enough_is_refused() -> None:
 
 
 async def test_a_refused_message_comes_again_after_its_delay() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     await consumer.negative_acknowledge(await consumer.receive())
-    # When
     await after(broker, 0.9)
     early = consumer.receive_nowait()
     await after(broker, 0.3)
-    # Then
     message = consumer.receive_nowait()
     assert early is None
     assert message is not None
@@ -185,7 +159,6 @@ async def test_a_refused_message_comes_again_after_its_delay() -> None:
 
 
 async def test_the_delay_grows_with_each_redelivery() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(
@@ -194,7 +167,6 @@ async def test_the_delay_grows_with_each_redelivery() -> None:
         negative_ack_backoff=NegativeAckBackoff(1_000, 3_000),
     )
     waits = []
-    # When
     for _ in range(3):
         message = consumer.receive_nowait()
         assert message is not None
@@ -203,35 +175,28 @@ async def test_the_delay_grows_with_each_redelivery() -> None:
         while not consumer.statistics().messages_queued:
             await after(broker, 0.1)
             waits[-1] += 0.1
-    # Then
     assert [round(wait) for wait in waits] == [1, 2, 3]
 
 
 async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED)
     message = await consumer.receive()
-    # When
     await consumer.negative_acknowledge(message)
     await consumer.acknowledge(message)
     await after(broker, 100)
-    # Then
     assert REDELIVER not in kinds(broker)
 
 
 async def test_what_is_not_acknowledged_in_time_comes_again() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(2):
         broker.publish()
     consumer = await opened(broker, consumer_type=SHARED, unacked_messages_timeout_ms=10_000)
     first, second = await consumer.receive(), await consumer.receive()
     await consumer.acknowledge(first)
-    # When
     await after(broker, 11)
-    # Then
     again = consumer.receive_nowait()
     assert again is not None
     assert again.message_id() == second.message_id()
@@ -239,16 +204,13 @@ async def test_what_is_not_acknowledged_in_time_comes_again() -> None:
 
 
 async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
     await numbers(consumer, 2)
-    # When
     consumer.redeliver_unacknowledged_messages()
     await settle()
-    # Then
     assert broker.epoch == 1
     assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
     assert consumer.receive_nowait() is None
@@ -258,7 +220,6 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
 async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
     milliseconds: int,
 ) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish()
@@ -269,29 +230,24 @@ async def test_acknowledgements_with_receipts_are_sent_before_everything_is_aske
     # When both happen in one turn of the loop
     receipt = topic_of(consumer).handed_out.acknowledge(message.message_id())
     consumer.redeliver_unacknowledged_messages()
-    # Then
     assert receipt is not None
     await receipt
     assert await numbers(consumer, 1) == [b"1"]
 
 
 async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
-    # Given
     broker = ModelBroker(by_index=False)
     broker.publish(3)
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     first, second = await consumer.receive(), await consumer.receive()
-    # When
     await consumer.acknowledge(first)
     await consumer.negative_acknowledge(second)
     await after(broker, 1.2)
-    # Then
     assert await numbers(consumer, 2) == [b"1", b"2"]
     assert consumer.receive_nowait() is None
 
 
 async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
@@ -304,14 +260,12 @@ async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
     queued = broker.memory.current_usage
     messages = [await consumer.receive() for _ in range(3)]
     taken = broker.memory.current_usage
-    # When
     await consumer.acknowledge(messages[0])
     acknowledged = broker.memory.current_usage
     await consumer.negative_acknowledge(messages[1])
     broker.delivers = False
     await after(broker, 1)
     refused = broker.memory.current_usage
-    # Then
     assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
     await consumer.close()
     assert broker.memory.current_usage == 0
@@ -319,7 +273,6 @@ async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
 
 @pytest.mark.parametrize("how", ["refused", "timed out", "all"])
 async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: str) -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(size=1_000)
     name = "non-persistent://public/default/t"
@@ -332,28 +285,23 @@ async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: s
     consumer = await open_consumer(broker.context, name, "sub", options)
     message = await consumer.receive()
     counted = broker.memory.current_usage
-    # When
     if how == "refused":
         await consumer.negative_acknowledge(message)
     elif how == "all":
         consumer.redeliver_unacknowledged_messages()
     await after(broker, 12)
-    # Then
     assert (counted, broker.memory.current_usage) == (1_000, 0)
     assert REDELIVER not in kinds(broker)
 
 
 async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish(2)
     consumer = await opened(broker, ack_group_time_ms=0)
     ids = [(await consumer.receive()).message_id().serialize() for _ in range(2)]
-    # When
     for one in ids:
         await consumer.acknowledge(MessageId.deserialize(one))
     await settle()
-    # Then
     assert broker.left == []
 
 
@@ -366,9 +314,7 @@ async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
     )
     messages = [await consumer.receive() for _ in range(3)]
     await consumer.acknowledge(messages[2])
-    # When
     await consumer.acknowledge_cumulative(messages[1])
-    # Then
     handed_out = topic_of(consumer).handed_out
     assert (handed_out.redelivery.unacknowledged, broker.memory.current_usage) == (0, 0)
     assert len(handed_out.acks.partial) == 0
@@ -377,15 +323,12 @@ async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
 
 
 async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -> None:
-    # Given
     broker = ModelBroker()
     for _ in range(4):
         broker.publish(2)
     consumer = await opened(broker)
-    # When
     for _ in range(8):
         await consumer.acknowledge_cumulative(await consumer.receive())
-    # Then
     assert len(topic_of(consumer).handed_out.acks.partial) == 0
 
 
@@ -401,16 +344,13 @@ async def test_what_is_sent_again_for_one_reason_is_not_for_the_other() -> None:
     )
     await consumer.negative_acknowledge(await consumer.receive())
     await consumer.receive()
-    # When
     await after(broker, 12)
     broker.delivers = False
     await after(broker, 10)
-    # Then
     assert kinds(broker).count(REDELIVER) == 1
 
 
 async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() -> None:
-    # Given
     broker = ModelBroker()
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     for number in range(large.chunk_count):
@@ -420,10 +360,8 @@ async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() ->
     broker.delivers = False
     broker.breaks()
     await after(broker, 1)
-    # When
     await consumer.acknowledge(message)
     await settle()
-    # Then
     assert len(message.data()) == 1_000
     assert broker.left == []
 
@@ -436,5 +374,4 @@ async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch() -> None:
     acks = topic_of(consumer).handed_out.acks
     acks.entry((LEDGER, 9))
     acks.drop(AlreadyClosed("dropped"))
-    # Then
     await consumer.acknowledge(await consumer.receive())

@@ -1,14 +1,9 @@
 """Batches know which of their messages are acknowledged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from client.consumers.acknowledging import partial_batches
 from client.consumers.acknowledging.partial_batches import PartialBatch, PartialBatches
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_bits_are_those_of_java() -> None:
@@ -16,7 +11,6 @@ def test_bits_are_those_of_java() -> None:
     batch = PartialBatch(70)
     for index in range(65):
         assert batch.acknowledge(index)
-    # Then
     assert batch.ack_set() == (0, 62)
     assert batch.left == 5
     assert not batch.acknowledge(3)

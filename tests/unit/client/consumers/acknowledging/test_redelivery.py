@@ -1,16 +1,12 @@
 """What is not acknowledged in time, or refused, is sent again when its time is up."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from client.consumers.acknowledging.redelivery import Redelivery
 from client.consumers.options import ConsumerOptions
 from client.consumers.policies import NegativeAckBackoff
+from client.messages.message_id import Place
 from tests.support.clocks.manual_clock import ManualClock
-
-if TYPE_CHECKING:
-    from client.messages.message_id import Place
 
 
 class Times:
@@ -31,35 +27,27 @@ def test_without_an_ack_timeout_nothing_is_watched() -> None:
 
 
 def test_those_that_were_not_acknowledged_in_time_are_sent_again_together() -> None:
-    # Given
     times = Times(unacked_messages_timeout_ms=10_000)
     for entry in range(3):
         times.redelivery.taken((1, entry))
     times.redelivery.forget((1, 1))
-    # When
     times.clock.advance(11)
-    # Then
     assert times.again == [([(1, 0), (1, 2)], True)]
     assert times.redelivery.unacknowledged == 0
 
 
 def test_what_is_refused_is_not_waited_for_any_more() -> None:
-    # Given
     times = Times(unacked_messages_timeout_ms=10_000, negative_ack_redelivery_delay_ms=20_000)
     times.redelivery.taken((1, 0))
-    # When
     times.redelivery.refuse((1, 0), 0)
     times.clock.advance(11)
     early = list(times.again)
     times.clock.advance(11)
-    # Then
     assert (early, times.again) == ([], [([(1, 0)], False)])
 
 
 def test_a_backoff_makes_the_delay_of_each_redelivery_longer() -> None:
-    # Given
     times = Times(negative_ack_backoff=NegativeAckBackoff(100, 400))
-    # When
     times.redelivery.refuse((1, 0), 0)
     times.redelivery.refuse((1, 1), 1)
     times.redelivery.refuse((1, 9), 9)
@@ -67,21 +55,17 @@ def test_a_backoff_makes_the_delay_of_each_redelivery_longer() -> None:
     for _ in range(3):
         times.clock.advance(0.15)
         counts.append(times.redelivery.refused)
-    # Then
     assert counts == [2, 1, 0]
 
 
 def test_those_up_to_a_place_and_all_may_be_forgotten() -> None:
-    # Given
     times = Times(unacked_messages_timeout_ms=10_000)
     for entry in range(4):
         times.redelivery.taken((1, entry))
         times.redelivery.refuse((2, entry), 0)
-    # When
     times.redelivery.forget_up_to((1, 2))
     left = times.redelivery.unacknowledged, times.redelivery.refused
     times.redelivery.clear()
     times.clock.advance(100)
-    # Then
     assert left == (1, 4)
     assert times.again == []

@@ -1,12 +1,11 @@
 """Entries are counted as they come; chunks are put together, and versions of schemas waited for."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import struct
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,8 +13,10 @@ import proto.PulsarApi_pb2 as pb
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiving.arrivals import Arrivals
 from client.messages.chunked_message import ChunkedMessage
-from client.messages.entry import MAX_UNCOMPRESSED_BYTES
-from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
+from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry
+from client.messages.message import EntryHead
+from client.messages.message_id import MessageId
+from client.messages.outgoing import OutgoingEntry, OutgoingMessage, SendingProducer, message_entry
 from client.schema import Schema
 from proto.frames import Frame
 from tests.support.clocks.manual_clock import ManualClock
@@ -29,14 +30,6 @@ from tests.support.messages.entries import (
     entry_bytes,
     plain,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from client.messages.entry import Entry
-    from client.messages.message import EntryHead
-    from client.messages.message_id import MessageId
-    from client.messages.outgoing import OutgoingEntry
 
 
 class Asked:
@@ -133,76 +126,59 @@ async def line() -> Line:
 
 
 async def test_a_known_version_and_none_do_not_wait(line: Line) -> None:
-    # Given
     line.asked.versions.add(b"0")
-    # When
     line.come(1, b"")
     line.come(2, b"0")
-    # Then
     assert line.taken.entries == [1, 2]
 
 
 async def test_what_comes_behind_an_unknown_version_waits_behind_it(line: Line) -> None:
-    # When
     line.come(1, b"0")
     line.come(2, b"")
     line.come(3, b"0")
     await settle()
-    # Then
     assert (line.taken.entries, line.arrivals.waiting) == ([], 3)
-    # When
     line.asked.versions.add(b"0")
     line.asked.told.set()
     await settle()
-    # Then
     assert (line.taken.entries, line.arrivals.waiting, line.taken.held) == ([1, 2, 3], 0, 0)
     assert line.asked.questions == [b"0"]
 
 
 async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
-    # Given
     line.come(1, b"0")
     line.come(2, b"")
     await settle()
-    # When
     line.arrivals.clear()
     line.come(3, b"")
     line.asked.told.set()
     await settle()
-    # Then
     assert (line.taken.entries, line.taken.held) == ([3], 0)
 
 
 async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line) -> None:
     # Given a consumer that keeps what comes
     line.taken.count_freed = lambda *_: None  # type: ignore[method-assign]
-    # When
     line.read(1, batch_of(plain(70)), ack_set=[0b11, -1])
     line.read(2, batch_of(plain(3)), dropped=True)
-    # Then
     assert line.taken.held == 2 + 6 + 3
     assert line.taken.entries == [1]
 
 
 async def test_what_is_dropped_or_broken_counts_with_its_bytes(line: Line) -> None:
-    # When
     line.read(1, batch_of([OutgoingMessage(bytes(1_000), 0)]), dropped=True)
     line.read(2, encrypted(300))
-    # Then
     assert all(size > 1_000 for size in line.taken.sizes)
     assert (line.taken.held, line.taken.held_bytes) == (0, 0)
 
 
 async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:
-    # Given
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     chunks = [large.entry(number) for number in range(large.chunk_count)]
     held = []
-    # When
     for number, chunk in enumerate(chunks):
         line.read(number, chunk)
         held.append(line.taken.held_bytes)
-    # Then
     sizes = [len(chunk.payload) for chunk in chunks[:-1]]
     assert held == [*itertools.accumulate(sizes), 0]
     assert (line.taken.entries, line.taken.held, line.arrivals.incomplete) == (
@@ -213,13 +189,11 @@ async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:
 
 
 async def test_chunks_that_become_no_message_are_not_held(line: Line) -> None:
-    # Given
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     line.read(0, large.entry(0))
     incomplete = line.arrivals.incomplete
     # When the second does not come
     line.read(2, large.entry(2))
-    # Then
     assert (incomplete, line.arrivals.incomplete) == (1, 0)
     assert (line.taken.held, line.taken.held_bytes) == (0, 0)
     assert line.taken.dropped == [0, 2]

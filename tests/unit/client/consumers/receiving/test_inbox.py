@@ -1,7 +1,5 @@
 """The inbox merges topics fairly, and a message is taken by one who still wants it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from typing import Any
@@ -65,15 +63,12 @@ async def batch(inbox: Inbox, *policy: int) -> list[Any]:
 
 
 def test_a_topic_whose_messages_were_dropped_has_one_turn_as_before(inbox: Inbox) -> None:
-    # Given
     lost, other = Topic(inbox), Topic(inbox)
     for _ in range(3):
         lost.come("x")
         lost.drop()
-    # When
     lost.come("a", "b", "c")
     other.come("1", "2", "3")
-    # Then
     assert [inbox.take() for _ in range(6)] == ["a", "1", "b", "2", "c", "3"]
     assert (inbox.take(), inbox.queued, inbox.queued_bytes) == (None, 0, 0)
 
@@ -88,19 +83,15 @@ def test_a_topic_that_is_left_has_no_turn(inbox: Inbox) -> None:
 
 
 async def test_receives_end_in_their_order(inbox: Inbox) -> None:
-    # Given
     topic = Topic(inbox)
     receives = [await started(inbox.receive()) for _ in range(3)]
-    # When
     topic.come("a", "b", "c")
-    # Then
     assert await asyncio.gather(*receives) == ["a", "b", "c"]
     assert inbox.waiting == 0
 
 
 @pytest.mark.parametrize("arrives_first", [True, False])
 async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first: bool) -> None:
-    # Given
     clock = ManualClock()
     inbox = Inbox(clock)
     topic = Topic(inbox)
@@ -125,27 +116,21 @@ async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first:
 
 
 async def test_a_batch_of_what_nobody_wants_waits_on(inbox: Inbox) -> None:
-    # Given
     topic = Topic(inbox)
     topic.come("-a", "-b")
-    # When
     receiving = await started(batch(inbox, 2, -1, 1_000))
-    # Then
     assert not receiving.done()
     topic.come("c", "d")
     assert await receiving == ["c", "d"]
 
 
 async def test_a_batch_is_full_by_its_bytes(inbox: Inbox) -> None:
-    # Given
     topic = Topic(inbox)
     receiving = await started(batch(inbox, -1, 5, -1))
-    # When
     topic.come("aaaa")
     await settle()
     early = receiving.done()
     topic.come("bbb", "c")
-    # Then
     assert not early
     assert await receiving == ["aaaa", "bbb"]
     assert inbox.queued == 1
@@ -156,7 +141,6 @@ async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbo
     topic = Topic(inbox)
     topic.come("a")
     topic.more_may_come = False
-    # Then
     assert await batch(inbox, 10, -1, -1) == ["a"]
 
 
@@ -164,27 +148,22 @@ async def test_a_batch_without_a_timeout_ends_when_one_topic_can_send_no_more(in
     # Given a topic that may send, and has nothing
     full, _ = Topic(inbox), Topic(inbox)
     receiving = await started(batch(inbox, 10, -1, -1))
-    # When
     full.come("a")
     await settle()
     waits = not receiving.done()
     full.more_may_come = False
     full.come("b")
     await settle()
-    # Then
     assert waits
     assert receiving.done()
     assert await receiving == ["a", "b"]
 
 
 async def test_the_end_is_told_to_all_and_may_be_taken_back(inbox: Inbox) -> None:
-    # Given
     topic = Topic(inbox)
     waiting = [await started(inbox.receive()), await started(batch(inbox, 10, -1, -1))]
-    # When
     inbox.end(AlreadyClosed("closed"))
     await settle()
-    # Then
     assert [type(one.exception()) for one in waiting] == [AlreadyClosed, AlreadyClosed]
     inbox.end(None)
     receiving = await started(inbox.receive())
@@ -203,7 +182,6 @@ def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inb
     latest, quiet, attached, always = (Topic(inbox) for _ in range(4))
     inbox.add(always, always_told=True)
     inbox.tell_sources()
-    # When
     latest.come("a")
     inbox.take()
     inbox.tell_again(attached)

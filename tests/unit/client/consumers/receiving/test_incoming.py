@@ -1,7 +1,5 @@
 """What comes is counted, read, skipped and asked for."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -22,14 +20,11 @@ SHARED = ConsumerType.Shared
 
 
 async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_comes_free() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.entries[0].tail = broker.entries[0].tail[:-1] + b"?"
     broker.publish()
-    # When
     consumer = await opened(broker)
-    # Then
     assert await numbers(consumer, 1) == [b"1"]
     assert broker.acks[0].validation_error == pb.CommandAck.ChecksumMismatch
     assert broker.left == [1]
@@ -37,15 +32,12 @@ async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_com
 
 
 async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is_served() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker, receiver_queue_size=0)
     first = await started(consumer.receive())
     broker.breaks()
     second = await started(consumer.receive())
-    # When
     await after(broker, 1)
-    # Then
     assert broker.permits == 2
     broker.publish()
     broker.publish()
@@ -54,14 +46,11 @@ async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is
 
 
 async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> None:
-    # Given
     broker = ModelBroker()
     consumer = await opened(broker, receiver_queue_policy="bytes")
     waiting = await started(consumer.receive())
-    # When
     broker.store(encrypted(1), 1, is_batch=True)
     await settle()
-    # Then
     queue = topic_of(consumer).incoming.queue
     assert isinstance(queue, BytesReceiverQueue)
     assert queue.asking
@@ -80,39 +69,31 @@ async def test_who_comes_after_an_entry_that_became_no_message_asks_again() -> N
     incoming.count_freed(1, 10)
     assert isinstance(incoming.queue, BytesReceiverQueue)
     assert not incoming.queue.asking
-    # When
     await started(consumer.receive())
-    # Then
     assert incoming.queue.asking
 
 
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, SHARED])
 async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
-    # Given
     broker = ModelBroker(delivers=False)
     consumer = await opened(broker, consumer_type=kind)
     (topic,) = consumer._topics.topics.values()
-    # When
     before = await topic.incoming.more_is_pending()
     broker.publish()
     broker.permits = 0
-    # Then
     assert (before, await topic.incoming.more_is_pending()) == (False, True)
 
 
 async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took() -> None:
-    # Given
     broker = ModelBroker()
     discard = ConsumerCryptoFailureAction.DISCARD
     consumer = await opened(broker, crypto_failure_action=discard)
-    # When
     for number in range(8):
         broker.store(encrypted(5), 5, is_batch=True)
         broker.publish(5)
         broker.entries[-1].tail = broker.entries[-1].tail[:-1] + bytes([number])
         await settle()
     broker.publish()
-    # Then
     assert topic_of(consumer).incoming.outstanding == broker.permits
     assert len(await numbers(consumer, 1)) == 1
 
@@ -123,11 +104,9 @@ async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the
     broker.publish(3)
     broker.entries[0].left = 0b110
     consumer = await opened(broker, consumer_type=SHARED, memory_until_acknowledged=True)
-    # When
     for _ in range(2):
         await consumer.acknowledge(await consumer.receive())
     await after(broker, 0.1)
-    # Then
     assert broker.left == []
     assert [list(ack.message_id[0].ack_set) for ack in broker.acks] == [[]]
     assert broker.memory.current_usage == 0
@@ -138,11 +117,9 @@ async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
     broker = ModelBroker()
     broker.store(compacted(2, {0, 1}), 2, is_batch=True)
     broker.publish()
-    # When
     consumer = await opened(broker)
     received = consumer.receive_nowait()
     await after(broker, 0.1)
-    # Then
     assert received is not None
     assert broker.left == [1]
 
@@ -150,25 +127,21 @@ async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
 async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_what_is_pending() -> (
     None
 ):
-    # Given
     broker = ModelBroker()
     for _ in range(5):
         broker.publish()
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
-    # When
     seeking = await started(consumer.seek(MessageId.earliest))
     broker.publish()
     broker.hold, broker.delivers = None, False
     hold.set()
     await after(broker, 0.2)
     await seeking
-    # Then
     assert await topic_of(consumer).incoming.more_is_pending()
 
 
 async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent_again() -> None:
-    # Given
     broker = ModelBroker()
     broker.publish()
     broker.publish()
@@ -180,12 +153,10 @@ async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent
     await settle()
     message = await consumer.receive()
     counted = broker.memory.current_usage
-    # When
     await consumer.acknowledge(message)
     consumer.redeliver_unacknowledged_messages()
     await consumer.negative_acknowledge(message)
     await after(broker, 100)
-    # Then
     assert broker.acks == []
     assert Type.REDELIVER_UNACKNOWLEDGED_MESSAGES not in kinds(broker)
     assert await numbers(consumer, 1) == [b"1"]

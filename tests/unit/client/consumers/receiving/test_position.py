@@ -1,7 +1,5 @@
 """A position says what stands before it, and progress goes on from what was taken."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,18 +1,12 @@
 """What arrived is counted until it is taken or dropped, message by message."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import proto.PulsarApi_pb2 as pb
 from client.consumers.receiving.received import Received
+from client.messages.entry import Entry
+from client.messages.errors import BrokenEntryError
+from client.messages.message import Message
+from client.messages.message_id import Place
 from tests.support.messages.entries import batch_of, plain, received
-
-if TYPE_CHECKING:
-    from client.messages.entry import Entry
-    from client.messages.errors import BrokenEntryError
-    from client.messages.message import Message
-    from client.messages.message_id import Place
 
 
 class Consumer:
@@ -71,9 +65,7 @@ def test_entries_that_come_again_are_dropped_even_when_one_is_half_taken() -> No
     for entry_id in range(3):
         consumer.append(2, entry_id)
     consumer.received.pop()
-    # When
     consumer.received.drop({(1, 0), (1, 2)})
-    # Then
     assert consumer.left == [3, 199]
     assert (consumer.received.queued, consumer.received.queued_bytes) == (2, 100)
     assert consumer.taken() == [b"0", b"1"]

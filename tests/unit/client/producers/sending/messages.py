@@ -1,7 +1,5 @@
 """Messages that a program has given to a producer."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

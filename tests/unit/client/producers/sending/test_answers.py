@@ -1,19 +1,15 @@
 """The ids that programs get: of a message alone, in a batch, and in parts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import proto.PulsarApi_pb2 as pb
+from client.messages.chunked_message import ChunkedMessage
 from client.messages.message_id import MessageId
 from client.producers.sending.answers import Answers
 from client.producers.sending.chunking import Chunks
 from client.producers.sending.pending_entries import PendingEntry
+from client.producers.sending.pending_message import PendingMessage
 from tests.unit.client.producers.sending.messages import pending
-
-if TYPE_CHECKING:
-    from client.messages.chunked_message import ChunkedMessage
-    from client.producers.sending.pending_message import PendingMessage
 
 TOPIC = "persistent://public/default/t-partition-2"
 
@@ -44,17 +40,14 @@ async def test_messages_of_a_batch_are_told_apart_and_one_that_nobody_waits_for_
 
 
 async def test_a_message_in_parts_is_named_when_all_are_there_by_first_and_last() -> None:
-    # Given
     class TwoParts:
         chunk_count = 2
 
     message, chunks = pending(), Chunks(cast("ChunkedMessage", TwoParts()), 2_000, sent=2)
     answers = Answers(TOPIC)
-    # When
     for entry_id in (3, 4):
         assert not message.result.done()
         chunks.part_answered()
         answers.answer(entry(message, chunks=chunks), at(entry_id))
-    # Then
     found = message.result.result()
     assert (found.entry_id(), found.first_chunk) == (4, MessageId(2, 7, 3))

@@ -1,19 +1,15 @@
 """Batches are sent when they are full, when they are due, and when somebody waits for them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from client.interceptors import ProducerInterceptor
 from client.messages.enums import BatchingType
+from client.messages.outgoing import OutgoingMessage
+from client.producers.producer import Producer
 from tests.support.clocks.settle import started
 from tests.support.peers.scripted_broker import ScriptedBroker
-
-if TYPE_CHECKING:
-    from client.messages.outgoing import OutgoingMessage
-    from client.producers.producer import Producer
 
 
 async def batching(broker: ScriptedBroker, **options: Any) -> Producer:
@@ -112,14 +108,12 @@ async def test_a_message_alone_is_in_no_batch() -> None:
 
 
 async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await batching(broker, batching_type=BatchingType.KeyBased)
-    # When
     for content, key in ((b"0", "b"), (b"1", "a"), (b"2", "a"), (b"3", "b")):
         producer.send_nowait(content, partition_key=key)
     broker.clock.advance(0.01)
-    # Then: a broker that removes duplicates has seen no larger number before each of them
+    # A broker that removes duplicates has seen no larger number before each of them
     assert batches(broker) == [[b"1", b"2"], [b"0", b"3"]]
     assert [one.metadata.partition_key for one in broker.sent] == ["a", "b"]
     assert [one.send.sequence_id for one in broker.sent] == [2, 3]
@@ -129,7 +123,7 @@ async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
 
 @pytest.mark.parametrize("kind", BatchingType)
 async def test_what_cannot_be_written_fails_alone(kind: BatchingType) -> None:
-    # Given: an interceptor that has spoiled a message
+    # An interceptor that has spoiled a message
     class Spoils(ProducerInterceptor):
         def before_send(self, _: object, message: OutgoingMessage) -> None:
             if message.payload == b"spoilt":
@@ -137,13 +131,11 @@ async def test_what_cannot_be_written_fails_alone(kind: BatchingType) -> None:
 
     broker = ScriptedBroker()
     producer = await batching(broker, batching_type=kind, interceptors=[Spoils()])
-    # When
     spoilt = producer.send_nowait(b"spoilt", partition_key="a")
     broker.clock.advance(0.01)
     others = [producer.send_nowait(b"x", partition_key=key) for key in "ba"]
     broker.clock.advance(0.01)
     broker.answers()
-    # Then
     assert isinstance(spoilt.exception(), TypeError)
     assert [one.exception() for one in others] == [None, None]
     assert broker.memory.current_usage == 0

@@ -1,24 +1,20 @@
 """Large messages are made into entries beside the loop, if anybody waits for them."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 
 from client.messages.enums import CompressionType
 from client.producers.options import ProducerOptions
 from client.producers.sending.compressing import Compressing
+from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.pending_message import PendingMessage
 from client.producers.sending.send_line import SendLine
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle
 from tests.unit.client.producers.sending.messages import pending
-
-if TYPE_CHECKING:
-    from client.producers.sending.entry_writer import EntryWriter
-    from client.producers.sending.pending_message import PendingMessage
 
 LARGE = 200_000
 

@@ -1,7 +1,5 @@
 """Messages become entries: alone, together, or in parts, which hold their bytes from then on."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from typing import Any
@@ -26,36 +24,30 @@ SIZE, COUNT = 10_000, 60
     ],
 )
 async def test_no_more_is_held_than_is_counted(options: dict[str, Any]) -> None:
-    # Given
     broker = ScriptedBroker()
     producer = await broker.producer(**options)
     broker.cnx.takes_no_more()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        # When
         for number in range(COUNT):
             producer.send_nowait(random.Random(number).randbytes(SIZE))
         held = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    # Then
     assert held < broker.memory.current_usage + COUNT * 2_000
 
 
 async def test_a_message_in_parts_is_held_once() -> None:
-    # Given
     broker = ScriptedBroker(max_message_size=10_000)
     producer = await broker.producer(chunking_enabled=True)
     broker.cnx.takes_no_more()
     tracemalloc.start()
     try:
-        # When
         producer.send_nowait(random.Random(0).randbytes(COUNT * SIZE))
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Then
     assert held < broker.memory.current_usage + COUNT * 2_000
 
 

@@ -1,22 +1,17 @@
 """Callers of flush go on when what they wait for is answered, and not before."""
 
-from __future__ import annotations
-
 from client.producers.sending.flushing import Flushers
 from tests.support.clocks.settle import settle, started
 
 
 async def test_each_goes_on_when_the_oldest_message_is_newer_than_its_last() -> None:
-    # Given
     flushers = Flushers()
     first, second = [await started(flushers.wait_for(serial)) for serial in (3, 5)]
-    # When
     flushers.oldest_is(3)
     await settle()
     assert not first.done()
     flushers.oldest_is(4)
     await settle()
-    # Then
     assert (first.done(), second.done()) == (True, False)
     flushers.oldest_is(None)
     assert await second is None

@@ -1,21 +1,16 @@
 """Entries are written in order, as far as the connection takes them, and again on another."""
 
-from __future__ import annotations
-
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
+from client.connection.cnx import ClientCnx
 from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from client.producers.sending.pending_message import PendingMessage
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from tests.unit.client.producers.sending.messages import pending
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from client.connection.cnx import ClientCnx
-    from client.producers.sending.pending_message import PendingMessage
 
 
 class Cnx:
@@ -68,23 +63,19 @@ async def test_nobody_overtakes_what_the_connection_did_not_take() -> None:
 
 
 async def test_without_a_connection_nothing_is_written_and_on_the_next_all_of_it() -> None:
-    # Given
     entries = PendingEntries()
     first = attached(entries)
     entries.add(entry(b"0"))
     first.takes(more=False)
     entries.add(entry(b"1"))
-    # When
     entries.detach()
     first.takes(more=True)
-    # Then
     assert first.written == [b"0."]
     assert attached(entries).written == [b"0.", b"1."]
 
 
 @pytest.mark.parametrize("is_last", [False, True])
 async def test_parts_at_an_end_are_found_without_a_look_at_the_others(is_last: bool) -> None:
-    # Given
     class Blind(deque[PendingEntry]):
         def __iter__(self) -> Iterator[PendingEntry]:
             pytest.fail("looks at all of them")
@@ -94,23 +85,19 @@ async def test_parts_at_an_end_are_found_without_a_look_at_the_others(is_last: b
     in_parts = pending()
     for message in (pending(), in_parts, in_parts) if is_last else (in_parts, in_parts, pending()):
         entries.add(entry(b"", message))
-    # When, Then
     assert entries.drop_parts_of(in_parts) == 2
     assert len(entries) == 1
 
 
 async def test_what_has_failed_meanwhile_is_not_written() -> None:
-    # Given
     entries = PendingEntries()
     cnx = attached(entries)
     cnx.takes(more=False)
     in_parts = pending()
     for text, message in ((b"0", None), (b"1", in_parts), (b"2", None), (b"3", in_parts)):
         entries.add(entry(text, message))
-    # When
     entries.pop_first()
     assert entries.drop_parts_of(in_parts) == 2
     cnx.takes(more=True)
-    # Then
     assert cnx.written == [b"2."]
     assert len(entries) == 1

@@ -1,7 +1,5 @@
 """What a message holds, and how its program learns that it failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from client.exceptions import Timeout

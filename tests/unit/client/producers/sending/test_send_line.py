@@ -1,21 +1,17 @@
 """Messages get their place, then their memory, in the order of asking; who leaves holds nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from client.exceptions import AlreadyClosed, MemoryBufferIsFullError, ProducerQueueIsFullError
 from client.producers.sending import send_line
 from client.producers.sending.chunking import Chunks
+from client.producers.sending.pending_message import PendingMessage
 from client.producers.sending.send_line import BARE_MESSAGE_BYTES, MOST_IN_A_TURN, SendLine
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle
 from tests.unit.client.producers.sending.messages import pending
-
-if TYPE_CHECKING:
-    from client.producers.sending.pending_message import PendingMessage
 
 
 class Line(SendLine):
@@ -43,14 +39,11 @@ async def test_who_waits_for_a_place_holds_no_memory() -> None:
 
 
 async def test_only_the_first_asks_for_memory_and_holds_its_place_meanwhile() -> None:
-    # Given
     line = Line()
     held = line.memory.reserve_nowait(2_000)
     messages = [pending() for _ in range(3)]
-    # When
     for message in messages:
         line.enter(message)
-    # Then
     assert (line.memory.statistics().waiters, line.places, line.sent) == (1, 1, [])
     held.release()
     await settle()
@@ -72,16 +65,13 @@ async def test_who_leaves_hands_its_turn_to_the_next() -> None:
 
 
 async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
-    # Given
     line = Line(limit_bytes=10)
     early = pending(bytes(20))
     line.enter(early)
     line.sent.clear()
     waiting = pending()
     line.enter(waiting)
-    # When
     line.begin_with([early])
-    # Then
     assert line.sent == [early]
     early.release()
     line.give_back()
@@ -90,25 +80,21 @@ async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
 
 
 async def test_very_many_that_may_go_on_do_so_in_several_turns() -> None:
-    # Given
     line = Line(places=0, limit_bytes=0)
     early = [pending() for _ in range(2 * MOST_IN_A_TURN)]
     for message in early:
         line.enter(message)
     line.sent.clear()
-    # When
     line.begin_with(early)
     assert line.sent == early[:MOST_IN_A_TURN]
     late = pending(waits=False)
     line.enter(late)
     await settle()
-    # Then
     assert line.sent == [*early, late]
     assert len(line) == 0
 
 
 async def test_nobody_takes_the_places_that_a_message_in_parts_is_to_get() -> None:
-    # Given
     line = Line()
     line.is_held = True
     in_parts, behind = pending(), pending()
@@ -116,9 +102,7 @@ async def test_nobody_takes_the_places_that_a_message_in_parts_is_to_get() -> No
     for message in (in_parts, behind):
         message.reservation = line.memory.reserve_nowait(1)
     line.enter(pending(waits=False))
-    # When
     in_parts.chunks = Chunks(cast("Any", None), 0)
-    # Then
     with pytest.raises(ProducerQueueIsFullError):
         line.enter(pending(waits=False))
 
@@ -176,12 +160,9 @@ async def test_without_places_each_message_counts_for_what_it_is() -> None:
 
 
 async def test_nobody_overtakes_what_holds_the_line() -> None:
-    # Given
     line, hurried = Line(), pending(waits=False)
     line.is_held = True
-    # When
     line.enter(hurried)
-    # Then
     assert line.sent == []
     line.is_held = False
     line.go_on()

@@ -1,19 +1,14 @@
 """Questions of tests: how many clients read what how fast, and a storm that needs known limits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from loadgen.behaviours.discover import Discover
 from loadgen.behaviours.list import List
+from loadgen.plan.group import Group
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.question import NamespaceShape, Question
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadgen.plan.group import Group
 
 BIG = NamespaceShape("acme/big", 40_000, 40_000 * 95)
 

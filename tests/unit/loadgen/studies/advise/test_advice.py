@@ -1,28 +1,22 @@
 """An advice keeps limits that hold, raises those that do not, and ends in its time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from broker.errors import TOO_MANY_LOOKUPS as BROKER_LOOKUPS
+from loadgen.documents.model import Document
 from loadgen.errors import UsageError
 from loadgen.places.options import RunOptions
 from loadgen.studies.advise.advice import advise, confirm, virtual_storms
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting, limits_of
+from loadgen.studies.advise.question import Question
 from loadgen.studies.advise.report import rows, sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from proxy.errors import TOO_MANY_LOOKUPS as PROXY_LOOKUPS
 from tests.support.runs.recorded_run import event, record_run, request
 from tests.unit.loadgen.studies.advise.asked import clients, needs, question
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Document
-    from loadgen.studies.advise.question import Question
 
 GOAL = Goal(back_within_seconds=65)
 TIGHT = Setting(Limits(heap_mb=5, direct_mb=5))
@@ -37,7 +31,7 @@ def test_limits_in_force_that_hold_are_kept() -> None:
 
 
 def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
-    # Given: they pass as asked, but are within the growth stall's reach
+    # They pass as asked, but are within the growth stall's reach
     lucky = question(goal=GOAL, today=Setting(Limits(heap_mb=5, direct_mb=100)))
     advice = advise(lucky, needs(1, 1))
     assert advice.setting is not None
@@ -68,7 +62,7 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
 
 
 def test_limits_that_missed_the_goal_when_they_were_tried_do_not_meet_it() -> None:
-    # Given: time is over behind all memory, and behind the limits that would be tried next
+    # Time is over behind all memory, and behind the limits that would be tried next
     tried: list[Setting] = []
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -102,7 +96,7 @@ def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
 
 
 def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
-    # Given: they pass, and fit what may be accounted, but their direct memory is too small
+    # They pass, and fit what may be accounted, but their direct memory is too small
     goal = Goal(back_within_seconds=65, accounted_mb=30)
     today = Setting(Limits(heap_mb=26, direct_mb=4))
     advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
@@ -113,7 +107,7 @@ def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
 
 
 def test_limits_in_force_that_miss_are_not_said_to_pass() -> None:
-    # Given: the limits would do, the waits do not
+    # The limits would do, the waits do not
     today = Setting(Limits(heap_mb=8, direct_mb=11, heap_timeout_millis=1))
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -179,7 +173,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
 
 
 def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> None:
-    # Given: limits that take nearly all of it
+    # Limits that take nearly all of it
     goal = Goal(back_within_seconds=65, accounted_mb=70)
     advice = advise(question(goal=goal, today=TIGHT), needs(8, 40))
     tried: list[int] = []

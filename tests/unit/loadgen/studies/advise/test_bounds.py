@@ -1,7 +1,5 @@
 """What no setting can undercut: the largest answer, the burst, and a client's patience."""
 
-from __future__ import annotations
-
 import pytest
 
 from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES, estimate_topic_list_bytes
@@ -38,7 +36,7 @@ def test_no_limit_is_below_the_largest_answer() -> None:
 
 
 def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
-    # Given: 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
+    # 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
     slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
     setting = start(slow)
     at_once = -(-40 // 7)
@@ -46,7 +44,7 @@ def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
 
 
 def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
-    # Given: a quarter more clients, and the largest namespace half as large again
+    # A quarter more clients, and the largest namespace half as large again
     asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
     safe = safe_limits(asked)
     needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes
@@ -81,7 +79,7 @@ def test_all_memory_is_split_in_several_ways() -> None:
 def test_all_waits_of_a_request_end_before_its_client_gives_up(
     proxy: Limits | None, profile: str
 ) -> None:
-    # Given: an answer takes 8 s to read
+    # An answer takes 8 s to read
     today = Setting(Limits(), proxy)
     group = clients(40, rate=500_000)
     slow = question(group, shapes=(SMALL, BIG), profile=profile, today=today)

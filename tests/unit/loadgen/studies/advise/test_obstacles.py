@@ -1,7 +1,5 @@
 """Where no limit helps, the advice says so with the figure, and says where the switch hangs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -69,7 +67,7 @@ def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
 
 
 def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
-    # Given: 1 MB in 10 s, and 10 kB at once
+    # 1 MB in 10 s, and 10 kB at once
     small = NamespaceShape("acme/small", 100, 10_000)
     mixed = load(small, MEGABYTE, rate=100_000, goal=Goal(back_within_seconds=5))
     (found,) = obstacles(mixed)
@@ -78,7 +76,7 @@ def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
 
 
 def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
-    # Given: 100 of 100,000 never read 1 MB each
+    # 100 of 100,000 never read 1 MB each
     goal = Goal(refused_share=0.001, accounted_mb=64)
     crowd = load(count=100_000, slow=100, goal=goal)
     (found,) = obstacles(crowd)

@@ -2,14 +2,13 @@
 
 Namespaces are tried with their true sizes; of many sizes number, total and largest are true."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.documents.model import Topics
 from loadgen.documents.reading import parse_document, read_document
 from loadgen.documents.service_times import PULSAR
 from loadgen.engine.link import RUN_ENDED
@@ -26,11 +25,6 @@ from loadgen.studies.advise.question import (
 )
 from tests.support.runs.recorded_run import event, record_run, request, sample
 from tests.unit.loadgen.studies.advise.asked import clients, question
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Topics
 
 
 @given(st.lists(st.integers(1, 5_000), min_size=1, max_size=200))
@@ -96,7 +90,7 @@ def test_a_storm_has_the_clients_of_a_scenario() -> None:
 
 
 def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> None:
-    # Given: one is back and polls when the run ends; one is refused; one came back too late
+    # One is back and polls when the run ends; one is refused; one came back too late
     requests = [
         request(client=0),
         request(client=0, outcome="timeout", reason=RUN_ENDED),
@@ -143,7 +137,7 @@ def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles(
 def test_a_stall_is_hundreds_that_wait_while_nobody_is_answered_and_nothing_is_done(
     waiting: int, direct: int, busy: float, stalled: int, tmp_path: Path
 ) -> None:
-    # Given: a hundred answers in the first second and in the last of ten, none between
+    # A hundred answers in the first second and in the last of ten, none between
     requests = [request(done=moment) for moment in (0.5, 9.5) for _ in range(100)]
     samples = [
         row

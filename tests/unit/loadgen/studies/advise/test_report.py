@@ -1,14 +1,13 @@
 """Fragments are what the servers read, and nothing but the keys that were advised."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pydantic_core import to_json
 
 from broker.configuration.config import BrokerConfig
+from loadgen.documents.model import Profile
 from loadgen.documents.reading import read_document
 from loadgen.documents.service_times import PULSAR
 from loadgen.jvm_options import JvmOptions
@@ -27,11 +26,6 @@ from loadgen.studies.advise.report import (
 )
 from server.configuration.file import parse_properties
 from tests.unit.loadgen.studies.advise.asked import needs, question
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadgen.documents.model import Profile
 
 
 def advice(profile: Profile = "pulsar", *, proxy: bool = True) -> Advice:

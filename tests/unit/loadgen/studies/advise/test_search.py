@@ -1,19 +1,14 @@
 """The search finds limits that bear every strain, and the edge below them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import Question
 from loadgen.studies.advise.search import OutOfTimeError, Tries, slower, strains
 from tests.unit.loadgen.studies.advise.asked import needs, question
-
-if TYPE_CHECKING:
-    from loadgen.studies.advise.question import Question
 
 GOAL, ASKED = Goal(), question()
 HARDER = slower(ASKED, 2)
@@ -50,7 +45,7 @@ def test_only_the_limit_that_is_too_small_grows() -> None:
 
 
 def test_what_begins_above_the_most_is_not_paired_with_a_limit_that_grew() -> None:
-    # Given: today's heap is most of what may be accounted
+    # Today's heap is most of what may be accounted
     tries = Tries(needs(5, 60), GOAL)
     found = tries.climb(setting(80, 20), setting(25, 75), [ASKED])
     assert found.broker.accounted_mb <= 100

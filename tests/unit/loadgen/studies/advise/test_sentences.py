@@ -1,7 +1,5 @@
 """Every sentence of the page is said somewhere, and what is said is a sentence of the page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +16,7 @@ CODE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 
 @pytest.mark.parametrize("name", sentences())
 def test_no_sentence_is_left_over(name: str) -> None:
-    # Given: what stands in braces is a server, a profile or a subject
+    # What stands in braces is a server, a profile or a subject
     begun = name.rpartition("-")[0]
     assert f'"{name}"' in CODE or f'"{begun}-{{' in CODE
 

@@ -1,27 +1,21 @@
 """Probes of a broker whose times are known show these, each with a range that holds them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from loadgen.documents.model import Document
 from loadgen.documents.reading import parse_document
 from loadgen.documents.service_times import PULSAR
 from loadgen.errors import LoadgenError
 from loadgen.places.options import RunOptions
 from loadgen.studies.measure import measured as module
-from loadgen.studies.measure.measured import measured
+from loadgen.studies.measure.measured import Measured, measured
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loadgen.documents.model import Document
-    from loadgen.studies.measure.measured import Measured
 
 SIZES = {"t/a": 100, "t/b": 1_000, "t/c": 4_000}
 FRESH = tuple(f"t/fresh{number}" for number in range(12))

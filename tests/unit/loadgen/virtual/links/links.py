@@ -1,16 +1,9 @@
 """A pipe between a sender of the tests and a sink that reads as it is told."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-from loadgen.virtual.links.pipe import Pipe
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loadgen.virtual.links.pipe import KernelBuffers
-    from loadgen.virtual.loop import VirtualLoop
+from loadgen.virtual.links.pipe import KernelBuffers, Pipe
+from loadgen.virtual.loop import VirtualLoop
 
 
 class CountingSink:

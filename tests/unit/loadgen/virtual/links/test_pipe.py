@@ -1,18 +1,12 @@
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.virtual.links.pipe import KernelBuffers
+from loadgen.virtual.links.pipe import KernelBuffers, Pipe
 from loadgen.virtual.loop import VirtualLoop
 from tests.unit.loadgen.virtual.links.links import joined
-
-if TYPE_CHECKING:
-    from loadgen.virtual.links.pipe import Pipe
 
 SIZES = st.integers(1, 300_000)
 STEPS = st.lists(
@@ -48,7 +42,6 @@ def check(pipe: Pipe, buffers: KernelBuffers) -> None:
 def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
     steps: list[tuple[str, int]], so_sndbuf: int, so_rcvbuf: int
 ) -> None:
-    # Given
     buffers = KernelBuffers(so_sndbuf, so_rcvbuf)
 
     async def main() -> tuple[int, int, bytes]:
@@ -69,24 +62,20 @@ def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
             check(pipe, buffers)
         return sent, pipe.read, b"".join(sink.pieces)
 
-    # When
     sent, read, pieces = run(main())
-    # Then
     assert read == sent
     assert pieces == b"".join(size.to_bytes(4, "big") for step, size in steps if step == "send")
 
 
 def test_a_reader_that_reads_nothing_leaves_what_both_kernels_take() -> None:
-    # Given: measured on the loopback, after a small frame: 258,652 bytes
+    # Measured on the loopback, after a small frame: 258,652 bytes
     async def main() -> tuple[int, int]:
         pipe, _ = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 1_000_000)
         await asyncio.sleep(1)
         return pipe.taken, pipe.unsent
 
-    # When
     taken, unsent = run(main())
-    # Then
     assert taken == pytest.approx(258_652, rel=0.001)
     assert unsent == 1_000_000 - taken
 
@@ -98,7 +87,6 @@ def test_a_reader_that_reads_nothing_leaves_what_both_kernels_take() -> None:
 def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_them(
     size: int, rate: int, last_write: float
 ) -> None:
-    # Given
     async def main() -> float:
         pipe, sink = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 60)
@@ -113,12 +101,11 @@ def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_
             await asyncio.sleep(0.099)
         return loop().time() - asked
 
-    # When / Then
     assert run(main()) == pytest.approx(last_write, abs=0.15)
 
 
 def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
-    # Given: measured on the loopback: what had been read, what came, what the sender's kernel had
+    # Measured on the loopback: what had been read, what came, what the sender's kernel had
     measured = [
         (40_000, 34_362, 96_630),
         (162_022, 94_826, 142_239),
@@ -139,15 +126,12 @@ def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
                 moved = pipe.moved
         return lumps
 
-    # When
     lumps = run(main())
-    # Then
     for lump, measured_lump in zip(lumps, measured, strict=True):
         assert lump == pytest.approx(measured_lump, abs=200)
 
 
 def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgement() -> None:
-    # Given
     async def main() -> float:
         pipe, sink = joined(loop(), KernelBuffers(65_536, 65_536))
         pipe.send([b""], 10_000_000)
@@ -156,12 +140,10 @@ def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgeme
             await asyncio.sleep(1e-5)
         return loop().time()
 
-    # When / Then
     assert run(main()) < 0.05
 
 
 def test_an_end_comes_behind_what_was_sent() -> None:
-    # Given
     async def main() -> tuple[int, bool | None]:
         pipe, sink = joined(loop(), KernelBuffers(0, 0))
         pipe.send([b""], 100)
@@ -169,5 +151,4 @@ def test_an_end_comes_behind_what_was_sent() -> None:
         await asyncio.sleep(1)
         return pipe.visible, sink.end
 
-    # When / Then
     assert run(main()) == (100, False)

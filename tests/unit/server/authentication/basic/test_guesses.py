@@ -1,10 +1,8 @@
 """Whoever guesses at passwords costs little, and keeps nobody else out."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from server.authentication.basic.provider import MAX_PASSWORD_BYTES, BasicProvid
 from server.authentication.errors import AuthenticationError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 LONGEST = b"x" * MAX_PASSWORD_BYTES

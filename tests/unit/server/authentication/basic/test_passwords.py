@@ -1,7 +1,5 @@
 """Password files and their hashes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from unittest.mock import Mock
 

@@ -1,8 +1,6 @@
 """Names and passwords: whoever guesses learns nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,14 +8,10 @@ from server.authentication.basic.passwords import apr1, is_password
 from server.authentication.basic.provider import BasicProvider
 from server.authentication.errors import AuthenticationError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
     (tmp_path / "users").write_text(f"ann:{apr1(b'right', 'salt')}\n")
     provider = BasicProvider(f"file://{tmp_path / 'users'}")
     hashed: list[bytes] = []
@@ -27,10 +21,9 @@ def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(
         return is_password(password, kept)
 
     monkeypatch.setattr("server.authentication.basic.provider.is_password", counted)
-    # When
     for shown in (b"ann:wrong", b"bob:wrong", b"bob:right"):
         with pytest.raises(AuthenticationError):
             provider.authenticate(shown, None)
-    # Then: a password is hashed each time
+    # A password is hashed each time
     assert hashed == [b"wrong", b"wrong", b"right"]
     assert provider.authenticate(b"ann:right", None).role == "ann"

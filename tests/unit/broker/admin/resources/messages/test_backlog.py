@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +18,6 @@ from tests.support.processes.cluster import broker_config
 async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged_before_it(
     entries: int, acknowledged: set[int], rolls: set[int]
 ) -> None:
-    # Given
     store = message_store_for(broker_config({}), LoopClock())
     await store.open()
     ledger = await store.open_ledger("persistent://a/b/c")
@@ -37,10 +34,8 @@ async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged
             cursor.acknowledge(position)
         else:
             left.append(position)
-    # When
     found = [cursor.nth_left(place) for place in range(1, len(left) + 3)]
     body = await analyzed(cursor, ledger)
-    # Then
     assert found == [*left, None, None]
     assert (body["entries"], body["messages"]) == (len(left), 2 * len(left))
     await store.close()

@@ -1,8 +1,7 @@
 """Statistics of producers and consumers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 import pytest
 
@@ -15,9 +14,6 @@ from broker.admin.resources.messages.topic_stats import _clients
 from broker.configuration.config import BrokerConfig
 from broker.subscriptions.context import SubscriptionRules
 from tests.support.messages.consumers import consume, kept_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 T = TypeVar("T")
 
@@ -48,13 +44,10 @@ def test_a_moment_is_written_as_java_does(milliseconds: int, text: str) -> None:
 async def test_a_consumer_has_the_role_of_its_connection_as_its_application(
     role: str | None,
 ) -> None:
-    # Given
     subscription = (await kept_topic()).subscriptions().create("s")
     consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
     cnx.role = role
-    # When
     stats = found(consumer_stats(consumer, subscription.dispatcher))
-    # Then
     assert stats.get("appId") == role
     assert stats["lastAckedTime"] == "1970-01-01T00:00:00Z"
     assert "drainingHashes" not in stats
@@ -77,15 +70,12 @@ async def test_profile_floodgate_tells_what_a_consumer_waits_for(
 
 @pytest.mark.parametrize(("disorder", "shown"), [(False, True), (True, False)])
 async def test_hashes_that_drain_are_shown_where_any_can(disorder: bool, shown: bool) -> None:
-    # Given
     subscription = (await kept_topic()).subscriptions().create("s")
     meta = pb.KeySharedMeta(
         keySharedMode=pb.KeySharedMode.AUTO_SPLIT, allowOutOfOrderDelivery=disorder
     )
     consumer, _ = consume(subscription, pb.CommandSubscribe.Key_Shared, key_shared=meta)
-    # When
     stats = found(consumer_stats(consumer, subscription.dispatcher))
-    # Then
     assert ("drainingHashes" in stats) is shown
     assert stats["keyHashRangeArrays"] == [[1, 65535]]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import proto.PulsarApi_pb2 as pb
@@ -9,13 +7,11 @@ from tests.support.messages.consumers import consume, kept_topic
 
 
 async def test_each_consumer_is_a_step() -> None:
-    # Given
     subscription = (await kept_topic()).subscriptions().create("s")
     for number in range(20):
         consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
-    # When
     steps = list(subscription_stats(subscription, Wanted()))
-    # Then: once for itself, once for its hashes that drain
+    # Once for itself, once for its hashes that drain
     assert len(steps) == 40
 
 
@@ -67,9 +63,7 @@ def joined(name: str, permits: int) -> dict[str, object]:
 
 
 def test_partitions_are_added_up() -> None:
-    # When
     found = together({"p-0": partition(1), "p-1": partition(2)}, 2, one_by_one=False)
-    # Then
     assert found == {
         "msgInCounter": 3,
         "msgRateIn": 3.0,
@@ -94,34 +88,26 @@ def test_partitions_are_added_up() -> None:
 
 
 def test_a_subscription_of_some_partitions_is_there() -> None:
-    # When
     without = partition(1, subscriptions={})
     found = together({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)
-    # Then
     assert found["subscriptions"]["s"]["msgBacklog"] == 2
     assert list(found["partitions"]) == ["p-0", "p-1"]
 
 
 def test_consumers_of_a_partition_that_has_another_number_stand_by_themselves() -> None:
-    # Given
     one, other = partition(1), partition(2)
     subscription: Any = other["subscriptions"]
     subscription["s"]["consumers"] *= 2
-    # When
     found = together({"p-0": one, "p-1": other}, 2, one_by_one=False)
-    # Then
     expected = [joined("c1", 1), joined("c2", 2), joined("c2", 2)]
     assert found["subscriptions"]["s"]["consumers"] == expected
 
 
 def test_producers_are_joined_by_their_place() -> None:
-    # Given
     first, second = {"producerId": 4, "msgRateIn": 1.0}, {"producerId": 5, "msgRateIn": 2.0}
     partitions = {"p-0": partition(1, publishers=[first]), "p-1": partition(2, publishers=[])}
     partitions["p-2"] = partition(3, publishers=[second, first])
-    # When
     found = together(partitions, 3, one_by_one=False)
-    # Then
     expected = [{"producerId": 0, "msgRateIn": 3.0}, {"producerId": 0, "msgRateIn": 1.0}]
     assert found["publishers"] == expected
 

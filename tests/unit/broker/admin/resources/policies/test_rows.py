@@ -1,20 +1,14 @@
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.admin.bodies import JsonNumber
+from broker.admin.resources.policies.row import PolicyRow
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.values import schema_of
 from broker.policies.documents import in_force
 from broker.policies.effective import DEFAULTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from broker.admin.resources.policies.row import PolicyRow
 
 _VALUES = {"integer": JsonNumber("1"), "number": JsonNumber("1"), "boolean": True, "string": "x"}
 OBJECTS = [row for row in ROWS if "properties" in schema_of(row.read)]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from broker.admin.bodies import BadBodyError, JsonNumber
@@ -65,11 +63,8 @@ def test_texts_of_a_set_stay_in_order() -> None:
 
 
 def test_an_object_has_its_members_in_order_with_defaults_and_no_others() -> None:
-    # Given
     read = object_of(Field("a", number, 3), Field("b", boolean), Field("c", number, 0))
-    # When
     found = read({"c": JsonNumber("1"), "x": 1, "a": None})
-    # Then
     assert list(found.items()) == [("a", 3), ("c", 1)]
     with pytest.raises(BadBodyError):
         read([])

@@ -1,12 +1,12 @@
 """What one transaction writes."""
 
-from __future__ import annotations
-
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import (
     DELETED_ROWS,
@@ -17,12 +17,6 @@ from broker.messages.stores.sqlite.batch import (
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile, is_intact
 from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 from tests.support.stores.message_stores import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from broker.messages.managed_ledger import MessageStoreError
 
 
 class Topic:

@@ -1,12 +1,11 @@
 """The file of a database: who has it, its format, its rows' checksums, and what errors mean."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +21,6 @@ from broker.messages.stores.sqlite.database import (
     unchecked_digest,
 )
 from tests.support.stores.message_stores import sqlite_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DIGEST = MessageDigest(-5, 2**64 - 1, -(2**63))
 

@@ -1,9 +1,7 @@
 """The ledgers of a topic whose entries are not stored."""
 
-from __future__ import annotations
-
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from tests.support.stores.message_stores import (
     opened,
     sqlite_store,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_what_is_not_stored_is_forgotten_and_its_topic_hears_why(

@@ -1,15 +1,14 @@
 """Reads from a database whose rows are not as they were written."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
 from broker.messages.stores.sqlite.reads import Read
@@ -21,12 +20,6 @@ from tests.support.stores.message_stores import (
     opened,
     sqlite_store,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from broker.messages.managed_ledger import ManagedLedger
 
 COUNT = 12
 """Entries of the topic: two full ledgers, and two entries of a third."""

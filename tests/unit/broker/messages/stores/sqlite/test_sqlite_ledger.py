@@ -1,7 +1,5 @@
 """One ledger's figures, and what of it is in memory."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import pytest

@@ -1,16 +1,15 @@
 """A database from start to end: its catalog, what is damaged in it, what is dropped from it."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
-from broker.messages.position import EARLIEST
+from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.sqlite.database import ENTRY_BITS, FROM_A_COPY, DatabaseFile
 from broker.messages.stores.sqlite.store import IDS_AT_ONCE, MOST_IDS
 from broker.messages.stores.sqlite.writer import RETRY_SECONDS
@@ -26,12 +25,6 @@ from tests.support.stores.message_stores import (
     opened,
     sqlite_store,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from broker.messages.position import Position
 
 DAMAGED = (
     r"the message database .*messages\.db is damaged: {} is not as it was written; bring it back "

@@ -1,18 +1,18 @@
 """Group commit, a full disk, and the errors that end all writing."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
-from broker.messages.stores.sqlite.batch import DroppedLedger
+from broker.messages.stores.sqlite.batch import Batch, DroppedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, RESERVE_BYTES, DatabaseFile
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
 from broker.messages.stores.sqlite.writer import (
@@ -24,12 +24,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.stores.held_connection import HeldConnection
 from tests.support.stores.message_stores import digest
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from broker.messages.stores.sqlite.batch import Batch
 
 PAGE = 16 * 1024
 

@@ -1,7 +1,5 @@
 """Offload policies as values."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker.admin.bodies import JsonNumber
