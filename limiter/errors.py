@@ -1,10 +1,13 @@
 """The errors of requests for permits.
 
-PermitAcquireError PermitAcquireTimeoutError      not granted in time PermitAcquireQueueFullError
-the bounded queue had no slot PermitAcquireCancelledError    the owner left, or its is_cancelled()
-was true PermitAcquireClosedError       the limiter was closed PermitAcquireRefusedError
-refused by the admission policy PermitAcquireStalledError      the youngest growth, when every
-holder waited to grow PermitTooLargeError                larger than a limit (a ValueError)
+PermitAcquireError
+    PermitAcquireTimeoutError      not granted in time
+    PermitAcquireQueueFullError    the bounded queue had no slot
+    PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
+    PermitAcquireClosedError       the limiter was closed
+    PermitAcquireRefusedError      refused by the admission policy
+    PermitAcquireStalledError      the youngest growth, when every holder waited to grow
+PermitTooLargeError                larger than a limit (a ValueError)
 """
 
 from __future__ import annotations

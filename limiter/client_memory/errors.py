@@ -1,9 +1,11 @@
 """The errors of a client's memory limit.
 
-MemoryReserveError MemoryBufferIsFullError            the limit is reached and the caller does not
-wait MemoryReserveQueueFullError    ... or may not, as the queue is full MemoryReserveTimeoutError
-not granted in time MemoryReserveCancelledError        the caller left MemoryReserveClosedError
-the controller was closed
+MemoryReserveError
+    MemoryBufferIsFullError            the limit is reached and the caller does not wait
+        MemoryReserveQueueFullError    ... or may not, as the queue is full
+    MemoryReserveTimeoutError          not granted in time
+    MemoryReserveCancelledError        the caller left
+    MemoryReserveClosedError           the controller was closed
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class _Lease:
         return self.permit is not None and self.permit.size > 0
 
     def shared_holder(self) -> SharedHolder:
-        """Return the holder that owners can join; converts a single owner's permit to a shared permit.
+        """Return the holder that owners can join, converting a single owner's permit.
 
         Raises:
             PermitAcquireCancelledError: The owner was cancelled and holds nothing.
@@ -188,7 +188,7 @@ class _Lease:
         """Return the growth under way, or begin a growth. Raises as AsyncSemaphore.update."""
         if self._growth is not None:
             return self._growth
-        self.shared_holder()  # An owner that joins meanwhile must find the growth among the shared requests.
+        self.shared_holder()  # A joining owner must find the growth shared.
         growth = self._growth = self._semaphore.request_update(permit, size_bytes)
         growth.on_done(partial(self._take, growth))
         return growth

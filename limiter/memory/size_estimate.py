@@ -4,11 +4,12 @@ Three policies (``floodgateSizeEstimate``): ``last``, the default, remembers the
 each key; ``proposal`` has the figures of the PIP's text; ``exact`` queries the store.
 
 ========== ============================== =====================================================
-policy     reserved first                 charged when the list is made ==========
-============================== ===================================================== last
-10,240, then the last charge   UTF-8 bytes of the names + 32 each proposal   1,024 always, no memory
-UTF-8 bytes of the names exact      broker: the store's size;     broker: UTF-8 bytes of the names +
-32 each; proxy: the proxy: the last charge         announced response length, before reading
+policy     reserved first                 charged when the list is made
+========== ============================== =====================================================
+last       10,240, then the last charge   UTF-8 bytes of the names + 32 each
+proposal   1,024 always, no memory        UTF-8 bytes of the names
+exact      broker: the store's size;      broker: UTF-8 bytes of the names + 32 each; proxy: the
+           proxy: the last charge         announced response length, before reading
 ========== ============================== =====================================================
 
 The PIP's text counts characters where ``proposal`` counts UTF-8 bytes: the same for ASCII. Its
