@@ -180,7 +180,7 @@ class TopicsAnswer:
         self.command_bytes = total_size - _COMMAND_SIZE_BYTES
 
     def addressed_to(self, request_id: int) -> TopicsResponse:
-        """Return the frame for a client: new lengths and request id, with the same remaining bytes."""
+        """Return the frame for a client: new lengths and request id before the same bytes."""
         ids = _REQUEST_ID_TAG + encode_varint(request_id)
         return framed(_START, ids, self.rest, self.rest_bytes, b"")
 
