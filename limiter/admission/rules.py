@@ -21,7 +21,7 @@ class AdmissionPolicy(Enum):
     """The built-in policies, by their values of ``floodgateAdmissionPolicy``."""
 
     FIFO = "fifo"
-    """The default: strict order, growth waits at the tail, the head blocks the queue."""
+    """As upstream: strict order, growth waits at the tail, the head blocks the queue."""
     FAIR = "fair"
     """Growth of admitted work first, then byte-weighted turns; limiter.admission.fair."""
 

@@ -1,8 +1,8 @@
 """PIP-442's dual memory limiter: a semaphore for heap, and a semaphore for direct memory.
 
 A permit knows its semaphore; ``hold`` is the block form on top of the PIP's three operations. A
-request that waits for DIRECT_MEMORY, which peers hold, should hold no HEAP_MEMORY; under the
-default settings it does.
+request that waits for DIRECT_MEMORY, which peers hold, should hold no HEAP_MEMORY; in Pulsar's
+release it does.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class AsyncDualMemoryLimiter:
         direct: The settings of the direct memory budget.
         clock: The source of time; None is the event loop's clock.
         observer: Called with a budget, an outcome, seconds of waiting, and the number of requests.
-        rules: The admission rules; None is the default.
+        rules: The admission rules; None is policy fifo, as upstream.
 
     Source: PIP-442, AsyncDualMemoryLimiterImpl.
     """

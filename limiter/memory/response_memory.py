@@ -145,7 +145,7 @@ class ResponseMemory:
 
 
 class PrivateMemory(ResponseMemory):
-    """Charges every response separately, by default."""
+    """Charges every response separately, as upstream."""
 
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""

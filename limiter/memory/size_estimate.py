@@ -1,7 +1,7 @@
 """Estimates of the size of a topic list before it is made.
 
-Three policies (``floodgateSizeEstimate``): ``last``, the default, remembers the last actual size of
-each key; ``proposal`` has the figures of the PIP's text; ``exact`` queries the store.
+Three policies (``floodgateSizeEstimate``): ``last`` remembers the last actual size of each key,
+as upstream; ``proposal`` has the figures of the PIP's text; ``exact`` queries the store.
 
 ========== ============================== =====================================================
 policy     reserved first                 charged when the list is made

@@ -41,7 +41,7 @@ class AsyncSemaphore:
         observer: Called with an outcome, seconds of waiting, and the number of requests. Each
             request is reported once; requests without a wait are reported in batches, at the latest
             by ``statistics``.
-        rules: The admission rules; None is the default.
+        rules: The admission rules; None is policy fifo, as upstream.
 
     Attributes:
         immediate: Permits without a wait.

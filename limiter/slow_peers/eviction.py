@@ -326,7 +326,7 @@ class SlowPeers:
     def _on_trial(self, owner: object, now: float) -> bool:
         """Return True if a silent peer within its grace holds memory.
 
-        Of either budget: under the default settings, a holder of heap may wait for direct memory
+        Of either budget: in Pulsar's release, a holder of heap may wait for direct memory
         pinned by the peer; otherwise a request waiting for heap may hold direct memory that is
         waited for. Thousands of requests may call in one moment, so the result is cached: two peers
         suffice to find a peer that is not the calling owner.

@@ -3,7 +3,8 @@
 Outgoing: see proto.transport.sender.
 
 Incoming: the decoder stops between frames, and while the read gate is closed no frame is handled
-except control frames that break deadlocks (see proto.transport.frame_intake; by default: none).
+except control frames that break deadlocks (see proto.transport.frame_intake; in profile ``pulsar``:
+none).
 
 When the peer disconnects, every outbound entry releases its resources in the same turn, before any
 other notification.
@@ -41,7 +42,7 @@ smallest frames."""
 BYTES_A_TURN = 65_536
 """Bytes of work that end a turn as well: parsing dominates its time."""
 _unread: set[Connection] = set()
-"""Paused connections, kept alive here since the event loop refers to connections it reads only."""
+"""Paused connections, kept alive here: the event loop refers only to those that it reads."""
 
 
 class Connection(asyncio.Protocol):

@@ -1,9 +1,9 @@
 """Keep-alive of a connection: a verdict at each tick of keepAliveIntervalSeconds.
 
-By default: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
-otherwise a PING is sent. A connection paused without end therefore keeps a silent peer forever. In
-the mode by progress, a peer that reads is alive, however slowly it answers; a peer that does not
-read is closed, paused or not.
+As upstream: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
+otherwise a PING is sent. A connection paused without end therefore keeps a silent peer forever. By
+progress (profile ``floodgate``), a peer that reads is alive, however slowly it answers; a peer that
+does not read is closed, paused or not.
 
 Source: upstream PulsarHandler.handleKeepAliveTimeout.
 """

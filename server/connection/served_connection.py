@@ -226,7 +226,7 @@ class ServedConnection(Connection):
     def bytes_kept(self) -> None:
         """Count the kept bytes of an incomplete frame, after each chunk until it ends.
 
-        Before CONNECT all kept bytes count, with a lower bound.
+        Before CONNECT all kept bytes count, from a smaller size on.
         """
         if not self.handshake_finished:
             kept = self.decoder.buffered_bytes

@@ -2,8 +2,8 @@
 
 Example::
 
-    {"on": ["LOOKUP"], "where": {"namespace": "public/default"}, "when": {"every": 2, "times": 3},
-        "do": {"action": "error", "error": "ServiceNotReady"}}
+    {"on": ["LOOKUP"], "where": {"namespace": "public/default"},
+     "when": {"every": 2, "times": 3}, "do": {"action": "error", "error": "ServiceNotReady"}}
 """
 
 from __future__ import annotations

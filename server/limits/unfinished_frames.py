@@ -30,7 +30,7 @@ class UnfinishedFrames:
     """Counts the kept bytes of incomplete frames.
 
     Args:
-        max_bytes: Bound of the sum, unless of a single frame; 0 or less: unbounded.
+        max_bytes: Bound of the sum, which a single frame may exceed; 0 or less: unbounded.
         refusals: Counts closed connections.
     """
 

@@ -175,7 +175,7 @@ def _name(status: int | None) -> str:
 
 
 def _refused_with(what: str) -> dict[str, Any]:
-    """Return a refusal, even if a real broker returns no reason, or text."""
+    """Return a refusal with a reason, even if a real broker returns text or no reason."""
     content = {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {"description": what, "content": content}
 
