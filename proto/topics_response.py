@@ -69,10 +69,7 @@ class TopicsResponse:
     def copying(self) -> Generator[None, None, TopicsResponse]:
         """Return an equal response in buffers of about COPY_BYTES, a buffer in each step."""
         copies: list[bytes | memoryview] = []
-        some, size = (
-            [b""],
-            0,
-        )  # Joining two or more buffers, even with an empty buffer, makes a copy.
+        some, size = [b""], 0  # Of two or more buffers, even if empty, a copy is made.
         for buffer in self.buffers:
             some.append(cast("bytes", buffer))
             size += len(buffer)

@@ -49,9 +49,7 @@ class SingleFlight(Generic[T]):
             if not flight.waiting:
                 self._close_door(key, flight)
                 flight.task.cancel()
-            del (
-                flight
-            )  # A raised error's traceback would keep the flight, and through it the caller.
+            del flight  # A raised error's traceback would keep the flight and the caller.
 
     def _ended(self, key: Hashable, flight: _Flight[T], task: asyncio.Task[T]) -> None:
         self._close_door(key, flight)

@@ -148,9 +148,7 @@ def _parts(data: bytes) -> tuple[str, bytes]:
     Raises:
         AuthenticationError: Malformed, or too long.
     """
-    parts = data.rstrip(b":").split(
-        b":", 2
-    )  # as recorded: Java's split drops empty strings at the end
+    parts = data.rstrip(b":").split(b":", 2)  # as recorded: Java's split drops empty ends
     if len(parts) != 2:
         raise AuthenticationError(
             "Basic authentication token should be user:password", "INVALID_AUTH_DATA"
