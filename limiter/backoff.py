@@ -1,4 +1,4 @@
-"""Delays between attempts, longer each time until one succeeds."""
+"""Delays between attempts, doubling until an attempt succeeds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST_JITTER = 0.1
 
 
 class Backoff:
-    """Delays that double, a little shortened at random so that many do not come back together.
+    """Doubling retry delays, shortened slightly at random so that clients do not retry together.
 
     Args:
-        first_seconds: The first delay, and the shortest; at most the longest.
-        most_seconds: The longest.
-        jitter: Returns numbers from 0 to 1; how much of a tenth a delay is shortened by.
+        first_seconds: The first and shortest delay; at most ``most_seconds``.
+        most_seconds: The longest delay.
+        jitter: Returns numbers from 0 to 1; a delay is shortened by up to a tenth times the number.
 
     Source: upstream Backoff.
     """
@@ -39,5 +39,5 @@ class Backoff:
         return max(self._first_seconds, delay * (1 - _MOST_JITTER * self._jitter()))
 
     def reset(self) -> None:
-        """Begin anew: it worked."""
+        """Start again from the first delay, after a success."""
         self._next_seconds = self._first_seconds

@@ -1,7 +1,7 @@
-"""Time as a dependency: the one place that reads a clock or arms a timer.
+"""Clock and timers as a dependency: no other module reads a clock or arms a timer.
 
-Every deadline of Floodgate goes through a :class:`Clock`, so that 25 seconds pass in a
-microsecond in tests, on any event loop (uvloop's own clock cannot be patched).
+Deadlines go through a :class:`Clock`, so that 25 seconds pass in a microsecond in tests, on any
+event loop (uvloop's own clock cannot be patched).
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 
 class TimerHandle(Protocol):
-    """A timer that was armed and can be disarmed."""
+    """An armed timer."""
 
     def cancel(self) -> None:
-        """Disarm the timer; harmless after it fired."""
+        """Disarm the timer; no-op after the timer fired."""
 
 
 class Clock(Protocol):
     """A monotonic clock with timers. Units: seconds."""
 
     def now(self) -> float:
-        """Return seconds since an arbitrary moment; never goes back."""
+        """Return monotonic seconds since an arbitrary moment."""
 
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970, as in messages; may go back."""
+        """Return milliseconds since 1970, as in messages; may go backwards."""
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
         """Call ``callback(*args)`` at the moment ``when`` of this clock."""
 
 
 class LoopClock:
-    """The running event loop's clock: what every process uses outside tests."""
+    """The running event loop's clock, used by every process outside tests."""
 
     def now(self) -> float:
         """Return the loop's monotonic time in seconds."""
@@ -52,10 +52,10 @@ class LoopClock:
 
 
 def elapsed_seconds() -> float:
-    """Return seconds since the machine was started, read at this very moment.
+    """Return seconds since the machine's boot, suspended time included.
 
-    For what must not be done too late, even if the process was stopped: a loop's clock stands still
-    within a turn, and does not count while the machine sleeps.
+    For deadlines that must hold even if the process was stopped: a loop's clock stands still within
+    a turn, and does not count while the machine sleeps.
     """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
@@ -65,9 +65,9 @@ async def deadline(clock: Clock, seconds: float | None) -> AsyncIterator[None]:
     """Bound a block of waiting by ``seconds`` of ``clock``; ``None`` waits without end.
 
     Raises:
-        TimeoutError: The block did not end in time; what it awaited was cancelled.
+        TimeoutError: The block did not end in time; its await was cancelled.
     """
-    # asyncio's own timeout is used without a time of its own: our clock tells it when to fire.
+    # asyncio's own timeout has no time here: ``clock`` decides when the timeout fires.
     async with asyncio.timeout(None) as scope:  # noqa: TID251
         timer = _arm(clock, seconds, scope)
         try:
@@ -85,7 +85,7 @@ def _arm(clock: Clock, seconds: float | None, scope: asyncio.Timeout) -> TimerHa
 
 
 async def clock_sleep(clock: Clock, seconds: float) -> None:
-    """Wait until ``seconds`` of ``clock`` have passed."""
+    """Sleep for ``seconds`` of ``clock``."""
     woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     timer = clock.call_at(clock.now() + seconds, _wake, woken)
     try:

@@ -2,12 +2,12 @@
 
 PermitAcquireError
     PermitAcquireTimeoutError      not granted in time
-    PermitAcquireQueueFullError    the bounded queue had no place
+    PermitAcquireQueueFullError    the bounded queue had no slot
     PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
     PermitAcquireClosedError       the limiter was closed
-    PermitAcquireRefusedError      the admission policy refused it, for a reason of its own
-    PermitAcquireStalledError      every holder waited to grow, and this one came last
-PermitTooLargeError                no waiting can ever satisfy it (a ValueError)
+    PermitAcquireRefusedError      refused by the admission policy
+    PermitAcquireStalledError      the youngest growth, when every holder waited to grow
+PermitTooLargeError                larger than a limit (a ValueError)
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 class PermitAcquireError(Exception):
-    """Root of the refusals that a caller turns into TooManyRequests."""
+    """Base of the refusals that a caller turns into TooManyRequests."""
 
 
 class PermitAcquireTimeoutError(PermitAcquireError):
     """The permit was not granted in time.
 
     Attributes:
-        waited_seconds: How long the request stood in the queue.
+        waited_seconds: Time the request spent in the queue.
     """
 
     def __init__(self, waited_seconds: float) -> None:
@@ -42,7 +42,7 @@ class PermitAcquireQueueFullError(PermitAcquireError):
     """The queue of waiting requests was full.
 
     Attributes:
-        queue_size: How many requests were waiting.
+        queue_size: Number of waiting requests.
     """
 
     def __init__(self, queue_size: int) -> None:
@@ -54,7 +54,7 @@ class PermitAcquireQueueFullError(PermitAcquireError):
 
 
 class PermitAcquireCancelledError(PermitAcquireError):
-    """Nobody wants the permit any more."""
+    """The requester left or cancelled the request."""
 
     def __str__(self) -> str:
         return "Permit acquisition was cancelled"
@@ -68,7 +68,7 @@ class PermitAcquireClosedError(PermitAcquireError):
 
 
 class PermitAcquireStalledError(PermitAcquireError):
-    """Growth was refused to end a stall: everything held belonged to permits that wait to grow."""
+    """Growth was refused to end a stall: all held permits were waiting to grow."""
 
     def __str__(self) -> str:
         return "Permit growth was refused to end a stall"
@@ -81,8 +81,8 @@ class PermitAcquireRefusedError(PermitAcquireError):
     """The admission policy refused the request.
 
     Attributes:
-        label: The reason as metrics count it: a word of small letters, digits and underscores.
-        text: The reason as the client is told it.
+        label: The reason's metric label: lower-case letters, digits and underscores.
+        text: The reason shown to the client.
     """
 
     def __init__(self, label: str, text: str) -> None:
@@ -109,12 +109,12 @@ class LimitScope(Enum):
 
 
 class PermitTooLargeError(ValueError):
-    """A request larger than a limit: waiting cannot help.
+    """A request larger than a limit, so that waiting cannot help.
 
     Attributes:
-        requested: What was asked for.
-        limit: The limit it exceeds.
-        scope: The scope of that limit.
+        requested: The requested permits.
+        limit: The exceeded limit.
+        scope: The scope of the limit.
     """
 
     def __init__(self, requested: int, limit: int, scope: LimitScope = LimitScope.ALL) -> None:
@@ -125,10 +125,10 @@ class PermitTooLargeError(ValueError):
 
 
 def raised_anew(error: ErrorT) -> ErrorT:
-    """Return an equal error, to be raised.
+    """Return a copy of an error, to be raised.
 
-    One that a request keeps would keep, as its traceback, all that it was raised through, and that
-    mostly holds the request: a cycle, with a listing in it, until the collector comes by.
+    Raising an error stored on a request would attach a traceback whose frames refer to the request:
+    a reference cycle that keeps a topic list alive until the garbage collector runs.
     """
     new = type(error).__new__(type(error), *error.args)
     new.__dict__.update(error.__dict__)

@@ -1,4 +1,4 @@
-"""Wire: frames, commands, names and topic lists. Bytes in, values out.
+"""Wire protocol: frames, commands, names and topic lists. Bytes in, values out.
 
-One module does I/O: proto.transport.connection.
+Only proto.transport does I/O.
 """

@@ -1,9 +1,9 @@
-"""A log line for each command of a connection, in both directions, at level debug.
+"""Debug log lines for the commands of a connection, in both directions.
 
 For authors of clients: direction, peer, command, size of the whole frame, fields. Long texts are
-cut, of lists the first value is shown; bytes, authentication, the credentials in a URL and payloads
-never are. A connection asks once, when it is made, whether anybody reads such lines: otherwise they
-cost it one check a frame.
+cut, lists show their first value; bytes, authentication, credentials in a URL and payloads are
+never shown. A connection checks the log level once, when it is made: without debug logging it pays
+a single check per frame.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DECODED_BYTES = 16_384
-"""Bytes of a frame that are described; of a larger one the log names the command alone. Of frames
-that are sent together, those that begin within so many bytes are described."""
+"""Most decoded bytes of a frame; of a larger frame the log names the command alone. Of frames
+sent together, the frames beginning within these bytes are described."""
 MAX_TEXT_CHARACTERS = 80
 MAX_LINE_CHARACTERS = 600
 MAX_METHOD_CHARACTERS = 20
 _MAX_DEPTH = 2
 _HIDDEN = frozenset({"original_auth_data"})
-"""Texts that are credentials; those that are bytes are never shown anyway."""
+"""Text fields with credentials; bytes fields are never shown anyway."""
 _METHODS = frozenset({"auth_method_name", "original_auth_method"})
 _ASKS_BY_PROPERTIES = frozenset({"CommandGetTopicsOfNamespace", "CommandWatchScalableTopics"})
-"""Their properties say what is asked for. All others are an application's own, which may have put
-a token there, so that of them the keys alone are shown."""
+"""Commands whose properties are part of the request. Other commands' properties belong to an
+application, which may have put a token there, so that only their keys are shown."""
 _LENGTH = struct.Struct(">I")
 
 
 class CommandRecord(Protocol):
-    """Keeps the commands of one connection."""
+    """Receiver of the commands of a connection."""
 
     def received(self, frame: Frame) -> None:
-        """Keep a received one."""
+        """Record a received command."""
 
     def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-        """Keep those that are sent together."""
+        """Record commands that are sent together."""
 
 
 def is_read() -> bool:
@@ -64,7 +64,7 @@ def is_read() -> bool:
 
 
 def connection_made(peer: str, local: str, fields: Fields) -> None:
-    """Log a new connection; ``fields`` are what structured lines say of it, here and below."""
+    """Log a new connection; ``fields`` are for structured logging, here and below."""
     logger.debug("connection between %s (peer) and %s", peer, local, extra=fields)
 
 
@@ -81,18 +81,18 @@ def received(peer: str, frame: Frame, fields: Fields) -> None:
 def sent(
     peer: str, buffers: Sequence[Buffer], size_bytes: int, fields: Fields, *, in_a_pipe: bool
 ) -> None:
-    """Log the frames that are sent; of a pipe, the number of bytes."""
+    """Log sent frames; in a pipe, the number of bytes."""
     for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
         logger.debug("sent to %s: %s", peer, line, extra=fields)
 
 
 def received_line(frame: Frame) -> str:
-    """Return a received command in words."""
+    """Return a description of a received command."""
     return described(frame.total_size, _start(frame.parts))
 
 
 def sent_lines(buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> Iterator[str]:
-    """Yield the commands that are sent, in words; of a pipe, the number of bytes."""
+    """Yield descriptions of sent commands; in a pipe, the number of bytes."""
     if in_a_pipe:
         yield f"{size_bytes} bytes of a pipe"
         return
@@ -105,11 +105,11 @@ def sent_lines(buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -
 
 
 def described(total_size: int, body: bytes) -> str:
-    """Return a command in words.
+    """Return a description of a command.
 
     Args:
-        total_size: What the frame's length field says.
-        body: What follows that field, or the beginning of it.
+        total_size: The value of the frame's length field.
+        body: The bytes after the length field, or their beginning.
     """
     size = f"({total_size + _LENGTH.size} bytes)"
     end = _LENGTH.size + int.from_bytes(body[: _LENGTH.size])
@@ -160,7 +160,7 @@ def _value(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN4
         return "(hidden)"
     if isinstance(value, (str, bytes, int, float, Message)):
         return _single(field, value, depth)
-    # ListFields leaves out empty lists.
+    # ListFields omits empty lists.
     first = _single(field, value[0], depth)
     return f"[{len(value)}: {first}{', ...' if len(value) > 1 else ''}]"
 
@@ -181,7 +181,7 @@ def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN
 
 def _text(field: FieldDescriptor, value: str) -> str:
     if field.name in _METHODS and len(value) > MAX_METHOD_CHARACTERS:
-        return f"({len(value)} characters)"  # it may be credentials in the wrong field
+        return f"({len(value)} characters)"  # possibly credentials in the wrong field
     shown = without_credentials(value) if "url" in field.name.lower() else value
     return repr(_cut(shown, MAX_TEXT_CHARACTERS))
 

@@ -1,6 +1,6 @@
-"""Errors as commands, and the check that a command carries its body.
+"""Error commands, and the check that a command has its body.
 
-Every error that goes out is made here, so that none is larger than proto.excerpts allows.
+All outgoing errors are made here, so that their sizes are bounded by proto.excerpts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from proto.excerpts import SCHEMAS_TEXT_BYTES, TEXT_BYTES, excerpt
 
 Type = pb.BaseCommand
 NO_REQUEST = 2**64 - 1
-"""The request id of a command that answers none, the connection's own or unasked for: -1."""
+"""The request id of a command that belongs to no request: -1."""
 
 
 def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
@@ -28,7 +28,7 @@ def _shown(error: pb.ServerError.ValueType, message: str) -> str:
 
 
 def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
-    """Build a failed LOOKUP_RESPONSE: clients do not accept ERROR for a lookup."""
+    """Build a failed LOOKUP_RESPONSE, since clients do not accept ERROR for a lookup."""
     response = pb.CommandLookupTopicResponse(
         request_id=request_id,
         response=pb.CommandLookupTopicResponse.Failed,
@@ -56,7 +56,7 @@ def partitions_failed(
 def get_schema_failed(
     request_id: int, error: pb.ServerError.ValueType, message: str
 ) -> pb.BaseCommand:
-    """Build a failed GET_SCHEMA_RESPONSE: the C++ client does not accept ERROR for it."""
+    """Build a failed GET_SCHEMA_RESPONSE, since the C++ client does not accept ERROR here."""
     response = pb.CommandGetSchemaResponse(
         request_id=request_id, error_code=error, error_message=_shown(error, message)
     )
@@ -75,10 +75,10 @@ def get_or_create_schema_failed(
 
 
 def with_body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
-    """Return the command if it carries its body.
+    """Return the command after checking that its body is present.
 
     Raises:
-        RemoteProtocolError: The type is there without its body.
+        RemoteProtocolError: The body is missing.
     """
     if not command.HasField(field):  # type: ignore[arg-type]
         raise RemoteProtocolError(f"{Type.Type.Name(command.type)} without its body")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 
 class RemoteProtocolError(Exception):
-    """The peer sent something the protocol does not allow; its connection ends."""
+    """The peer violated the protocol; its connection is closed."""
 
 
 class FrameTooLargeError(RemoteProtocolError):
     """A length field announced more than the limit.
 
     Attributes:
-        size_bytes: What the length field said.
-        limit_bytes: The largest value allowed in it.
+        size_bytes: The announced size.
+        limit_bytes: The largest allowed value.
     """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
@@ -36,8 +36,8 @@ class CommandTooLargeError(RemoteProtocolError):
     """A length field announced a command above the bound of its type.
 
     Attributes:
-        what: The command.
-        size_bytes: What its length field said.
+        what: The name of the command.
+        size_bytes: The announced size.
         limit_bytes: The largest size that is parsed.
     """
 

@@ -1,8 +1,8 @@
 """Frames: length fields around protobuf commands. Bytes in, frames out.
 
-A frame is kept as views of the chunks it arrived in, so that a large answer can be passed on
-without being copied. The decoder stops between frames: whoever drives it decides when the next
-one is taken (that is what makes pausing possible).
+A frame consists of views of the received chunks, so that a large response can be forwarded without
+a copy. The decoder stops between frames: its owner decides when to take the next frame, so that
+reading can be paused.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
-"""Bytes that the length field may say above maxMessageSize (observed on a real broker)."""
+"""Allowance of the length field above maxMessageSize (observed on a real broker)."""
 LENGTH_FIELD_BYTES = 4
-"""Bytes of the length field, which does not count itself."""
+"""Bytes of the length field, which it does not count."""
 SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
-"""Announced size from which a frame's owner is told before its body arrives."""
+"""Announced size from which a frame's owner is notified before its body arrives."""
 PAYLOAD_FROM_BYTES = 4_096
-"""Size of a frame from which it is worth looking for a payload."""
+"""Frame size from which to look for a payload."""
 HEAD_BYTES = 48
-"""Bytes at a frame's start that hold the type and the request id of its command."""
+"""Bytes at a frame's start that contain the type and the request id of its command."""
 _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
@@ -43,12 +43,12 @@ _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
 def command_type_in(head: bytes) -> int | None:
-    """Return the type of a command, unparsed; None where it does not stand at the start.
+    """Return the type of an unparsed command; None if it is not at the start.
 
-    Every serializer of the field's clients writes it first.
+    Every serializer used by clients writes the type first.
 
     Args:
-        head: The first six bytes behind a frame's length field, or more.
+        head: The first six or more bytes after a frame's length field.
     """
     if len(head) < _TYPE_END or head[_LENGTH.size] != _TYPE_TAG:
         return None
@@ -57,17 +57,17 @@ def command_type_in(head: bytes) -> int | None:
 
 
 def command_size_in(head: bytes) -> int:
-    """Return the size of a command in bytes, as announced; ``head`` as in command_type_in."""
+    """Return the announced size of a command in bytes; ``head`` as in command_type_in."""
     (size,) = _LENGTH.unpack_from(head)
     return int(size)
 
 
 class Frame:
-    """One frame: its size as announced, and the bytes behind the length field.
+    """A frame: its announced size, and the bytes after the length field.
 
     Attributes:
-        total_size: What the first four bytes said: everything behind them.
-        parts: The bytes behind the first length field, as views of the received chunks.
+        total_size: The value of the length field: the number of bytes after it.
+        parts: The bytes after the length field, as views of the received chunks.
     """
 
     __slots__ = ("parts", "total_size")
@@ -77,19 +77,19 @@ class Frame:
         self.parts = parts
 
     def body(self) -> bytes:
-        """Return everything behind the first length field, joined."""
+        """Return all bytes after the first length field, joined."""
         return b"".join(self.parts)
 
     def start(self, size: int) -> bytes:
-        """Return the first bytes behind the first length field; fewer if there are not so many."""
+        """Return up to ``size`` bytes after the first length field."""
         return _first_bytes(self.parts, size)
 
     def command_type(self) -> int | None:
-        """Return the type of the command, unparsed; see command_type_in."""
+        """Return the type of the unparsed command; see command_type_in."""
         return command_type_in(self.start(_TYPE_END))
 
     def work_bytes(self) -> int:
-        """Return how many bytes of commands are as much work: a payload is only copied."""
+        """Return the frame's work in bytes; a payload counts less, as it is only copied."""
         size = self.total_size
         if size < PAYLOAD_FROM_BYTES:
             return size
@@ -97,7 +97,7 @@ class Frame:
         return size - max(0, payload) * 3 // 4
 
     def command_bytes(self) -> bytes:
-        """Return the command's protobuf bytes; a payload behind them is not touched.
+        """Return the command's protobuf bytes, without touching a payload.
 
         Raises:
             RemoteProtocolError: The command's length does not fit the frame.
@@ -115,13 +115,13 @@ class Frame:
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:
-    """Return the command's bytes and what follows them (the payload of SEND and MESSAGE)."""
+    """Return the command's bytes and the rest (the payload of SEND and MESSAGE)."""
     end = _command_end(body, total_size)
     return body[_LENGTH.size : end], body[end:]
 
 
 def _command_end(head: bytes, total_size: int) -> int:
-    """Return where a frame's command ends, counted from behind the first length field."""
+    """Return the end of a frame's command, counted from the end of the first length field."""
     if total_size < _LENGTH.size:
         raise RemoteProtocolError(f"a frame of {total_size} bytes has no room for a command")
     end = _LENGTH.size + command_size_in(head)
@@ -136,7 +136,7 @@ def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
     out = bytearray()
     for part in parts:
         if not out and len(part) >= size:
-            return part[:size].tobytes()  # As mostly: a frame in one chunk.
+            return part[:size].tobytes()  # The common case: a frame in one chunk.
         out += part[: size - len(out)]
         if len(out) >= size:
             break
@@ -144,13 +144,13 @@ def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
-    """Return the whole simple frame of a command."""
+    """Return the frame of a command without payload."""
     data = command.SerializeToString()
     return _LENGTHS.pack(len(data) + _LENGTH.size, len(data)) + data
 
 
 def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: bytes) -> bytes:
-    """Return the whole frame of a command with a payload (SEND, MESSAGE), checksum included.
+    """Return the frame of a command with a payload (SEND, MESSAGE), checksum included.
 
     Args:
         command: The command.
@@ -164,7 +164,7 @@ def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: by
 
 
 def verify_checksum(tail: bytes) -> bool:
-    """Tell whether what follows a command matches its CRC32C; true when it carries none."""
+    """Return True if the bytes after a command match their CRC32C, or have none."""
     if not tail.startswith(_CHECKSUM_MAGIC):
         return True
     if len(tail) < _HASHED_FROM:
@@ -174,15 +174,15 @@ def verify_checksum(tail: bytes) -> bool:
 
 
 class FrameDecoder:
-    """Cuts a stream of chunks into frames.
+    """Splits a stream of chunks into frames.
 
-    Never holds more than one announced frame and what came with its last chunk.
+    Holds at most one announced frame and the rest of the last chunk.
 
     Args:
-        max_message_bytes: maxMessageSize; a length field may say 10,236 more.
-        on_large_frame: Told once of each frame of LARGE_FRAME_BYTES or more, before its body
-            is complete: the announced size and its first bytes behind the length field. False
-            means: do not keep it, drain it; then no frame comes of it.
+        max_message_bytes: maxMessageSize; a length field may announce 10,236 more.
+        on_large_frame: Called once for each frame of LARGE_FRAME_BYTES or more, before its body is
+            complete, with the announced size and the first bytes after the length field. On False
+            the frame is drained instead of returned.
     """
 
     def __init__(
@@ -201,26 +201,26 @@ class FrameDecoder:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes received and not yet returned in a frame."""
+        """Bytes received and not returned in a frame."""
         return self._buffered
 
     @property
     def within_frame(self) -> bool:
-        """True if a frame has begun and not ended."""
+        """True within a frame."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
     @property
     def unfinished_bytes(self) -> int:
-        """Bytes received of a frame whose length is known and that has not ended."""
+        """Bytes received of an incomplete frame whose length is known."""
         return 0 if self._expected is None else self._buffered
 
     @property
     def between_frames(self) -> bool:
-        """True if what is buffered begins with a frame: ``take_residue`` misses nothing."""
+        """True if the buffered bytes begin with a frame, so ``take_residue`` is complete."""
         return self._expected is None and not self._draining
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Take a chunk as it arrived."""
+        """Append a received chunk."""
         view = memoryview(data)
         if self._draining:
             skipped = min(self._draining, len(view))
@@ -234,14 +234,14 @@ class FrameDecoder:
                 self._join_small()
 
     def _join_small(self) -> None:
-        """Join the last small chunks: a byte that comes alone costs two hundred."""
+        """Join the last small chunks: a chunk of a single byte costs two hundred bytes."""
         count = min(self._small, len(self._chunks))
         tail = [self._chunks.pop() for _ in range(count)]
         self._chunks.append(memoryview(b"".join(reversed(tail))))
         self._small = 0
 
     def next_frame(self) -> Frame | None:
-        """Return the next complete frame, or None until more arrives.
+        """Return the next complete frame, or None if incomplete.
 
         Raises:
             FrameTooLargeError: The length field is above the limit.
@@ -260,7 +260,7 @@ class FrameDecoder:
             return Frame(expected, self._take(expected))
 
     def _only_frame(self) -> Frame | None:
-        """Return a small frame that came as a chunk of its own, as most requests do."""
+        """Return a small frame that arrived as a single chunk, the common case of requests."""
         size = self._buffered - _LENGTH.size
         if self._expected is not None or not 0 <= size < LARGE_FRAME_BYTES:
             return None
@@ -272,14 +272,14 @@ class FrameDecoder:
         return Frame(size, (chunk[_LENGTH.size :],))
 
     def take_residue(self) -> bytes:
-        """Return what was received and not decoded, and forget it.
+        """Return and forget the bytes that were received and not decoded.
 
-        Only between frames: a length field that was read already is not given back.
+        Only between frames: a length field already read is not returned.
         """
         return b"".join(self._take(self._buffered))
 
     def discard(self) -> None:
-        """Forget what was received: nobody will ask for its frame."""
+        """Forget the received bytes."""
         self._chunks.clear()
         self._buffered = 0
 
@@ -295,7 +295,7 @@ class FrameDecoder:
         return True
 
     def _announce(self) -> bool:
-        """Tell the owner of a large frame; false when it is to be drained."""
+        """Notify the owner of a large frame; return False if the frame is drained."""
         self._announced = True
         size = self._expected or 0
         head = _first_bytes(self._chunks, HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Invalid rows of a file of topics: all are counted, the first are described with their numbers."""
+"""Invalid rows of a file of topics: all counted, the first described with their numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_TOLD_ROWS = 20
-"""Invalid rows that a report describes; it counts the others."""
+"""Invalid rows described in a report; the rest are counted."""
 _SHOWN_CHARACTERS = 80
 EXPECTED_NAME = "expected persistent://tenant/namespace/topic"
 
 
 class InvalidRows:
-    """The invalid rows of one file.
+    """The invalid rows of a file.
 
     Bound: MAX_TOLD_ROWS sentences.
 
@@ -23,8 +23,8 @@ class InvalidRows:
         path: The file or folder.
 
     Attributes:
-        rows: Topics seen so far, invalid ones included.
-        count: How many of them are invalid.
+        rows: Topics read so far, including invalid topics.
+        count: Number of invalid topics.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,12 +34,12 @@ class InvalidRows:
         self.count = 0
 
     def add(self, count: int, told: Iterable[str]) -> None:
-        """Count invalid rows; ``told`` are sentences for the first of them, in order."""
+        """Count invalid rows; ``told`` are sentences for the first rows, in order."""
         self.count += count
         self._told += list(told)[: MAX_TOLD_ROWS - len(self._told)]
 
     def include(self, other: InvalidRows) -> None:
-        """Count those that were found in a later part of the file."""
+        """Add the invalid rows of a later part of the file."""
         self.rows += other.rows
         self.add(other.count, other._told)
 
@@ -51,7 +51,7 @@ class InvalidRows:
 
     @property
     def refusal(self) -> str:
-        """The report for the person who may correct the file: nothing of it was imported."""
+        """The report for the file's author: no row was imported."""
         return (
             f"{self}\nnothing was taken in: correct the file, "
             "or leave invalid topics out with --skip-invalid"
@@ -59,6 +59,6 @@ class InvalidRows:
 
 
 def shown(text: str | bytes) -> str:
-    """Return a text as an error shows it, cut short."""
+    """Return a text for an error sentence, cut short."""
     excerpt = repr(text[:_SHOWN_CHARACTERS])
     return excerpt if len(text) <= _SHOWN_CHARACTERS else f"{excerpt}..."

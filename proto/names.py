@@ -1,4 +1,4 @@
-"""Names of topics and namespaces, as upstream's TopicName and NamespaceName judge them."""
+"""Names of topics and namespaces, by the rules of upstream's TopicName and NamespaceName."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from proto.excerpts import quoted
 
 MAX_NAME_BYTES = 2_048
-"""UTF-8 bytes of the full name of a topic that is created."""
+"""Most UTF-8 bytes of the full name of a created topic."""
 
 
 _NAMED_ENTITY = re.compile(r"[-=:.\w]+", re.ASCII)
@@ -20,21 +20,21 @@ NON_PERSISTENT = "non-persistent"
 DOMAINS = (PERSISTENT, NON_PERSISTENT)
 _DOMAINS = {domain: domain for domain in DOMAINS}
 JAVA_WHITESPACE = "\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""Java's white space, to stand in a character class of ``re``, ``regex`` or RE2 (recorded: spaces
-that may not be broken are none)."""
+"""Java's white space, for a character class of ``re``, ``regex`` or RE2 (recorded: no-break
+spaces are not white space)."""
 _BLANK = re.compile(f"[{JAVA_WHITESPACE}]*")
 _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
-"""Larger numbers are part of the name (upstream: a Java int)."""
+"""Larger numbers belong to the name (upstream: a Java int)."""
 MAX_PARTITIONS = 100_000
-"""Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
+"""Most partitions of a topic, if maxNumPartitionsPerPartitionedTopic allows as many."""
 _PATH_PARTS = 3
 MAX_CACHED_NAME_CHARACTERS = 256
-"""Characters of the longest name whose parsing is remembered; clients may send megabytes."""
+"""Most characters of a name whose parsing is cached; clients may send megabytes."""
 
 
 class InvalidNameError(ValueError):
-    """A name that breaks the rules; the sentence is what a real broker answers."""
+    """A name that breaks the rules, with a real broker's error sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class NamespaceName:
         """Parse ``tenant/namespace``.
 
         Raises:
-            InvalidNameError: Not two parts, or a character that a name may not have.
+            InvalidNameError: Not two parts, or an invalid character.
         """
         short = len(text) <= MAX_CACHED_NAME_CHARACTERS
         return _cached_namespace(text) if short else _namespace(text)
 
     @staticmethod
     def parse_with_slashes(text: str) -> NamespaceName:
-        """Parse as a real broker does: slashes at the end stay, and no namespace is so called.
+        """Parse as a real broker does: trailing slashes stay, and match no namespace.
 
         Raises:
             InvalidNameError: See ``parse``.
@@ -102,20 +102,20 @@ class TopicName:
 
     @property
     def partition_index(self) -> int:
-        """The number behind the last ``-partition-``; -1 for a topic that is no partition."""
+        """The number after the last ``-partition-``; -1 if not a partition."""
         return partition_index(self.local_name)
 
     @property
     def partitioned_name(self) -> TopicName:
-        """The topic this one is a partition of; itself when it is none."""
+        """The topic of a partition; the topic itself if not a partition."""
         return TopicName(self.domain, self.namespace, without_partition(self.local_name))
 
     @staticmethod
     def parse(text: str) -> TopicName:
-        """Parse a full name or one of the short forms ``local`` and ``tenant/namespace/local``.
+        """Parse a full name or a short form, ``local`` or ``tenant/namespace/local``.
 
         Raises:
-            InvalidNameError: With the sentence that a real broker answers.
+            InvalidNameError: With a real broker's error sentence.
         """
         domain, parts = _full_parts(text) if _SCHEME in text else (PERSISTENT, _short_parts(text))
         if is_blank(parts[2]):
@@ -129,7 +129,7 @@ class TopicName:
 
 
 def _full_parts(text: str) -> tuple[str, list[str]]:
-    """Return the domain and the three parts of a full name; domains are known in any case."""
+    """Return the domain and the three parts of a full name; domains match in any case."""
     domain, path = text.split(_SCHEME, 1)
     parts = path.split("/", _PATH_PARTS)
     if not all(parts[:-1]) or (len(parts) > _PATH_PARTS and not parts[-1]):
@@ -148,8 +148,8 @@ def _full_parts(text: str) -> tuple[str, list[str]]:
 
 
 def _short_parts(text: str) -> list[str]:
-    """Return the three parts of a short form, as upstream's TopicName.splitBySlash finds them."""
-    # In four at most: a client may send a megabyte of slashes.
+    """Return the three parts of a short form, by the rules of upstream's TopicName.splitBySlash."""
+    # At most four parts are split off: a client may send a megabyte of slashes.
     if text.startswith("/") or "//" in text:
         raise _invalid(text)
     parts = text.split("/", _PATH_PARTS)
@@ -168,23 +168,23 @@ def _invalid(path: str) -> InvalidNameError:
 
 
 def namespace_of(full_name: str) -> str:
-    """Return the namespace in a topic's full name, which is not looked at otherwise."""
+    """Return the namespace in a topic's full name, without validating the name."""
     tenant, _, rest = full_name.partition("://")[2].partition("/")
     return f"{tenant}/{rest.partition('/')[0]}"
 
 
 def is_named_entity(text: str) -> bool:
-    """Tell whether a text may be the name of a tenant or of a namespace."""
+    """Return True if a text is a valid name of a tenant or namespace."""
     return _NAMED_ENTITY.fullmatch(text) is not None
 
 
 def is_blank(text: str) -> bool:
-    """Return True for a text that is white space throughout, as Java understands it."""
+    """Return True if a text is empty or white space, by Java's definition."""
     return _BLANK.fullmatch(text) is not None
 
 
 def partition_index(name: str) -> int:
-    """Return the partition number at the end of a name; -1 without one."""
+    """Return the partition number at the end of a name; -1 if not a partition."""
     found = _PARTITION.search(name)
     if found is None:
         return -1
@@ -213,7 +213,7 @@ _PENDING_ACK_SUFFIX = "__transaction_pending_ack"
 
 
 def is_system_topic(name: str) -> bool:
-    """Tell whether a full topic name is one that listings hide.
+    """Return True if a full topic name is hidden from topic lists.
 
     Source: upstream TopicList.filterSystemTopic, SystemTopicNames.
     """
@@ -223,7 +223,7 @@ def is_system_topic(name: str) -> bool:
 
 
 def is_transaction_topic(name: str) -> bool:
-    """Tell whether a full topic name is one that a broker with transactions makes for itself.
+    """Return True if a full topic name is internal to a broker with transactions.
 
     Source: upstream SystemTopicNames.isTransactionInternalName.
     """
@@ -232,7 +232,7 @@ def is_transaction_topic(name: str) -> bool:
 
 
 def is_same_topic(text: str, topic: TopicName) -> bool:
-    """Tell whether a text, also a short one, names a topic."""
+    """Return True if a text, full or short, names a topic."""
     try:
         return TopicName.parse(text) == topic
     except InvalidNameError:

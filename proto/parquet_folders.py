@@ -1,8 +1,8 @@
-"""Folders of Parquet files, plain ones and those of Spark's ``partitionBy``.
+"""Folders of Parquet files, plain or written by Spark's ``partitionBy``.
 
-``partitionBy`` leaves a column out of the files, and puts its value into the name of a folder:
-``namespace=mine%2Fown/part-0.parquet``. As in Spark, such a value is that of all rows, also where
-the files have that column too; and names that begin with a dot or ``_`` are of no files of rows.
+``partitionBy`` omits a column from the files, and encodes its value in the name of a folder:
+``namespace=mine%2Fown/part-0.parquet``. As in Spark, the value applies to all rows, even if the
+files have the column as well; and names beginning with a dot or ``_`` are not data files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parquet_files(folder: Path) -> list[Path]:
         file
         for file in found
         if not file.name.startswith(_HIDDEN)
-        # The name of a column may begin with ``_``.
+        # A column's name may begin with ``_``.
         and all("=" in name and not name.startswith(".") for name in _folders(folder, file))
     ]
 

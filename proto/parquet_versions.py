@@ -1,8 +1,7 @@
-"""The version of a table's schema, which Parquet files carry in their metadata.
+"""The schema version of a table, stored in the metadata of its Parquet files.
 
-A column that a file lacks reads as null, so one more is no new version. What a column means decides
-the version: a reader refuses newer ones. A file without a version is older than versions, or
-somebody else's.
+A missing column reads as null, so an added column needs no new version. A changed meaning does: a
+reader refuses newer versions. A file without a version predates versions, or has another author.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _MOST_DIGITS = 9
 
 
 def version_metadata(version: int) -> dict[bytes, bytes]:
-    """Return the metadata of a schema of this version."""
+    """Return the metadata of a schema version."""
     return {_KEY: str(version).encode()}
 
 
 def why_too_new(metadata: Mapping[bytes, bytes] | None, known: int) -> str:
-    """Return what a refusal says of a file of a newer version than this; empty if it is none."""
+    """Return the refusal of a file with a version newer than ``known``, or an empty text."""
     found = (metadata or {}).get(_KEY, b"0")
     if found.isdigit() and len(found) <= _MOST_DIGITS and int(found) <= known:
         return ""

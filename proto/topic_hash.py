@@ -1,7 +1,7 @@
-"""Pulsar's hash of a topic list, and the order it is computed in.
+"""Pulsar's hash of a topic list, and the order of its names.
 
-The hash is the CRC32C of the names, sorted as Java sorts strings and joined by commas,
-written as its four bytes in little-endian order (upstream: TopicList.calculateHash).
+The hash is the CRC32C of the names, sorted as Java sorts strings and joined by commas, written as
+its four bytes in little-endian order (upstream: TopicList.calculateHash).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-# Java compares UTF-16 code units: characters above U+FFFF are surrogates (D800..DFFF) there and
+# Java compares UTF-16 code units: characters above U+FFFF are surrogates (D800..DFFF) in Java and
 # sort before U+E000..U+FFFF, while UTF-8 sorts them last. The lead bytes EE and EF (U+E000..U+FFFF)
-# occur in no other place of valid UTF-8, so lifting them above F0..F4 gives Java's order.
+# occur nowhere else in valid UTF-8, so raising them above F0..F4 gives Java's order.
 _LIFT = bytes.maketrans(b"\xee\xef", b"\xfe\xff")
 _POLYNOMIAL = 0x82F63B78
 _PERIOD = (1 << 31) - 1
@@ -41,7 +41,7 @@ def in_java_order(names: Iterable[bytes]) -> list[bytes]:
 
 
 def format_hash(crc: int) -> str:
-    """Write a CRC32C as Pulsar's clients compare it: eight lower-case hex digits."""
+    """Return a CRC32C in the format of Pulsar's clients: eight lower-case hex digits."""
     return crc.to_bytes(4, "little").hex()
 
 
@@ -58,13 +58,13 @@ def topics_hash(names: Iterable[str]) -> str:
 
 
 def combine_joined(left: tuple[int, int, int], right: tuple[int, int, int]) -> tuple[int, int]:
-    """Return CRC and length of two joined lists put side by side with a comma between.
+    """Return CRC and length of two joined lists, concatenated with a comma between.
 
     Args:
         left: Number of names, CRC32C and byte length of the first list.
         right: The same of the second list.
 
-    A list without names takes no part; one empty *name* still brings its comma.
+    A list without names is skipped; an empty *name* still adds its comma.
     """
     if left[0] == 0:
         return right[1], right[2]
@@ -75,7 +75,7 @@ def combine_joined(left: tuple[int, int, int], right: tuple[int, int, int]) -> t
 
 
 def combine_crc(first: int, second: int, second_bytes: int) -> int:
-    """Return the CRC32C of two byte strings' concatenation from the CRCs of both.
+    """Return the CRC32C of the concatenation of two byte strings.
 
     Args:
         first: CRC32C of the first string.
@@ -86,13 +86,13 @@ def combine_crc(first: int, second: int, second_bytes: int) -> int:
 
 
 def shift_crc(crc: int, size_bytes: int) -> int:
-    """Return what the CRC32C of a string adds to that of the string with ``size_bytes`` behind it.
+    """Return a string's share of the CRC32C of the string followed by ``size_bytes``.
 
-    A CRC is a polynomial, and appending a byte multiplies it by x^8: a table look-up a byte of
-    the CRC for each byte of the length, 0.4 us for a name's length and 1 us for a megabyte. A
-    negative length takes as many bytes back from behind it.
+    A CRC is a polynomial, and appending a byte multiplies it by x^8: a table look-up for each byte
+    of the CRC and each byte of the length, 0.4 us for a name's length and 1 us for a megabyte. A
+    negative length removes as many bytes from the end.
     """
-    if -256 < size_bytes < 256:  # A name's, most often.
+    if -256 < size_bytes < 256:  # The common case: a name's length.
         table = _shift_table(0, size_bytes)
         return (
             table[crc & 255]
@@ -119,17 +119,17 @@ def shift_crc(crc: int, size_bytes: int) -> int:
 def _shift_table(place: int, value: int) -> array[int]:
     """Return a shift's result for each byte of a CRC and each of its values.
 
-    The shift is by ``value * 256 ** place`` bytes, and made of those by powers of two.
-    Bound: 512 tables of 4 KB for each byte of the longest text's length.
+    Shifts by ``value * 256 ** place`` bytes, composed of shifts by powers of two. Bound: 512 tables
+    of 4 KB for each byte of the longest text's length.
     """
     lowest = value & -value
     if abs(value) != lowest:
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
-        # Clients never come here, and would pay 10 MB for it.
+        # Clients never reach this line, and would pay 10 MB for numpy.
         import numpy as np
 
         return array("I", _through(np.array(then), np.array(first)).tobytes())
-    # Powers of x come round again: that is how a shift is taken back.
+    # Powers of x are cyclic, so a shift can be undone.
     operator = _shift_operator((value << (8 * place)) % _PERIOD)
     table = array("I")
     for part in range(4):

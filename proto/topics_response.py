@@ -1,6 +1,6 @@
-"""GET_TOPICS_OF_NAMESPACE_RESPONSE as buffers: a head, the names as they were given, and a tail.
+"""GET_TOPICS_OF_NAMESPACE_RESPONSE as buffers: a head, the names as passed in, and a tail.
 
-Neither a protobuf object nor a copy of the names is made, to write a response or to read one.
+Writing or reading a response creates neither a protobuf object nor a copy of the names.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _TAIL = re.compile(rb"\x18([\x00\x01])\x22\x08([0-9a-f]{8})\x28([\x00\x01])", re
 _TAIL_BYTES = 14
 _TOPICS_TAG = 0x12
 PIECE_BYTES = 65_536
-"""Bytes of an answer that are parsed in one step: half a millisecond."""
+"""Bytes of a response parsed in one step: half a millisecond."""
 COPY_BYTES = 1 << 20
-"""Bytes of a response that are copied in one step: half a millisecond."""
+"""Bytes of a response copied in one step: half a millisecond."""
 
 
 def command_start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
-    """Return a command's type and the tag of its body, which has the number of the type."""
+    """Return a command's type and the tag of its body, whose number is the type."""
     return b"\x08" + encode_varint(kind) + encode_varint(kind << 3 | 2)
 
 
@@ -44,11 +44,11 @@ _START = command_start(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE)
 
 
 class TopicsResponse:
-    """A GET_TOPICS_OF_NAMESPACE_RESPONSE frame as the buffers it consists of.
+    """The buffers of a GET_TOPICS_OF_NAMESPACE_RESPONSE frame.
 
     Attributes:
         buffers: The frame's bytes in order.
-        command_bytes: Size of the command, which is what direct memory is charged with.
+        command_bytes: Size of the command, charged as direct memory.
     """
 
     __slots__ = ("buffers", "command_bytes")
@@ -63,13 +63,13 @@ class TopicsResponse:
         return self.command_bytes + _LENGTHS.size
 
     def joined(self) -> TopicsResponse:
-        """Return the same response in one private buffer."""
+        """Return an equal response in a single private buffer."""
         return TopicsResponse([b"".join(self.buffers)], self.command_bytes)
 
     def copying(self) -> Generator[None, None, TopicsResponse]:
-        """Return the same response in private buffers of about COPY_BYTES, one in each step."""
+        """Return an equal response in buffers of about COPY_BYTES, a buffer in each step."""
         copies: list[bytes | memoryview] = []
-        some, size = [b""], 0  # Of two or more buffers, one empty, a copy is made.
+        some, size = [b""], 0  # Of two or more buffers, even if empty, a copy is made.
         for buffer in self.buffers:
             some.append(cast("bytes", buffer))
             size += len(buffer)
@@ -91,15 +91,15 @@ def encode_topics_response(
     filtered: bool,
     changed: bool,
 ) -> TopicsResponse:
-    """Assemble the answer to one listing request around the names to send.
+    """Build the response to a topic-list request around the names to send.
 
     Args:
         request_id: The client's, 0 to 2**64 - 1.
-        names: Names as they go on the wire; none when the client's list is still right.
+        names: Names in UTF-8; none when the client's list is still current.
         names_bytes: The sum of their bytes.
         topics_hash: Hash of the client's new list.
         filtered: Whether the broker applied the client's pattern.
-        changed: False when the client's own hash was right.
+        changed: False when the client's own hash was current.
     """
     digest = topics_hash.encode()
     tail = _FILTERED[filtered] + _HASH_TAG + encode_varint(len(digest)) + digest + _CHANGED[changed]
@@ -121,14 +121,14 @@ def framed(
 
 
 def read_topics_head(head: bytes) -> tuple[int, int] | None:
-    """Find the request id at the start of a listing's answer.
+    """Return the request id at the start of a topic-list response.
 
     Args:
-        head: What follows the first length field: at least 40 bytes, or the whole frame.
+        head: The bytes after the first length field: at least 40, or the whole frame.
 
     Returns:
-        The request id and the offset of what follows it; None if this is another command, or
-        one whose fields do not come in the order that Pulsar's encoders write them.
+        The request id and the offset after it; None for another command, or if the fields are not
+            in the order of Pulsar's encoders.
     """
     offset = _COMMAND_SIZE_BYTES
     if head[offset : offset + len(_START)] != _START:
@@ -144,12 +144,12 @@ def read_topics_head(head: bytes) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class TopicsTail:
-    """The fields behind the names of a listing's answer.
+    """The fields after the names of a topic-list response.
 
     Attributes:
         filtered: Whether the broker applied the client's pattern.
         topics_hash: Hash of the list, as eight hexadecimal digits.
-        changed: False when the hash in the request was right; then no names come before.
+        changed: False when the hash in the request was current; then the response has no names.
     """
 
     filtered: bool
@@ -158,13 +158,13 @@ class TopicsTail:
 
 
 class TopicsAnswer:
-    """A listing's answer as received and not decoded: to be sent on under other request ids.
+    """A received, undecoded topic-list response, to be forwarded under other request ids.
 
-    It lives as long as the slowest who is sent it, and keeps at most twice its size: its part of a
-    chunk that is mostly other frames' is copied.
+    It lives until the slowest receiver has it, and keeps at most twice its size in memory: its part
+    of a chunk with mostly other frames is copied.
 
     Attributes:
-        rest: What follows the request id in the received frame, as views of the chunks.
+        rest: The bytes after the request id, as views of the received chunks.
         rest_bytes: Their length.
         command_bytes: Size of the received command.
     """
@@ -177,22 +177,22 @@ class TopicsAnswer:
         self.command_bytes = total_size - _COMMAND_SIZE_BYTES
 
     def addressed_to(self, request_id: int) -> TopicsResponse:
-        """Return the frame for one client: new lengths and request id, the same bytes behind."""
+        """Return the frame for a client: new lengths and request id before the same bytes."""
         ids = _REQUEST_ID_TAG + encode_varint(request_id)
         return framed(_START, ids, self.rest, self.rest_bytes, b"")
 
     @property
     def has_names(self) -> bool:
-        """True if there is more than the fields behind the names, if ``tail`` found these."""
+        """True if names precede the fields found by ``tail``."""
         return self.rest_bytes > _TAIL_BYTES
 
     def tail(self) -> TopicsTail | None:
-        """Read the fields behind the names; nothing is decoded or joined for it.
+        """Return the fields after the names, without decoding or joining the response.
 
         Returns:
-            None if the answer does not end as Pulsar's encoders end it: filtered, a hash of
-            eight digits, changed. The bytes of a name can be taken for these only where the
-            server wrote none, and such a server does not look at a request's hash either.
+            None if the response does not end like Pulsar's encoders end it: filtered, a hash of
+                eight digits, changed. A name's bytes can be mistaken for these fields only if the
+                server wrote none, and such a server ignores a request's hash as well.
         """
         found = _TAIL.fullmatch(_last_bytes(self.rest, _TAIL_BYTES))
         if found is None:
@@ -201,7 +201,7 @@ class TopicsAnswer:
         return TopicsTail(filtered == b"\x01", digest.decode(), changed == b"\x01")
 
     def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
-        """Parse the answer; its request id is 0.
+        """Parse the response; its request id is 0.
 
         Raises:
             RemoteProtocolError: Not protobuf, or a name is not UTF-8.
@@ -209,7 +209,7 @@ class TopicsAnswer:
         return _parsed(b"".join(self.rest))
 
     def pieces(self) -> Iterator[pb.CommandGetTopicsOfNamespaceResponse]:
-        """Parse the answer as ``decoded`` does, piece by piece, some of its fields in each."""
+        """Parse the response in pieces, each with some of its fields; see ``decoded``."""
         pending = bytearray()
         for part in self.rest:
             for start in range(0, len(part), PIECE_BYTES):
@@ -233,7 +233,7 @@ def _parsed(some_fields: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
 
 
 def _whole_fields(data: bytearray) -> int:
-    """Return where the last field ends that is there as a whole."""
+    """Return the end of the last complete field."""
     end, size = 0, len(data)
     while end + 2 < size:
         is_name, low, high = data[end] == _TOPICS_TAG, data[end + 1], data[end + 2]

@@ -1,4 +1,4 @@
-"""The names by which Floodgate presents itself to peers; the version is pyproject.toml's."""
+"""Floodgate's names and versions as presented to peers; pyproject.toml has the same version."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE, put together around names that many share.
+"""WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE, built around names shared by many watchers.
 
-Only the ids differ between those who watch the same set, so the rest is encoded once.
+Watchers of the same set differ only in their ids, so the rest is encoded once.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def encode_names(names: Iterable[bytes], tag: bytes) -> bytes:
 def watch_success(
     request_id: int, watcher_id: int, names: Sequence[bytes], topics_hash: str
 ) -> TopicsResponse:
-    """Return the answer to a watch.
+    """Return the response to a watch.
 
     Args:
         request_id: The client's.
         watcher_id: The client's.
-        names: The set, as ``encode_names`` gives it with TOPIC_TAG, in any number of parts.
+        names: The set, encoded by ``encode_names`` with TOPIC_TAG, in any number of parts.
         topics_hash: Eight hexadecimal digits.
     """
     ids = b"\x08" + encode_varint(request_id) + b"\x10" + encode_varint(watcher_id)
@@ -61,15 +61,15 @@ def watch_success(
 
 
 class WatchUpdate:
-    """One WATCH_TOPIC_UPDATE, for as many watchers as are told it.
+    """A WATCH_TOPIC_UPDATE for any number of watchers.
 
     Args:
-        names: What came and went, as ``encode_changes`` gives it.
-        topics_hash: Eight hexadecimal digits: the hash of the set after it.
-        parts: What stands before ``names``, of an update of many names.
+        names: Added and removed names, as encoded by ``encode_changes``.
+        topics_hash: Eight hexadecimal digits: the hash of the set after the update.
+        parts: Parts before ``names``, for an update of many names.
 
     Attributes:
-        body_bytes: Size of what all of them share.
+        body_bytes: Size of the part shared by all watchers.
     """
 
     __slots__ = ("_last_frame", "_last_id", "_parts", "body_bytes")
@@ -81,20 +81,20 @@ class WatchUpdate:
         self._last_frame = b""
 
     def frame(self, watcher_id: int) -> bytes:
-        """Return the whole frame for one watcher; often the next one has the same id."""
+        """Return the frame for a watcher, cached since subsequent ids are often equal."""
         if watcher_id != self._last_id:
             self._last_frame = b"".join(self.buffers(watcher_id))
             self._last_id = watcher_id
         return self._last_frame
 
     def buffers(self, watcher_id: int) -> tuple[bytes, ...]:
-        """Return the frame as a head of its own and the bytes that all share."""
+        """Return the frame as its own head and the shared bytes."""
         return _update_head(watcher_id, self.body_bytes), *self._parts
 
 
 @lru_cache(maxsize=4_096)
 def _update_head(watcher_id: int, body_bytes: int) -> bytes:
-    """Return the head of an update: few are of different sizes, and ids begin at 0."""
+    """Return the head of an update, cached since sizes are few and ids begin at 0."""
     ids = b"\x08" + encode_varint(watcher_id)
     head = _UPDATE_START + encode_varint(len(ids) + body_bytes) + ids
     size_bytes = len(head) + body_bytes
@@ -102,10 +102,10 @@ def _update_head(watcher_id: int, body_bytes: int) -> bytes:
 
 
 def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
-    """Return the names of an update: what came, then what went."""
+    """Return the names of an update: added names, then removed names."""
     return encode_names(added, NEW_TOPIC_TAG) + encode_names(removed, TOPIC_TAG)
 
 
 def command_bytes(*frame: bytes) -> int:
-    """Return the size of the command in a frame, which is what direct memory is charged with."""
+    """Return the size of the command in a frame, charged as direct memory."""
     return sum(map(len, frame)) - _LENGTHS.size

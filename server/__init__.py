@@ -1,1 +1,1 @@
-"""The base of every server process: configuration, listeners, HTTP endpoint, logs, drain."""
+"""Base of every server process: configuration, listeners, HTTP endpoint, logs, drain."""

@@ -1,9 +1,9 @@
-"""The command line that broker and proxy share.
+"""The command line shared by broker and proxy.
 
-A process is described by a :class:`Program`; everything a user can get wrong before it is
-ready ends in plain sentences on standard error and exit status 2 (1 when the configuration
-was right and the start failed). A process that has drained exits with 0, or with 3 when its
-ledger says that somebody did not give back memory: a fault of ours, and logged by name.
+A process is described by a :class:`Program`; a user's mistakes before it is ready end in plain
+sentences on standard error and exit status 2 (1 when the configuration was right and the start
+failed). A drained process exits with 0, or with 3 when its ledger has unreleased memory: a bug of
+Floodgate, logged with the owners.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """The part of a configuration that the command line needs."""
+    """The part of a configuration needed by the command line."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Sentences to be logged when the process starts."""
+        """Sentences to log at the start."""
 
 
 ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
@@ -54,13 +54,13 @@ class Program(Generic[ConfigT]):
 
     Attributes:
         role: Its name in the ready line: broker or proxy.
-        summary: The description for ``--help``: what the server is and where it listens.
-        examples: Command lines for ``--help``, each behind a line that says what it does.
-        known_keys: Returns the keys it knows.
+        summary: The description for ``--help``: the server's purpose and addresses.
+        examples: Command lines for ``--help``, each after a line with its purpose.
+        known_keys: Returns the known keys.
         configure: Makes the configuration from the keys of file and command line.
         serve: Runs the process until it has drained, and returns its exit status. Its second
-            argument is what it is to import first.
-        imports: Whether there is ``--import``.
+            argument is the imports before the start.
+        imports: Whether ``--import`` exists.
     """
 
     role: str
@@ -73,7 +73,7 @@ class Program(Generic[ConfigT]):
 
 
 def say_version(asked: bool) -> None:
-    """Print the version and end, if that is asked for."""
+    """Print the version and exit, if requested."""
     if asked:
         typer.echo(f"Floodgate {VERSION}")
         raise typer.Exit
@@ -132,7 +132,7 @@ def application(program: Program[ConfigT]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    epilog = "\n\n\b\n".join(("Examples:", *program.examples))  # \b: lines are kept as they are
+    epilog = "\n\n\b\n".join(("Examples:", *program.examples))  # \b: keeps the line breaks
     command = app.command(help=program.summary, epilog=epilog)
     command(_with_imports(program) if program.imports else _without_imports(program))
     return app
@@ -173,11 +173,11 @@ def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
 def properties_of(
     file: Path | None, settings: Sequence[str], known_keys: KnownKeys
 ) -> dict[str, str]:
-    """Return the keys of the file, with those of ``--set`` over them.
+    """Return the keys of the file, overridden by ``--set``.
 
     Raises:
-        ConfigError: The file cannot be read, or settings are malformed or of unknown keys; every
-            problem.
+        ConfigError: The file cannot be read, or settings are malformed or have unknown keys; lists
+            every problem.
     """
     properties: dict[str, str] = {}
     problems: list[str] = []

@@ -1,11 +1,11 @@
-"""Refuses what a web page of another site has a browser ask for.
+"""Protection from cross-site requests by web pages in a browser.
 
-A browser reaches this server's loopback whatever page it shows. What it sends for a page says so:
-in ``Origin``, in ``Sec-Fetch-Site``, or by a media type that only forms have. Programs (curl,
-pulsar-admin) send none of these. A page whose own name leads here (DNS rebinding) is of this site
-to its browser, and reads too: its name stands in ``Host``.
+A page of any site can make a browser send requests to this server's loopback address. Such a
+request is marked by ``Origin``, by ``Sec-Fetch-Site``, or by a media type that only forms use.
+Programs (curl, pulsar-admin) send none of these. A page whose own name resolves to this server (DNS
+rebinding) counts as same-origin for its browser, and can read responses: its name is in ``Host``.
 
-Differs: upstream asks for none of it; its media types are the endpoints' own.
+Differs: upstream has no such checks; media types are checked per endpoint.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-"""Body types that a form, or a script that does not ask first (CORS), may send to another site."""
+"""Body types that a form, or a script without a CORS preflight, may send to another site."""
 
 
 class CrossSiteRule:
-    """Decides whether a request may change something, and under which names this server is asked.
+    """Checks the origin of changing requests, and the host names of all requests.
 
     Args:
-        own_hosts: Names of this server, beside localhost and every IP address. One that begins
-            with a dot stands for all names below it, ``*`` for every name.
-        checks_hosts: Whether requests to other names are refused. With authentication there is
-            nothing to read for a page, which has no credentials.
+        own_hosts: Names of this server, besides localhost and every IP address. A name beginning
+            with a dot matches all names below it, ``*`` matches every name.
+        checks_hosts: Whether requests to other names are refused. Unnecessary with authentication,
+            as a page has no credentials.
         forms: Whether a program may send a form's media types; in profile pulsar the endpoints
             decide, as recorded.
     """
@@ -50,12 +50,12 @@ class CrossSiteRule:
         self._forms = forms
 
     def check_host(self, request: web.BaseRequest) -> None:
-        """Refuse a request to a name that is not this server's.
+        """Refuse a request for a host name other than this server's.
 
         Raises:
             RestError: 403.
         """
-        # Not request.host: without the header that asks the system's resolver, and waits for it.
+        # Not request.host: without the header, it calls the system's resolver and blocks.
         host = request.headers.get("Host")
         if self._checks_hosts and host is not None and not self._is_own_host(_name_of(host)):
             raise RestError(
@@ -68,10 +68,10 @@ class CrossSiteRule:
         return name in self._own_hosts or is_address(name) or name.endswith(self._below)
 
     def check(self, request: web.BaseRequest) -> None:
-        """Refuse a change that another site's page asks for.
+        """Refuse a changing request from another site's page.
 
         Raises:
-            RestError: 403 for such a page, 415 for a form's media type.
+            RestError: 403 for another site's page, 415 for a form's media type.
         """
         site = request.headers.get("Sec-Fetch-Site", "none").lower()
         origin = request.headers.get("Origin")
@@ -96,7 +96,7 @@ class CrossSiteRule:
         return self._is_own_host(url.hostname or "")
 
     def middleware(self) -> Middleware:
-        """Return the rule as a step before every handler."""
+        """Return the rule as middleware."""
 
         @web.middleware
         async def check(
@@ -115,16 +115,16 @@ _RULE = web.RequestKey("cross_site_rule", CrossSiteRule)
 
 
 def check_change(request: web.Request) -> None:
-    """Refuse, before a GET changes something, one that another site's page asks for.
+    """Refuse a GET with side effects from another site's page.
 
     Raises:
-        RestError: 403 for such a page, 415 for a form's media type.
+        RestError: 403 for another site's page, 415 for a form's media type.
     """
     request[_RULE].check(request)
 
 
 def _name_of(host: str) -> str:
-    """Return the name of a ``Host`` header, without its port and a last dot; "" for nonsense."""
+    """Return the name of a ``Host`` header, without port and final dot; "" if malformed."""
     try:
         return (urlsplit(f"//{host.lower()}").hostname or "").removesuffix(".")
     except ValueError:

@@ -1,7 +1,7 @@
 """Exceptions that stop a server process before it is ready, as sentences a user can act on.
 
 StartError
-    ConfigError     the configuration is wrong; every problem at once
+    ConfigError     the configuration is wrong; lists every problem
     ListenError     an address cannot be listened on
 """
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class StartError(Exception):
-    """The process cannot start; ``str()`` is the sentence (or lines of sentences) to print."""
+    """The process cannot start; ``str()`` is the text to print, one or more sentences."""
 
 
 class ConfigError(StartError):
     """The configuration cannot be used.
 
     Attributes:
-        problems: One sentence each, in the order in which they were found.
+        problems: A sentence for each problem, in order of discovery.
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -33,4 +33,4 @@ class ConfigError(StartError):
 
 
 class ListenError(StartError):
-    """An address cannot be listened on: in use, not of this machine, not permitted."""
+    """An address cannot be listened on: in use, not of this machine, or not permitted."""

@@ -1,4 +1,4 @@
-"""``GET /``: what there is on a web port, as text for people. Upstream answers 404."""
+"""``GET /``: the paths of a web port, as plain text. Upstream returns 404."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A path that a page names, and what is there; braces stand for names."""
+    """A path and its description; braces mark placeholders."""
 
     path: str
     what: str
@@ -42,9 +42,9 @@ def front_page_route(
 
     Args:
         role: broker or proxy.
-        config: Names its cluster and its profile.
-        state: Returns whether clients are taken, and where.
-        places: What there is beside SHARED_PLACES.
+        config: Has the names of cluster and profile.
+        state: Returns the readiness and the address for clients.
+        places: Paths besides SHARED_PLACES.
     """
     all_places = (*SHARED_PLACES, *places)
     width = max(len(place.path) for place in all_places)

@@ -1,6 +1,6 @@
-"""The web port of a Floodgate process: metrics, readiness, and what its admin modules add.
+"""Web port of a Floodgate process: metrics, readiness, and the routes of its admin modules.
 
-Errors are JSON objects with one member ``reason``, as Pulsar's admin answers them.
+Errors are JSON objects with a single member ``reason``, as in Pulsar's admin API.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-# A request's body: admin requests are small, and a larger one is refused with 413.
+# Most bytes of a request's body: admin requests are small, larger requests are refused with 413.
 MAX_REQUEST_BYTES = 1024 * 1024
 
 READY_PATH = "/admin/v2/brokers/ready"
-# As long as no connection lasts: aiohttp has no word for never.
+# Longer than any connection lasts: aiohttp has no value for never.
 NEVER_SECONDS = 365 * 86_400.0
 
-# How long requests in flight may take to end when the server closes.
+# Time for in-flight requests when the server closes.
 CLOSE_SECONDS = 2.0
 
 
 class ProcessState(Enum):
-    """Tells if a process takes clients; the value is what ``/ready`` says of it."""
+    """Readiness of a process; the value is the text of ``/ready``."""
 
     STARTING = "the process is starting"
     READY = "ok"
@@ -67,7 +67,7 @@ class ProcessState(Enum):
 
 
 class Readiness:
-    """The one mutable fact that the HTTP endpoint is told by its process."""
+    """The process's readiness as seen by the HTTP endpoint; its only mutable state."""
 
     def __init__(self) -> None:
         self.state = ProcessState.STARTING
@@ -78,8 +78,8 @@ class HttpPort:
     """A port of an HTTP endpoint.
 
     Attributes:
-        number: 0 for any free one.
-        key: The configuration key that names it.
+        number: 0 for any free port.
+        key: Its configuration key.
         tls: None for plain HTTP.
     """
 
@@ -90,18 +90,18 @@ class HttpPort:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """An HTTP endpoint that is listening.
+    """A listening HTTP endpoint.
 
     Attributes:
-        listeners: One for each of its ports, in order.
-        runner: Of its application.
+        listeners: Its listeners, in order of the ports.
+        runner: The runner of its application.
     """
 
     listeners: tuple[Listener, ...]
     runner: web.AppRunner
 
     async def close(self) -> None:
-        """Stop accepting, give requests in flight two seconds, and close. Idempotent."""
+        """Stop accepting, wait two seconds for in-flight requests, and close. Idempotent."""
         for listener in self.listeners:
             listener.close()
         await self.runner.cleanup()
@@ -118,10 +118,10 @@ def application(
     """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``.
 
     Args:
-        registry: Collectors of metrics that answer at once.
-        readiness: Tells whether the process serves.
-        routes: What is served besides.
-        middlewares: What every request goes through.
+        registry: Collectors of metrics that return immediately.
+        readiness: The state of the process.
+        routes: Further routes.
+        middlewares: The middlewares of every request.
         gather: Collects families of metrics in steps.
         body_bytes: Most bytes of a request's body.
     """
@@ -141,7 +141,7 @@ async def serve_http(
     listen: Listen = listen,
     limits: HttpLimits | None = None,
 ) -> HttpServer:
-    """Serve ``app`` on some ports of one host, to as many connections as ``limits`` say.
+    """Serve ``app`` on some ports of a host, within ``limits``.
 
     Raises:
         ListenError: An address cannot be listened on.
@@ -167,7 +167,7 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
     if server is None:
         raise RuntimeError("the application runner was not set up")
     loop = asyncio.get_running_loop()
-    no_log: Any = None  # aiohttp takes it for "none", and does not say so
+    no_log: Any = None  # None disables it in aiohttp, contrary to its type hints
     limits = given or HttpLimits(HttpBounds(), LoopClock())
     most, idle = limits.bounds.header_bytes, limits.bounds.idle_seconds
     return lambda: HttpConnection(
@@ -178,13 +178,13 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
         max_line_size=most,
         max_field_size=most,
         keepalive_timeout=idle if idle > 0 else NEVER_SECONDS,
-        # A body stays as it came, as in Jetty: 64 KB could become 64 MB within one turn.
+        # Bodies are not decompressed, as in Jetty: 64 KB could become 64 MB within a turn.
         auto_decompress=False,
     )
 
 
 async def _forbid_sniffing(_: web.Request, response: web.StreamResponse) -> None:
-    """Have browsers take an answer for what it says it is: names and messages are strangers'."""
+    """Disable content sniffing, as responses contain untrusted names and messages."""
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
@@ -220,7 +220,7 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
 async def _errors_as_json(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer errors as Pulsar does: the one boundary per request."""
+    """Convert errors to Pulsar's format; the exception boundary of a request."""
     try:
         return await handler(request)
     except RestError as error:
@@ -230,10 +230,10 @@ async def _errors_as_json(
     except web.RequestPayloadError as error:
         return no_http(request, error.__cause__ or error)
     except (ConnectionError, ClientPayloadError):
-        # The client has left in the middle of its request: nobody reads what is answered.
+        # The client has disconnected within its request: the response has no reader.
         return web.Response(status=400)
     except Exception:
-        # A bug of ours: it costs one answer, and the endpoint goes on.
+        # A bug of Floodgate: it costs a single response, and the endpoint goes on.
         logger.exception("%s %s failed", request.method, shown_path(request.path))
         return json_response({"reason": "Internal Server Error"}, 500)
 

@@ -1,4 +1,4 @@
-"""A client's connection to the web port: its limits, and what is no HTTP."""
+"""A client's connection to the web port: its limits, and malformed HTTP."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What is shown of why a request is no HTTP: it quotes the client.
+# Most characters of the reason for malformed HTTP, which quotes the client.
 MAX_SHOWN_CHARACTERS = 200
 
 
 @contextmanager
 def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
-    """Cancel the task of a block in the turn in which the request's client has left."""
+    """Cancel the block's task in the turn in which the request's client disconnects."""
     connection, task = request.protocol, asyncio.current_task()
     if not isinstance(connection, HttpConnection) or task is None:
         yield
@@ -39,10 +39,10 @@ def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
 
 
 class HttpConnection(web.RequestHandler):
-    """One client's connection: what is no HTTP costs one line of the log, without a stack.
+    """A client's connection; malformed HTTP is logged in one line, without a stack trace.
 
     Attributes:
-        waiting: Tasks that end with it.
+        waiting: Tasks that are cancelled with it.
     """
 
     __slots__ = ("_peer", "_place", "waiting")
@@ -54,7 +54,7 @@ class HttpConnection(web.RequestHandler):
         self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless it is one connection too many."""
+        """Start the connection, unless the limit of connections is reached."""
         super().connection_made(transport)
         self._peer = (transport.get_extra_info("peername") or ("somebody who has left",))[0]
         refusal = self._place.taken(self._ask_is_late)
@@ -62,17 +62,17 @@ class HttpConnection(web.RequestHandler):
             self._end_with(503, refusal)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; the headers of a request have a time in which they come."""
+        """Handle received bytes; a request's headers have a deadline."""
         super().data_received(data)
         self._place.heard(asks=bool(self._messages or self._current_request))
 
     def pause_writing(self) -> None:
-        """Give the client time to read what it asked for."""
+        """Start the deadline for reading the response."""
         super().pause_writing()
         self._place.does_not_read(self._cut_off)
 
     def resume_writing(self) -> None:
-        """Go on: it has read."""
+        """End the deadline: the client has read."""
         self._place.reads()
         super().resume_writing()
 
@@ -85,7 +85,7 @@ class HttpConnection(web.RequestHandler):
         self._end_with(408, reason)
 
     def _end_with(self, status: int, reason: str) -> None:
-        """Answer who has not asked yet, and close."""
+        """Send an error before any request, and close."""
         if self.transport is not None:
             body = json_bytes({"reason": reason})
             head = (
@@ -96,7 +96,7 @@ class HttpConnection(web.RequestHandler):
         self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel what is done for a client that reads no answer any more."""
+        """Cancel the work for a disconnected client."""
         self._place.left()
         super().connection_lost(exc)
         for task in list(self.waiting):
@@ -109,7 +109,7 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is no HTTP as other errors are answered, and close."""
+        """Answer malformed HTTP with an error, and close."""
         if not isinstance(exc, HttpProcessingError):
             return super().handle_error(request, status, exc, message)
         if isinstance(exc, LineTooLong):
@@ -125,18 +125,18 @@ class HttpConnection(web.RequestHandler):
         return no_http(request, exc)
 
     def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        """Log a bug; a body that is malformed or late, and met while it is skipped, is none."""
+        """Log a bug; a malformed or late body found while skipping it is none."""
         if not isinstance(named.get("exc_info"), web.RequestPayloadError | web.HTTPRequestTimeout):
             super().log_exception(*args, **named)
 
 
 def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
-    """Answer 400 with what was wrong; the connection ends, for nobody knows what comes next."""
+    """Return a 400 response; the connection closes, as its further bytes are ambiguous."""
     words = str(getattr(error, "message", "") or error)
-    # aiohttp draws an arrow below what it quotes.
+    # aiohttp draws an arrow below the quotation.
     line = " ".join(word for word in words.split() if word != "^")
     text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
-    # Not what it was: that may be a credential.
+    # Without its content, which may be a credential.
     logger.info(
         "malformed HTTP from %s: %s",
         request.remote,

@@ -1,4 +1,4 @@
-"""Names what a server process is to import before it is ready."""
+"""Files of topics that a server process imports before it is ready."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """Files of topics, and how they are taken.
+    """Files of topics, and options of their import.
 
     Attributes:
         paths: Files and folders, in order (``--import``).
-        skip_invalid: Whether invalid topics are left out (``--skip-invalid``); otherwise nothing
-            of such a file is imported, and the process does not start.
-        again: Whether what the store has taken in before is imported again (``--import-again``).
+        skip_invalid: Whether invalid topics are skipped (``--skip-invalid``); otherwise nothing of
+            the file is imported, and the process does not start.
+        again: Whether topics already imported into the store are imported again
+            (``--import-again``).
     """
 
     paths: Sequence[Path] = ()

@@ -1,4 +1,4 @@
-"""Answers of the web port: JSON, and errors as objects with one member ``reason``."""
+"""Responses of the web port: JSON, and errors as objects with a single member ``reason``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from aiohttp import web
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Java's servers name no character set beside it, and a few clients compare the whole value.
+# Java's servers add no charset, and a few clients compare the whole value.
 JSON_TYPE = "application/json"
 
 
 class RestError(Exception):
-    """Raised by a handler to answer an error.
+    """Raised by a handler to return an error.
 
     Attributes:
         status: The HTTP status, 400 or more.
-        reason: One sentence, sent as ``{"reason": ...}``; of a long one the beginning.
+        reason: A sentence, sent as ``{"reason": ...}``, cut if long.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -31,13 +31,13 @@ class RestError(Exception):
 def json_response(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """Return an answer of JSON, written as Pulsar writes it."""
+    """Return a JSON response in Pulsar's format."""
     given = {"Content-Type": JSON_TYPE, **(headers or {})}
     return web.Response(body=json_bytes(value), status=status, headers=given)
 
 
 def json_bytes(value: object) -> bytes:
-    """Return a value as JSON, written as Pulsar writes it."""
+    """Return a value as JSON in Pulsar's format."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What a client sent may be in it, and need not be what UTF-8 can hold.
+    # It may contain a client's text, which UTF-8 need not be able to encode.
     return text.encode(errors="backslashreplace")

@@ -1,7 +1,7 @@
-"""A process from its ready line to its end: signals, and the one line on standard output.
+"""Lifecycle of a process: signals, and the ready line on standard output.
 
-The first SIGTERM or SIGINT asks for a drain; a second one ends the process at once, with the
-status a shell expects of a process that a signal killed (143, 130).
+The first SIGTERM or SIGINT requests a drain; the second ends the process immediately, with the exit
+status that a shell reports for a killed process (143, 130).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAIN_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalSwitch:
-    """Turns the first signal into a drain and the second into an end.
+    """Turns the first signal into a drain and the second into an exit.
 
     Args:
         end_process: Called with the exit status at the second signal.
@@ -36,7 +36,7 @@ class SignalSwitch:
         self._end_process = end_process
 
     def on_signal(self, number: int) -> None:
-        """Take one signal."""
+        """Handle a signal."""
         if self.drain.is_set():
             self._end_process(128 + number)
         self.drain.set()
@@ -47,7 +47,7 @@ def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Eve
     """Route SIGTERM and SIGINT to a drain while the block runs.
 
     Yields:
-        The event that the first signal sets.
+        The event set by the first signal.
     """
     switch = switch or SignalSwitch()
     loop = asyncio.get_running_loop()
@@ -61,10 +61,10 @@ def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Eve
 
 
 def ready_line(role: str, *urls: str, output: TextIO | None = None) -> None:
-    """Print the one line that says this process takes clients, and flush it.
+    """Print and flush the ready line, which announces that clients are accepted.
 
     Raises:
-        StartError: Nobody reads standard output any more.
+        StartError: Standard output is closed.
     """
     stream = output or sys.stdout
     try:

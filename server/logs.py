@@ -1,12 +1,12 @@
-"""Logs: structlog on standard error, for people (console) or machines (one JSON object a line).
+"""Logs: structlog on standard error, for people (console) or machines (a JSON object per line).
 
-Standard output belongs to the ready line. What aiohttp, asyncio and our own modules log
-through :mod:`logging` passes through the same processors. What is logged may quote a peer: each
-text is bounded, and one line (see proto.excerpts).
+Standard output belongs to the ready line. Logs of aiohttp, asyncio and Floodgate's own modules
+through :mod:`logging` pass the same processors. Logs may quote a peer: each text is bounded, and a
+single line (see proto.excerpts).
 
-A line about a client's connection has fields beside its sentence: ``connection`` (its number),
-``address``, ``client_version`` and, once there is one, ``principal``; a line about an HTTP request
-``request_id`` and ``address``. See ``log_fields`` of the connections.
+A line about a client's connection has structured fields: ``connection`` (its number), ``address``,
+``client_version`` and, once known, ``principal``; a line about an HTTP request ``request_id`` and
+``address``. See ``log_fields`` of the connections.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _REQUESTS = count(1)
 _VALUE_OF_A_KEY = re.compile(r"(.*/configuration[^/]*/+([^/]*)/+)(.+)", re.DOTALL)
 TRACE_LINES = 100
-"""Lines of an exception's trace that are written, the last ones."""
+"""Most lines of an exception's trace, counted from its end."""
 
 
 class LogFormat(StrEnum):
-    """The form in which log lines are written."""
+    """The format of log lines."""
 
     CONSOLE = "console"
     JSON = "json"
 
 
 class LogLevel(StrEnum):
-    """The least severe level that is written."""
+    """The least severe level to log."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -89,21 +89,21 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
 async def with_request_fields(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Give all log lines of an HTTP request its id and its client's address.
+    """Add an HTTP request's id and its client's address to all of its log lines.
 
-    The id is the one that the client sent as ``X-Request-Id``, if it is one, else the next number.
+    The id is the client's ``X-Request-Id``, if well-formed, else the next number.
     """
     given = request.headers.get("X-Request-Id", "")
     request_id = given if _REQUEST_ID.fullmatch(given) else str(next(_REQUESTS))
     with structlog.contextvars.bound_contextvars(request_id=request_id, address=request.remote):
         response = await handler(request)
-        # Without what is asked: it may be a credential.
+        # Without the query, which may be a credential.
         logger.debug("%s %s: %d", request.method, shown_path(request.path), response.status)
         return response
 
 
 def shown_path(path: str) -> str:
-    """Return a path without the value of a key that holds a secret, which is set by it."""
+    """Return a path without the value of a secret key, in requests that set the key."""
     found = _VALUE_OF_A_KEY.fullmatch(path)
     if found is not None and (SECRET_KEY.search(found[2]) or has_password(found[3])):
         return f"{found[1]}******"
@@ -111,13 +111,13 @@ def shown_path(path: str) -> str:
 
 
 def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:
-    """Bound the texts of a record, which may quote a peer, and escape what is no print in them."""
+    """Bound a record's texts, which may quote a peer, and escape unprintable characters."""
     texts = {key: one_line(value) for key, value in event.items() if isinstance(value, str)}
     return {**event, **texts}
 
 
 def _trace(exc_info: ExcInfo) -> str:
-    """Return an exception's trace, its last lines, each of them bounded as a record is."""
+    """Return the last lines of an exception's trace, each bounded like a record."""
     lines = "".join(traceback.format_exception(*exc_info)).splitlines()
     return "\n".join(map(one_line, lines[-TRACE_LINES:]))
 

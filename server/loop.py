@@ -1,4 +1,4 @@
-"""The event loop of a process: uvloop, or asyncio's where uvloop is not available."""
+"""Event loop of a process: uvloop, or asyncio's if uvloop is not available."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 COLLECT_AFTER = 5_000
-"""Objects that are made between two looks of the garbage collector at the newest.
+"""Objects created between two collections of the youngest generation.
 
-With Python's 700 a quarter of what a change of 400 watched sets costs goes into looks at what is
-not garbage; with 20,000 what is garbage stays for long.
+With Python's default of 700, garbage collection takes a quarter of the cost of a change to 400
+watched sets; with 20,000, garbage stays for long.
 """
 
 
 def run(main: Coroutine[object, object, ResultT]) -> ResultT:
-    """Run ``main`` to its end on a new event loop and return its result.
+    """Run ``main`` on a new event loop and return its result.
 
-    The process collects garbage more seldom from then on.
+    Garbage is collected less frequently from then on.
     """
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

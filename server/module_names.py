@@ -1,8 +1,8 @@
-"""The names by which Floodgate's own modules are imported here.
+"""Import names of Floodgate's own modules, in a checkout or in the wheel.
 
-In a checkout the packages stand at the top: ``broker.service``. In the wheel they stand in one
-package, as their names are words that other people use too: ``floodgate.broker.service``. Code says
-the short name, and asks this module where a name as a string is to be imported or run.
+In a checkout the packages are at the top level: ``broker.service``. In the wheel they are within
+one package, as their names are common words: ``floodgate.broker.service``. Code uses the short
+name, and this module converts a name string for import or execution.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 WHEEL = "floodgate"
-"""The package that holds all others in the wheel."""
+"""The wheel's top-level package."""
 PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
 ABOVE = __name__.removesuffix("server.module_names")
-"""In front of our packages' names: nothing in a checkout, ``floodgate.`` in the wheel."""
+"""Prefix of the packages' names: empty in a checkout, ``floodgate.`` in the wheel."""
 
 
 def module_name(name: str) -> str:
-    """Return the name here of one of our modules, given as in a checkout."""
+    """Return the effective name of a module, given its name in a checkout."""
     return f"{ABOVE}{name}"
 
 
 def class_module(name: str) -> str:
-    """Return the name here of a class path's module, ours in either spelling or anybody's.
+    """Return the effective name of a class path's module, Floodgate's or a user's.
 
-    A module of ours goes before one of the same name of the user's. Nothing of the module itself is
-    run; the packages around it are imported.
+    Floodgate's modules precede a user's of the same name. The module itself is not executed; its
+    parent packages are imported.
     """
     ours = name.removeprefix(f"{WHEEL}.")
     if ours.partition(".")[0] in PACKAGES and _is_there(module_name(ours)):
@@ -36,7 +36,7 @@ def class_module(name: str) -> str:
 
 
 def python_path() -> dict[str, str]:
-    """Return the variable by which a process finds this very code from any working directory."""
+    """Return the environment variable that makes this code importable from any directory."""
     root = str(Path(__file__).resolve().parents[__name__.count(".")])
     inherited = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}

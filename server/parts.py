@@ -1,4 +1,4 @@
-"""The parts of a server process, before it serves: limits, ledgers, connections, TLS."""
+"""Parts of a server process that exist before it serves: limits, ledgers, connections, TLS."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ CnxT = TypeVar("CnxT", bound=ServedConnection)
 
 
 class ServerParts(Generic[CnxT]):
-    """All that a server process has; nothing of it is global, and nothing listens yet.
+    """The state of a server process, without globals; does not listen.
 
     Raises:
         StartError: The admission policy cannot be made.
         TlsFilesError: Certificates cannot be used.
 
     Attributes:
-        authentication: Tells who a peer is; None: whoever connects is served.
-        refused: Who may not do what was asked for, with authorization.
-        registry: The metrics of a scrape that answer at once.
+        authentication: Authenticates peers; None: every peer is served.
+        refused: Counts operations refused by authorization.
+        registry: The metrics of a scrape that are read immediately.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ServerParts(Generic[CnxT]):
 
     @property
     def service_url(self) -> str:
-        """The address for clients; empty before they are taken."""
+        """The address for clients; empty before clients are accepted."""
         return self.urls.any_service
 
     @property
@@ -107,7 +107,7 @@ class ServerParts(Generic[CnxT]):
         return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
-        """Return the certificates of this process, by what they are for."""
+        """Return the certificates of this process, by purpose."""
         parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
         return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
@@ -146,10 +146,10 @@ class ServerParts(Generic[CnxT]):
     def change_water_marks(self, marks: WriteBufferMarks) -> None:
         """Change both marks of all connections at run time.
 
-        One that is unwritable follows when it is writable again.
+        An unwritable connection follows when it is writable again.
 
         Raises:
-            ValueError: Nothing is below the low mark, so that who is paused would stay so.
+            ValueError: A low mark of 0, which no buffer falls below, would keep connections paused.
         """
         if marks.low_bytes == 0 and self.flow.rules.pause_if_unwritable:
             raise ValueError("a low mark of 0 bytes: set at least 1")
@@ -158,7 +158,7 @@ class ServerParts(Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Return ledgers, which record from now on each holder and check that all is given back."""
+        """Start ledgers, which record each holder and check that everything is released."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(ledger)

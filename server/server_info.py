@@ -1,7 +1,7 @@
-"""The facts that decide how a server answers: its version, and keys with values.
+"""Effective settings of a server, with its version, as log line and metric.
 
-Goes into the first line of the log and into ``floodgate_server_info``, so that a figure can be
-traced to what produced it. Limits, timeouts and modes only: nothing here is secret.
+In the first log line and in ``floodgate_server_info``, so that figures can be traced to the
+settings that produced them. Limits, timeouts and modes only, no secrets.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ INFO_KEYS = tuple(_VALUES)
 
 
 def server_info(config: ServerConfig) -> dict[str, str]:
-    """Return the version, each of ``INFO_KEYS``, and what the server adds, with values in force."""
+    """Return the version, ``INFO_KEYS`` and the server's own keys, with effective values."""
     values = {key: str(value(config)) for key, value in _VALUES.items()}
     return {"version": VERSION, **values, **config.own_keys}
 
 
 def label_of(key: str) -> str:
-    """Return the metric's label of a key: its words, as Prometheus writes them."""
+    """Return the metric label of a key, in Prometheus' spelling."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
 
 

@@ -1,4 +1,4 @@
-"""The base of the services: a server process serves, says that it is ready, and drains."""
+"""Base of the services: a server process that serves, reports readiness, and drains."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class ServerService(WebPort[CnxT], ABC):
-    """A server in this process: ``async with`` serves inside the block and has drained after it.
+    """A server in this process: ``async with`` serves inside the block and drains after it.
 
-    Several can live in one process; nothing is global.
+    Several servers can share a process, as they have no globals.
 
     Raises:
         TlsFilesError: Certificates cannot be used.
@@ -36,10 +36,10 @@ class ServerService(WebPort[CnxT], ABC):
 
     @abstractmethod
     async def _start(self) -> None:
-        """Make ready and listen, by ``_serve_http`` and ``_serve_clients``.
+        """Prepare and listen, by ``_serve_http`` and ``_serve_clients``.
 
         Raises:
-            StartError: In one sentence why that is not possible.
+            StartError: The start failed; the error is a sentence.
         """
 
     async def __aenter__(self) -> Self:
@@ -65,14 +65,14 @@ class ServerService(WebPort[CnxT], ABC):
         port: int | None,
         port_key: str,
     ) -> None:
-        """Take clients on the plain port, and on the one for TLS; ready from now on.
+        """Accept clients on the plain port and the TLS port, and become ready.
 
         Args:
-            factory: Makes a connection, of its TLS where it speaks any.
-            port: The plain one; None for none.
-            port_key: Its key; that of the other has Tls behind it.
+            factory: Makes a connection, with its TLS layer if any.
+            port: The plain port; None for none.
+            port_key: Its key; the TLS port's key has Tls appended.
         """
-        # What was made until now stays: keep the collector off it.
+        # Objects created so far are permanent: exclude them from garbage collection.
         gc.collect()
         gc.freeze()
         urls, tls, tls_port = self.urls, self.tls, self._server_config.service_port_tls
@@ -90,7 +90,7 @@ class ServerService(WebPort[CnxT], ABC):
         self._readiness.state = ProcessState.READY
 
     async def _accept(self, factory: Callable[[], CnxT], port: int, port_key: str) -> int:
-        """Listen for clients; return the port that was found."""
+        """Listen for clients; return the actual port."""
         config = self._server_config
         listener = await self._listen(
             factory if self.faults is None else partial(self._made_with_faults, factory),
@@ -111,19 +111,19 @@ class ServerService(WebPort[CnxT], ABC):
         return cnx
 
     async def _send_clients_away(self) -> None:
-        """Let go of what this server serves, and tell its clients; it waits for no peer."""
+        """Release what the server serves, and notify its clients; waits for no peer."""
 
     def _served(self) -> str:
-        """Return how much is served now, in words."""
+        """Return a description of the current load."""
         return f"connections: {len(self.connections)}"
 
     async def _drain(self) -> None:
-        """Stop in this order; what takes longer than the drain may is cut off.
+        """Stop in this order; work beyond the drain's time is aborted.
 
-        1. Say so at the readiness endpoint and accept nobody new.
-        2. Tell clients to go elsewhere; requests are still taken.
-        3. Take no more requests, let those under way answer and queued answers leave.
-        4. Close what is left, then what the start opened, the newest first.
+        1. Report the drain at the readiness endpoint and stop accepting connections.
+        2. Tell clients to reconnect elsewhere; requests are still accepted.
+        3. Accept no more requests, finish in-flight requests and send queued responses.
+        4. Close the remaining connections, then the resources of the start, newest first.
         """
         began, grace = self._clock.now(), self._drain_seconds
         logger.info("the drain begins (%s); it may take %g s", self._served(), grace)

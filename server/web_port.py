@@ -1,4 +1,4 @@
-"""The web port of a server process: what it shows, and what each request goes through."""
+"""Web port of a server process: its routes, and the middlewares of each request."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ logger = logging.getLogger(__name__)
 
 
 class WebPort(ServerParts[CnxT]):
-    """A server process that can be asked by HTTP."""
+    """A server process with a web port."""
 
     _forwards_http = False
     _shares_topics = False
 
     def _watch_heap(self, cluster: str) -> None:
-        """Tell what memory is in use, and give back what is kept."""
+        """Report memory in use, and return freed memory to the system."""
         heap = c_heap()
         self.registry.register(HeapMetrics(cluster, heap))
         if heap is not None:
@@ -76,10 +76,10 @@ class WebPort(ServerParts[CnxT]):
         gather: Gather | None = None,
         operations: Callable[[], Iterable[Operation]] = tuple,
     ) -> None:
-        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet.
+        """Serve metrics, readiness and ``routes``, listing ``places`` at /; not ready yet.
 
-        ``dispatches`` are routes whose handlers see to authorization themselves. ``operations`` are
-        those of both, as far as they are not described already.
+        ``dispatches`` are routes whose handlers check authorization themselves. ``operations``
+        describe the routes of both, unless described already.
         """
         config, registry = self._server_config, self.registry
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
@@ -151,7 +151,7 @@ class WebPort(ServerParts[CnxT]):
     def _limiter_routes(
         self, tally: OutcomeCounts, messages: Callable[[], StoredMessages] | None
     ) -> list[web.AbstractRouteDef]:
-        """Return what shows the limiter, of which ten minutes are kept from now on."""
+        """Return the limiter's routes, with a history of ten minutes from now on."""
         history = LimiterHistory(self.limiter, tally, self._clock)
         history.start()
         self._exits.callback(history.stop)
@@ -197,7 +197,7 @@ class WebPort(ServerParts[CnxT]):
         return front_page_route(role, self._server_config, state, places)
 
     def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
-        """Send metrics by OpenTelemetry too, if the environment asks for it."""
+        """Also export metrics by OpenTelemetry, if the environment enables it."""
         settings = telemetry_settings()
         if settings is None:
             return

@@ -1,1 +1,1 @@
-"""The order in which waiting requests are served: first come first served, or fair by owner."""
+"""Admission order of waiting requests: first come first served, or fair by owner."""

@@ -1,4 +1,4 @@
-"""Caps on what one connection, namespace or tenant may hold, and the accounts that wait at them."""
+"""Caps on the permits of a connection, namespace or tenant, and accounts parked at full caps."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCaps:
-    """The most that one connection, namespace or tenant may hold; 0 is unlimited.
+    """Most permits (bytes) of a connection, namespace or tenant; 0 is unlimited.
 
-    Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
-    admitted: work that was admitted may grow until the sum exceeds a cap, because holding it up
-    would hold up what it already has.
+    No single permit is ever larger than a cap. The sum of permits is bounded for new work only:
+    admitted work may grow beyond a cap, because blocking the growth would block memory already
+    held.
 
     Source: PIP-442 names such limits as future work.
     """
@@ -31,7 +31,7 @@ class AdmissionCaps:
 
 
 class OverQuota:
-    """Accounts that hold their quota already: they wait until they give back, or quotas rise."""
+    """Accounts at their quota, waiting for a release or a larger quota."""
 
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
@@ -40,15 +40,15 @@ class OverQuota:
         return len(self._by_need)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let an account wait for a quota in which ``waiter`` fits."""
+        """Park an account until the quota is large enough for ``waiter``."""
         self._by_need.put(account, account.weight + waiter.needed)
 
     def discard(self, account: Account) -> None:
-        """The account waits here no more."""
+        """Remove an account."""
         self._by_need.discard(account)
 
     def first_within(self, quota: int) -> Account | None:
-        """Return an account whose request fits in ``quota`` now."""
+        """Return an account whose request fits in ``quota``."""
         account = self._by_need.first()
         return account if account is not None and self._by_need.value_of(account) <= quota else None
 
@@ -61,22 +61,22 @@ class CapGroup:
         self.parked: OrderedDict[Account, None] = OrderedDict()
 
     def add(self, account: Account, _: Waiter) -> None:
-        """Let an account wait until the group gives back; one that waits keeps its place."""
+        """Park an account until the group releases permits; a parked account keeps its position."""
         self.parked[account] = None
 
     def discard(self, account: Account) -> None:
-        """The account waits here no more."""
+        """Remove an account."""
         self.parked.pop(account, None)
 
 
 class Caps:
-    """Counts what each namespace and tenant with a cap holds, and parks accounts at full ones.
+    """Held permits by capped namespace and tenant, and the accounts parked at full caps.
 
-    Bound: one group a namespace and tenant that holds or waits for something; none at all
+    Bound: a group for each namespace and tenant with held permits or parked accounts; no groups
     without caps.
 
     Attributes:
-        any: True if there is any cap.
+        any: True if any cap is set.
     """
 
     def __init__(self, caps: AdmissionCaps) -> None:
@@ -87,7 +87,7 @@ class Caps:
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:
-        """Refuse what no cap will ever allow.
+        """Check a size against every cap.
 
         Raises:
             PermitTooLargeError: ``size`` exceeds a cap, which the error names.
@@ -126,10 +126,10 @@ class Caps:
             group.held += permit.size
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count ``size`` less."""
+        """Subtract ``size`` from the permit's namespace and tenant."""
         for scope, _ in self._levels:
             group = self._groups.get((scope, _name(scope, permit.namespace)))
-            if group is not None:  # Permits of nothing keep no group alive.
+            if group is not None:  # Permits of size 0 keep no group alive.
                 group.held -= size
 
     def let_go(self, namespace: str) -> list[Account]:
@@ -152,7 +152,7 @@ def _name(scope: LimitScope, namespace: str) -> str:
 
 
 def _within(group: CapGroup, room: int) -> list[Account]:
-    """Return the longest parked accounts of a group, as many as ``room`` is enough for."""
+    """Return the longest parked accounts of a group that fit together in ``room``."""
     fitting = []
     for account in group.parked:
         waiter = account.first_in_line

@@ -1,23 +1,23 @@
-"""Policy ``fair``: no owner can take everything, none is starved, and nothing stalls.
+"""Policy ``fair``: bounds every owner's share, starves no owner, and ends stalls.
 
-1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
-   that would hold more than its quota (rule 4) one growth at a time does; its others wait for it.
-2. An account that holds nothing (a *hungry* one) goes before all that hold something.
-3. Among equals, tenants, then namespaces, then accounts take byte-weighted turns; an account
-   stands in line with its oldest request, so nine thousand queued requests are one place.
-4. Beyond its first request an account is served while it would hold at most its quota,
-   limit / (active accounts + 1): one part is left for the next to come. It is lent more, up to
-   half of what is free, only while no account waits within its quota, so that memory is
-   not kept free for those that do not ask.
-5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
-   hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
-   from then on everything that comes back is kept for it.
-6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
-7. In a full queue the account with the most places loses its last one to one with fewer.
-8. A deferred account, whose peer takes nothing of what it was sent, goes after all others. More
-   than one request of such accounts is granted only while they would hold half of the limit.
+1. Growth of admitted work precedes new work, and blocks new work while it waits. An account that
+   would exceed its quota (rule 4) grows a single permit at a time; its further growth waits.
+2. An account without permits (*hungry*) precedes all accounts with permits.
+3. Among equals, tenants, then namespaces, then accounts are served round-robin, weighted by bytes.
+   An account queues with its oldest request, so nine thousand queued requests are a single entry.
+4. Beyond its first request an account is served while its permits stay within its quota, limit /
+   (active accounts + 1): a share is left for the next newcomer. An account is lent more, up to half
+   of the free permits, only while no account waits within its quota, so that no memory stays idle
+   for absent accounts.
+5. When the next request does not fit, the smallest fitting request may overtake if its account is
+   hungry as well. At most ``limit`` permits in all overtake a request while it is next; after that,
+   every released permit is kept for the request.
+6. When all held permits wait to grow, the oldest growth may overdraw (the semaphore decides).
+7. In a full queue the account with the most entries loses its last entry to an account with fewer.
+8. A deferred account, whose peer reads none of its responses, comes after all accounts. Further
+   requests of deferred accounts are granted only while they would hold half of the limit together.
 
-Bounds: places in line are bounded by the semaphore's queue; each step costs O(log n) of them.
+Bounds: queue entries are bounded by the semaphore's queue; each step costs O(log n) of them.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 
 MEMBERS_LOOKED_AT = 16
-"""Most members looked at when a shared request needs another account to stand with."""
+"""Members examined at most when a shared request moves to another account."""
 _LAST = 2
 _PARKED = 3
 
 
 class FairAdmission(Places):
-    """See the module."""
+    """Policy ``fair``; the module documents the rules."""
 
     def __init__(self, view: BudgetView) -> None:
         super().__init__(view)
         self._longest: LeastFirst[Account] = LeastFirst()
 
-    # -- requests that wait ------------------------------------------------------------------
+    # -- waiting requests -------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
         """See Admission."""
@@ -59,7 +59,7 @@ class FairAdmission(Places):
             self._caps.validate(size, many_clients=account is None or account.many_clients)
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Return True unless the account's own quota or a cap is in the way."""
+        """Return True unless the account's quota or a cap blocks the request."""
         if account is None:
             return True
         if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
@@ -73,7 +73,7 @@ class FairAdmission(Places):
         return place is self._last and size <= self._left_for_last(available)
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Return True if the others wait for their own quota or cap, or growth meets new work."""
+        """Return True if quotas or caps block all waiters, or growth meets new work."""
         turn = self.turn()
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
@@ -119,7 +119,7 @@ class FairAdmission(Places):
                 self._put_in_place(account)
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if a growth goes first for its account, or for one of those that share it."""
+        """Return True if a growth goes first for its account, or for a sharing account."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -136,7 +136,7 @@ class FairAdmission(Places):
             waiter.account.favoured = permit
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> None:
-        """Charge the account whose turn it was; count what goes before it against its wait."""
+        """Charge the account that was next, or count an overtaking request against it."""
         if turn is not waiter:
             turn.passed_permits += waiter.needed
         elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
@@ -144,9 +144,9 @@ class FairAdmission(Places):
         self._take_out(waiter)
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the last request of the account with most in the queue, for one that has fewer.
+        """Return the last request of the account with the longest queue, for a shorter account.
 
-        Growth finds room in any case, as long as anything new waits.
+        Growth always displaces a request while any new work waits.
         """
         longest = self._longest.first()
         if longest is None:
@@ -155,7 +155,7 @@ class FairAdmission(Places):
         own = 0 if new is None else len(new.line) + 1
         return next(reversed(longest.line)) if len(longest.line) > own else None
 
-    # -- who is next --------------------------------------------------------------------------
+    # -- the next request ----------------------------------------------------------------------
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
         """See Admission."""
@@ -178,7 +178,7 @@ class FairAdmission(Places):
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
-        """Return an account that is lent something now, of those that would exceed their quota."""
+        """Return an account beyond its quota that may borrow free permits now."""
         lent = self._lent()
         while (account := self._over_quota.first_within(lent)) is not None:
             waiter = account.first_in_line
@@ -192,7 +192,7 @@ class FairAdmission(Places):
         return None
 
     def _smallest_like(self, turn: Waiter) -> Waiter | None:
-        """Return the least of those that may go before ``turn``."""
+        """Return the smallest request that may overtake ``turn``."""
         if turn.previous is not None:
             return self.growth.smallest()
         last = turn.account is not None and turn.account.place is self._last
@@ -207,7 +207,7 @@ class FairAdmission(Places):
     def _settled(
         self, choose: Callable[[WaitingLine], Account | None], line: Callable[[], WaitingLine]
     ) -> Account | None:
-        """Choose an account of the line that is served now, and that may still stand there."""
+        """Return an account chosen from the served line, after re-placing accounts that moved."""
         while (account := choose(line())) is not None:
             waiter = account.first_in_line
             if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
@@ -216,17 +216,17 @@ class FairAdmission(Places):
         return None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """See Admission: the oldest growth in ``room`` is granted, otherwise the last refused."""
+        """See Admission: grants the oldest growth within ``room``, or refuses the youngest."""
         if not self.growth.every_holder_waits():
             return None
         granted = self.growth.oldest_within(room)
         ends = granted or self.growth.youngest()
         return None if ends is None else (ends, granted is not None)
 
-    # -- what changes -------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------
 
     def deferred_changed(self, account: Account) -> None:
-        """See Admission: what it shares with others waits with one of them."""
+        """See Admission: shared requests move to a sharing account that is not deferred."""
         for holder in account.shared:
             holder.put_deferred_last(account)
         for waiter in list(account.line):
@@ -240,7 +240,7 @@ class FairAdmission(Places):
                 self.joined(holder, account)
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """A request that is shared waits where the best placed of its sharers stands."""
+        """Move shared requests to a new sharer's line if the new sharer is placed better."""
         for waiter in list(holder.waiters):
             if waiter.previous is None:
                 better = self._stands_better(account, waiter)
@@ -250,7 +250,7 @@ class FairAdmission(Places):
                 self._move(waiter, account)
 
     def _stands_better(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if a request is better off in the line of ``account`` than where it is."""
+        """Return True if a request would be served earlier in the line of ``account``."""
         stands = waiter.account
         if stands is None or stands is account:
             return False
@@ -261,7 +261,7 @@ class FairAdmission(Places):
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return 0 for a place that is served first, up to 3 for a parked one."""
+        """Return a rank from 0, for the line served first, to 3, for a parked place."""
         if place is self._hungry:
             return 0
         if place is self._last:
@@ -269,7 +269,7 @@ class FairAdmission(Places):
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Let another member stand in line for the others, now that one has left."""
+        """Move the shared requests of a member that left to another member."""
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue
@@ -279,9 +279,9 @@ class FairAdmission(Places):
                 self._move(waiter, self.stands_for(holder, waiter))
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account:
-        """Return the best placed of the first few members: looking at all would cost too much.
+        """Return the best placed of the first few members: examining all would cost too much.
 
-        Of two in the same place, one whose own requests do not wait before it.
+        Among equal places, an account without earlier requests of its own wins.
         """
         only = holder.only_member()
         if only is not None:

@@ -1,12 +1,12 @@
-"""Fair queueing by bytes: tenants take turns, in them namespaces, and in these their items.
+"""Fair queueing by bytes: round-robin over tenants, their namespaces, and the namespaces' items.
 
-A child that was served more bytes comes later. One that arrives starts where the others are now: it
-neither has to catch up with what they were served before it came, nor comes before the one whose
-turn it is. The virtual time of a queue advances with the bytes it serves (worst-case fair
-weighted fair queueing, WF2Q+), so that nobody is starved by a stream of newcomers.
+A child that was served more bytes comes later. A newcomer starts at the current virtual time: it
+neither catches up with earlier service, nor precedes the child that is next. The virtual time of a
+queue advances with the bytes served (worst-case fair weighted fair queueing, WF2Q+), so that a
+stream of newcomers starves no child.
 
-Bound: one entry a waiting child; outdated entries of a heap are cleaned away when they are more
-than half of it. Each operation costs O(log n).
+Bound: an entry for each waiting child; a heap is rebuilt when more than half of its entries are
+outdated. Each operation costs O(log n).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT", bound="Hashable")
 
 SLACK_ENTRIES = 32
-"""Outdated entries that are not worth a cleaning."""
+"""Outdated entries that are too few to rebuild the heap."""
 
 
 class LeastFirst(Generic[ItemT]):
-    """Items by a number, the least first and the older first among equals."""
+    """Items ordered by a number, ascending, oldest first among equals."""
 
     def __init__(self) -> None:
         self._entries: dict[ItemT, tuple[float, int]] = {}
@@ -39,7 +39,7 @@ class LeastFirst(Generic[ItemT]):
         return item in self._entries
 
     def put(self, item: ItemT, value: float) -> None:
-        """Add an item, or give it another value and a place behind its equals."""
+        """Add an item, or change its value and move it behind its equals."""
         number = next(self._numbers)
         self._entries[item] = (value, number)
         if len(self._heap) > 2 * len(self._entries) + SLACK_ENTRIES:
@@ -49,15 +49,15 @@ class LeastFirst(Generic[ItemT]):
             heapq.heappush(self._heap, (value, number, item))
 
     def discard(self, item: ItemT) -> None:
-        """Forget an item; one that is not there is no matter."""
+        """Remove an item; no-op for an absent item."""
         self._entries.pop(item, None)
 
     def value_of(self, item: ItemT) -> float:
-        """Return the value an item was put with."""
+        """Return an item's value."""
         return self._entries[item][0]
 
     def first(self) -> ItemT | None:
-        """Return the least item; None when there is none."""
+        """Return the least item, or None if empty."""
         heap, entries = self._heap, self._entries
         while heap:
             _, number, item = heap[0]
@@ -69,11 +69,11 @@ class LeastFirst(Generic[ItemT]):
 
 
 class TurnQueue(Generic[ItemT]):
-    """Children that take turns by the bytes they were served."""
+    """Children served round-robin, weighted by served bytes."""
 
     def __init__(self) -> None:
         self._waiting: LeastFirst[ItemT] = LeastFirst()
-        # Those that left after more was served to them than to the others, until these catch up.
+        # Children that left with more service than the rest, until the rest catch up.
         self._ahead: LeastFirst[ItemT] = LeastFirst()
         self._virtual_bytes = 0.0
 
@@ -84,7 +84,7 @@ class TurnQueue(Generic[ItemT]):
         return child in self._waiting
 
     def add(self, child: ItemT) -> None:
-        """Let a child wait; it comes after the one whose turn it is."""
+        """Add a waiting child, behind the child that is next."""
         first = self._waiting.first()
         if first is not None:
             self._virtual_bytes = max(self._virtual_bytes, self._waiting.value_of(first))
@@ -94,7 +94,7 @@ class TurnQueue(Generic[ItemT]):
         self._waiting.put(child, value)
 
     def discard(self, child: ItemT) -> None:
-        """The child waits no more; it is remembered while it was served more than the others."""
+        """Remove a waiting child; a child with more service than the rest is remembered."""
         value = self._waiting.value_of(child)
         self._waiting.discard(child)
         if value > self._virtual_bytes:
@@ -107,17 +107,17 @@ class TurnQueue(Generic[ItemT]):
             self._ahead.discard(child)
 
     def first(self) -> ItemT | None:
-        """Return whose turn it is."""
+        """Return the next child."""
         return self._waiting.first()
 
     def served(self, child: ItemT, size: int) -> None:
-        """Charge a waiting child for ``size`` bytes, which puts it behind those that had less."""
+        """Charge a waiting child for ``size`` bytes, behind children with less service."""
         self._virtual_bytes += size / len(self._waiting)
         self._waiting.put(child, self._waiting.value_of(child) + size)
 
 
 class FairQueue(Generic[ItemT]):
-    """Three levels of turns: tenants, namespaces of a tenant, items of a namespace."""
+    """Round-robin on three levels: tenants, namespaces of a tenant, items of a namespace."""
 
     def __init__(self) -> None:
         self._tenants: TurnQueue[str] = TurnQueue()
@@ -128,7 +128,7 @@ class FairQueue(Generic[ItemT]):
         return sum(len(items) for items in self._items.values())
 
     def add(self, namespace: str, item: ItemT) -> None:
-        """Let an item wait in ``namespace``, which is ``tenant/namespace``."""
+        """Add a waiting item to ``namespace``, which is ``tenant/namespace``."""
         tenant = tenant_of(namespace)
         if tenant not in self._namespaces:
             self._namespaces[tenant] = TurnQueue()
@@ -139,7 +139,7 @@ class FairQueue(Generic[ItemT]):
         self._items[namespace].add(item)
 
     def discard(self, namespace: str, item: ItemT) -> None:
-        """The item waits no more; levels that nobody waits in are forgotten."""
+        """Remove an item, and empty levels."""
         items = self._items[namespace]
         items.discard(item)
         if items:
@@ -152,7 +152,7 @@ class FairQueue(Generic[ItemT]):
             self._tenants.discard(tenant)
 
     def first(self) -> ItemT | None:
-        """Return whose turn it is: the tenant's, in it the namespace's, in it the item's."""
+        """Return the next item of the next namespace of the next tenant."""
         tenant = self._tenants.first()
         namespace = None if tenant is None else self._namespaces[tenant].first()
         return None if namespace is None else self._items[namespace].first()

@@ -1,4 +1,4 @@
-"""Policy ``fifo``: first come, first served; growth waits at the tail like everything else."""
+"""Policy ``fifo``: first come, first served; growth waits at the tail as well."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class FifoAdmission(Admission):
-    """Strict order: the head holds up all behind it, and a stall lasts until a request times out.
+    """Strict order: the head blocks the queue, and a stall lasts until a request times out.
 
-    Source: upstream AsyncSemaphoreImpl, its one queue.
+    Source: upstream AsyncSemaphoreImpl, its single queue.
     """
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
-        """Return the head if it fits. One of 0 needs something to be free, too, as upstream."""
+        """Return the head if it fits; as upstream, a size of 0 needs a free permit as well."""
         return turn if 0 < available >= turn.needed else None

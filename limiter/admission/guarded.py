@@ -1,8 +1,7 @@
-"""Guards a semaphore, and whoever acquires or releases, from faults of a user's admission policy.
+"""Guards a semaphore and its callers from faults of a user's admission policy.
 
-A policy that has failed may have lost count of waiting requests and permits. So it is asked no
-more, and policy fifo, which knows nothing but the queue, takes its place: no permit and no request
-is lost.
+A failed policy may have lost count of waiting requests and permits. Policy fifo, which needs
+nothing but the queue, replaces a failed policy for good: no permit and no request is lost.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN = 300
-"""Characters that are shown of what a policy answers or raises."""
+"""Most characters of a policy's answer or error in a log line."""
 _OWN_LABELS = frozenset(each.name.lower() for each in AcquireOutcome)
 
 
@@ -88,15 +87,15 @@ _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
     "stands_for": (_shares, "None or the account of one who shares"),
     **dict.fromkeys(("admits_new", "admits_growth", "precedes"), (_is_yes_or_no, "True or False")),
 }
-"""Checks of answers by method, and the words for what is expected; other methods answer nothing."""
+"""Checks by method of the policy's answer, and the expected answer in words."""
 
 
 class GuardedAdmission(Admission):
-    """Asks a policy until it raises, or answers what it may not; then policy fifo for good.
+    """Calls a policy until it raises or returns an invalid answer; then policy fifo for good.
 
     Attributes:
-        fault: The first wrong answer or error of the policy; empty while it has not failed.
-        on_fault: Called right after it: a request that the policy held back may be next.
+        fault: The policy's first invalid answer or error; empty while the policy works.
+        on_fault: Called right after a fault, to serve requests that the policy held back.
     """
 
     def __init__(self, rules: AdmissionRules, view: BudgetView) -> None:
@@ -142,5 +141,5 @@ class GuardedAdmission(Admission):
 
 for _method in (name for name, one in vars(Admission).items() if callable(one)):
     if not _method.startswith("_"):
-        # All of them, so that none is forgotten that is added.
+        # Every method by loop, so that a method added later is guarded as well.
         setattr(GuardedAdmission, _method, partialmethod(GuardedAdmission._asked, _method))

@@ -1,4 +1,4 @@
-"""Places of accounts under policy fair: hungry, holding, over their quota, last, or at a cap."""
+"""Places of accounts under policy fair: hungry, holding, over quota, last, or at a cap."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 
 
 EXACT_ACCOUNTS = 16
-"""Up to so many accounts, quotas follow each that comes or goes; beyond, they change in steps."""
+"""Up to this number of accounts quotas are exact; beyond, quotas change in steps."""
 LENT_DIVISOR = 2
-"""Beyond its quota an account may hold half of what is free (as switches share buffers).
+"""Beyond its quota an account may hold half of the free permits (as switches share buffers).
 
-Measured with the slow-reader example: with a quarter those that ask again wait longer and are
-refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
+Measured with the slow-reader example: with a quarter, clients with further requests wait longer and
+are refused more often than under fifo; with all of it, a single client delays the rest
+(docs/examples.md).
 """
 
 LAST_DIVISOR = 2
-"""Deferred accounts may hold half of the limit together: the rest is for peers that read."""
+"""Deferred accounts may hold half of the limit together: the rest is for reading peers."""
 
 
 class Places(Admission):
-    """The places of limiter.admission.fair.FairAdmission; see there."""
+    """Places of accounts for limiter.admission.fair.FairAdmission."""
 
     counts_anonymous = True
 
@@ -43,13 +44,13 @@ class Places(Admission):
         self._counted = 0
         self._hungry, self._holding, self._last = WaitingLine(), WaitingLine(), WaitingLine()
         self._over_quota, self._over_own_cap = OverQuota(), CapGroup()
-        self._over_quota_last = OverQuota()  # The deferred: nothing is lent to them.
-        # What was granted to deferred accounts; it is theirs until it is given back.
+        self._over_quota_last = OverQuota()  # Deferred accounts borrow nothing.
+        # Permits granted to deferred accounts, counted until released.
         self._last_permits: dict[Permit, int] = {}
         self._last_held = 0
 
     def _put_in_place(self, account: Account) -> None:
-        """Let an account stand where it belongs with its oldest request."""
+        """Move an account to the place of its oldest request."""
         waiter = account.first_in_line
         place = None
         while waiter is not None and waiter.previous and self._grows_first(account, waiter):
@@ -66,7 +67,7 @@ class Places(Admission):
 
     def _place_of_waiter(self, account: Account, waiter: Waiter) -> Place:
         if waiter.previous is not None:
-            return self._over_quota  # or it would have gone first
+            return self._over_quota  # Otherwise the growth would have gone first.
         return self._place_of(account, waiter.namespace, waiter.size)
 
     def _place_of(self, account: Account, namespace: str, size: int) -> Place:
@@ -90,22 +91,22 @@ class Places(Admission):
         return self._budget.available_permits // LENT_DIVISOR
 
     def _left_for_last(self, available: int) -> int:
-        """Return what deferred accounts may have of what is free; one may always hold something."""
+        """Return the free permits for deferred accounts; without held permits, all of them."""
         if not self._last_held:
             return available
         return min(available, self._budget.max_permits // LAST_DIVISOR - self._last_held)
 
     def _active(self) -> int:
-        """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
+        """Return active accounts, rounded up by at most a third to keep places stable."""
         count = len(self._accounts)
         if count <= EXACT_ACCOUNTS or not 3 * self._counted <= 4 * count <= 4 * self._counted:
             self._counted = count if count <= EXACT_ACCOUNTS else count + count // 8
         return self._counted
 
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if a growth goes before all new work, and not after its account gave back.
+        """Return True if a growth precedes new work, without waiting for its account.
 
-        Beyond the quota one does, so that an account cannot stand still by itself.
+        Beyond the quota a single growth does, so that an account cannot deadlock itself.
         """
         if account.many_clients or account.weight + waiter.needed <= self._quota():
             return True
@@ -116,7 +117,7 @@ class Places(Admission):
         return True
 
     def _look_again(self, namespace: str) -> None:
-        """Place accounts anew that are parked at the cap of a namespace or tenant and fit."""
+        """Re-place accounts parked at the cap of a namespace or tenant whose requests fit now."""
         if self._caps.any:
             for account in self._caps.let_go(namespace):
                 self._put_in_place(account)
@@ -145,13 +146,13 @@ class Places(Admission):
             self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
-        """Fewer accounts, or a higher limit, mean larger quotas."""
+        """Re-place accounts that fit larger quotas, after fewer accounts or a higher limit."""
         for over_quota in (self._over_quota, self._over_quota_last):
             while over_quota and (account := over_quota.first_within(self._quota())) is not None:
                 self._put_in_place(account)
 
 
 def _is_deferred(holder: Holder | None) -> bool:
-    """Return True if all members of a holder are deferred: others are found first."""
+    """Return True if all members are deferred: members that read come first in a holder."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
     return isinstance(account, Account) and account.deferred

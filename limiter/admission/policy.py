@@ -1,7 +1,7 @@
-"""Admission policies: who is served next, who is refused, how long a request may wait.
+"""Admission policies: the order of requests, refusals, and timeouts.
 
-A policy is told what happens and asked what is next; it neither grants nor counts what is acquired.
-docs/your-own-policy.md shows how one is written and tried.
+A policy is notified of events and queried for the next request; the semaphore grants and counts
+permits. docs/your-own-policy.md shows how to write and test a policy.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Admission:
-    """The policy of one budget. As it is, the oldest goes first, and nothing depends on who holds.
+    """Base policy of a budget: oldest request first, regardless of owners.
 
     Args:
-        view: The budget, its queue, and what is measured of them.
+        view: The budget, its queue, and their measurements.
 
     Attributes:
-        counts_anonymous: Whether requests without an owner have accounts, too.
+        counts_anonymous: True if requests without an owner have accounts as well.
     """
 
     counts_anonymous: bool = False
@@ -30,102 +30,105 @@ class Admission:
     def __init__(self, view: BudgetView) -> None:
         self.view = view
 
-    # -- who is refused, and when ---------------------------------------------------------------
+    # -- refusals and timeouts
+    # -----------------------------------------------------------------------
 
     def refuses(self, waiter: Waiter) -> PermitAcquireRefusedError | None:
-        """Return why a request is refused that would begin to wait now; None: it waits."""
+        """Return the reason to refuse a request before it waits; None to queue it."""
 
     def sheds(self) -> tuple[Waiter, PermitAcquireRefusedError] | None:
-        """Return a request that waits and is refused now, and why; None: none is.
+        """Return a waiting request to refuse now, with the reason; None to refuse no request.
 
-        Asked whenever somebody may be next, until there is none.
+        Called whenever a request may be next, until it returns None.
         """
 
     def wait_seconds(self, waiter: Waiter) -> float:
-        """Return how long a request that begins to wait may do so until it times out."""
+        """Return the timeout of a request that begins to wait."""
         return self.view.queue.timeout_seconds
 
-    # -- who is next ----------------------------------------------------------------------------
+    # -- order
+    # --------------------------------------------------------------------------------------
 
     def turn(self) -> Waiter | None:
-        """Return the request that is next; None when none waits for permits of others."""
+        """Return the next request; None when no request waits for permits of another owner."""
         return next(iter(self.view.queue.requests), None)
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
-        """Return the request that is granted from ``available`` permits; None when none fits.
+        """Return the request to grant from ``available`` permits; None when none fits.
 
-        The next in turn, or one that may go before it.
+        Either ``turn`` or a request that may overtake ``turn``.
         """
         return turn if turn.needed <= available else None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """Return a growth, and whether it is granted or refused; None where nothing is stalled.
+        """Return a growth to end a stall, with True to grant it; None if not stalled.
 
         Args:
-            room: What it may need at most to be granted, some of it beyond the limit.
+            room: The most permits of a granted growth, partly beyond the limit.
         """
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> None:
-        """Forget a request that is granted, maybe before the next in turn."""
+        """Remove a granted request, which may have overtaken ``turn``."""
         self.discard(waiter)
 
     def add(self, waiter: Waiter) -> None:
-        """Take in that a request waits; it is the last of ``view.waiting`` now."""
+        """Add a waiting request, the last of ``view.waiting``."""
 
     def discard(self, waiter: Waiter) -> None:
-        """Forget a request that was refused, or has left."""
+        """Remove a refused or abandoned request."""
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the request that loses its place in a full queue to a new one, if any does."""
+        """Return the request that loses its slot in a full queue to a new request, if any."""
         return None
 
-    # -- who need not wait ----------------------------------------------------------------------
+    # -- requests that need not wait
+    # ------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
-        """Refuse new work that no waiting will ever admit.
+        """Check new work against limits that waiting cannot satisfy.
 
         Raises:
-            PermitTooLargeError: It exceeds a cap of its account.
+            PermitTooLargeError: The size exceeds a cap of the account.
         """
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Return True if new work that fits may be granted while nobody waits."""
+        """Return True if fitting new work may be granted while no request waits."""
         return True
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
-        """Return the member in whose line a new request of all should stand."""
+        """Return the member in whose line a new shared request should wait."""
         return holder.first_member()
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if growth that fits may be granted while nobody is before it."""
+        """Return True if fitting growth may be granted while no request precedes it."""
         return True
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Return True if it would be a new request's turn at once, although others wait."""
+        """Return True if a new request would be next immediately, despite waiting requests."""
         return False
 
-    # -- what is held ---------------------------------------------------------------------------
+    # -- held permits ---------------------------------------------------------------------------
 
     def holds_changed(self, account: Account) -> None:
-        """Take in that an account holds more or less than before."""
+        """Handle a change of an account's held permits."""
 
     def deferred_changed(self, account: Account) -> None:
-        """Take in that an account goes after all others from now on, or does so no more."""
+        """Handle a change of an account's deferred state."""
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
-        """Let ``permit`` take the place of the one that a request updates."""
+        """Replace the permit that a waiting request updates with ``permit``."""
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit that was granted, or got its amount back."""
+        """Count a granted or restored permit."""
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that was emptied of ``size``."""
+        """Count a permit that released all of its ``size``."""
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """Take in that an account shares a holder from now on."""
+        """Handle an account that joined a shared holder."""
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Take in that an account shares a holder no longer."""
+        """Handle an account that left a shared holder."""
 
     def accounts_changed(self) -> None:
-        """Take in that there are fewer accounts, or another limit."""
+        """Handle fewer accounts, or another limit."""

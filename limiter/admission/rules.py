@@ -1,4 +1,4 @@
-"""The rules by which waiting requests are admitted, as configuration."""
+"""Configuration of admission: policy, overdraft, caps."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from limiter.admission.policy import Admission
 
 OVERDRAFT_DIVISOR = 10
-"""Without another figure, an overdraft may be a tenth of the limit."""
+"""The default overdraft is the limit divided by this number."""
 
 
 class AdmissionPolicy(Enum):
-    """The policies that are shipped, by the words of ``floodgateAdmissionPolicy``."""
+    """The built-in policies, by their values of ``floodgateAdmissionPolicy``."""
 
     FIFO = "fifo"
-    """As shipped: strict order, growth waits at the tail, the head holds up all behind it."""
+    """As upstream: strict order, growth waits at the tail, the head blocks the queue."""
     FAIR = "fair"
-    """Growth of admitted work first, then byte-weighted turns; see limiter.admission.fair."""
+    """Growth of admitted work first, then byte-weighted turns; limiter.admission.fair."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """The order in which a semaphore grants requests, and its bounds.
+    """The order and the bounds by which a semaphore grants requests.
 
     Attributes:
-        policy: In which order: one that is shipped, or a class of one's own.
-        overdraft_max_permits: How far beyond the limit one growth may go to end a stall, when
-            every holder waits to grow; None is a tenth of the limit. Fifo ends none.
-        caps: Limits of each connection, namespace and tenant. Fifo does not look at them.
+        policy: A built-in policy, or a policy class.
+        overdraft_max_permits: How far beyond the limit a growth may go to end a stall, when every
+            holder waits to grow; None is a tenth of the limit. Fifo ends no stall.
+        caps: Limits of each connection, namespace and tenant, ignored by fifo.
     """
 
     policy: AdmissionPolicy | type[Admission] = AdmissionPolicy.FIFO
@@ -43,14 +43,14 @@ class AdmissionRules:
 
     @property
     def policy_class(self) -> type[Admission]:
-        """The class of which each budget has an object."""
+        """The class instantiated for each budget."""
         if isinstance(self.policy, type):
             return self.policy
         return FairAdmission if self.policy is AdmissionPolicy.FAIR else FifoAdmission
 
     @property
     def policy_name(self) -> str:
-        """The policy as ``floodgateAdmissionPolicy`` names it."""
+        """The policy's value of ``floodgateAdmissionPolicy``."""
         if isinstance(self.policy, type):
             return f"{self.policy.__module__}:{self.policy.__qualname__}"
         return self.policy.value

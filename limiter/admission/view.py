@@ -1,4 +1,4 @@
-"""The view of a budget that an admission policy decides by."""
+"""Read-only view of a budget for its admission policy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class BudgetView:
-    """Shows one budget to its policy, which only reads it. Units: permits (bytes), seconds.
+    """Read-only view of a budget for its policy. Units: permits (bytes), seconds.
 
     Attributes:
-        budget: What is limited and held: ``max_permits``, ``acquired``, ``available_permits``.
-        queue: The requests that wait: places, timeouts, and ``waiting``.
-        accounts: Who holds and waits for how much.
-        caps: What one connection, namespace or tenant may hold, as configured.
+        budget: Limit and held permits: ``max_permits``, ``acquired``, ``available_permits``.
+        queue: The waiting requests, their slots and timeouts.
+        accounts: Held and requested permits by owner.
+        caps: The configured caps of a connection, namespace or tenant.
         clock: The source of time.
-        drain: Measures once a policy has asked for ``drain_rate``.
+        drain: Measures from the first read of ``drain_rate`` on.
     """
 
     __slots__ = ("accounts", "budget", "caps", "clock", "drain", "queue")
@@ -48,12 +48,12 @@ class BudgetView:
 
     @property
     def waiting(self) -> OrderedDict[Waiter, int]:
-        """The requests that wait, the oldest first, with what each lacked when it came."""
+        """The waiting requests, oldest first, with the permits each lacked on arrival."""
         return self.queue.requests
 
     @property
     def waiting_permits(self) -> int:
-        """Permits that all waiting requests lack together."""
+        """Sum of the permits lacked by all waiting requests."""
         return self.queue.lacking_permits
 
     @property
@@ -63,15 +63,15 @@ class BudgetView:
 
     @property
     def oldest_wait_seconds(self) -> float:
-        """Age of the oldest waiting request; 0 when none waits."""
+        """Age of the oldest waiting request; 0 with an empty queue."""
         oldest = self.queue.oldest()
         return 0.0 if oldest is None else self.waited_seconds(oldest)
 
     @property
     def drain_rate(self) -> float | None:
-        """Permits a second granted to waiting requests; None before the first grant.
+        """Permits per second granted to waiting requests; None before the first grant.
 
-        Measured from the first read on: a policy that never reads it costs nothing.
+        Measured from the first read on, so that a policy that never reads it costs nothing.
         """
         now = self.clock.now()
         if self.drain is None:
@@ -81,5 +81,5 @@ class BudgetView:
         return self.drain.now(now)
 
     def waited_seconds(self, waiter: Waiter) -> float:
-        """Return how long a request has waited."""
+        """Return the age of a waiting request."""
         return self.queue.waited_seconds(waiter)

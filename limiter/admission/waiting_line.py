@@ -1,4 +1,4 @@
-"""Lines of accounts that wait for their turn."""
+"""Lines of accounts awaiting service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WaitingLine:
-    """Accounts that could be admitted: by turns, and by the size of what they ask for."""
+    """Admissible accounts, in round-robin order and by request size."""
 
     def __init__(self) -> None:
         self._turns: FairQueue[Account] = FairQueue()
@@ -22,7 +22,7 @@ class WaitingLine:
         return len(self._namespaces)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """See Place: what the account was served still counts."""
+        """See Place: earlier service of the account still counts."""
         before, now = self._namespaces.get(account), waiter.namespace
         if before != now:
             self._namespaces[account] = now
@@ -37,13 +37,13 @@ class WaitingLine:
         self._by_size.discard(account)
 
     def served(self, account: Account, size: int) -> None:
-        """Charge an account that is still standing here for its turn."""
+        """Charge a waiting account for its service."""
         self._turns.served(self._namespaces[account], account, size)
 
     def first(self) -> Account | None:
-        """Return whose turn it is."""
+        """Return the next account."""
         return self._turns.first()
 
     def smallest(self) -> Account | None:
-        """Return the account that asks for least."""
+        """Return the account with the smallest request."""
         return self._by_size.first()

@@ -1,4 +1,4 @@
-"""The queue of a semaphore: requests that wait, places for them, and their deadlines."""
+"""The queue of a semaphore: waiting requests, their slots and deadlines."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 class WaitingRequests:
-    """Requests in the order in which they came; the admission policy may serve them in another.
+    """Requests in order of arrival; the admission policy may serve them in another order.
 
     Attributes:
-        requests: The requests, the oldest first, with what each lacked when it came.
-        lacking_permits: The sum of that.
-        max_size: Places for them; 0 or less is an unbounded queue.
-        timeout_seconds: How long a request that comes now may wait, if the policy does not differ.
-        more_seconds: Asked how much longer a request may wait that would time out now; 0 or
-            less: not at all.
+        requests: The requests, oldest first, with the permits each lacked on arrival.
+        lacking_permits: Sum of the lacked permits.
+        max_size: Slots; 0 or less is unbounded.
+        timeout_seconds: Default timeout of a new request; the policy may decide otherwise.
+        more_seconds: Returns the extension of a request at its deadline; 0 or less is none.
     """
 
     __slots__ = (
@@ -43,19 +42,19 @@ class WaitingRequests:
 
     @property
     def full(self) -> bool:
-        """True if there is no place for another request."""
+        """True if all slots are taken."""
         return 0 < self.max_size <= len(self.requests)
 
     def oldest(self) -> Waiter | None:
-        """Return the request that has waited for longest; None when nobody waits."""
+        """Return the oldest waiting request; None if empty."""
         return next(iter(self.requests), None)
 
     def waited_seconds(self, waiter: Waiter) -> float:
-        """Return how long a request has waited."""
+        """Return the age of a waiting request."""
         return self._clock.now() - waiter.enqueued_at
 
     def add(self, waiter: Waiter) -> None:
-        """Let a request wait."""
+        """Append a request."""
         waiter.enqueued_at = self._clock.now()
         self.requests[waiter] = lacking = waiter.needed
         self.lacking_permits += lacking
@@ -63,7 +62,7 @@ class WaitingRequests:
             waiter.holder.waiters[waiter] = None
 
     def remove(self, waiter: Waiter) -> None:
-        """Take a request out of the queue and off its holder's list."""
+        """Remove a request from the queue and from its holder."""
         self.lacking_permits -= self.requests.pop(waiter)
         if waiter.holder is not None:
             waiter.holder.waiters.pop(waiter, None)
@@ -71,11 +70,11 @@ class WaitingRequests:
     def limit_wait(
         self, waiter: Waiter, seconds: float, time_out: Callable[[Waiter], None]
     ) -> None:
-        """Call ``time_out`` when a request that begins to wait has done so for ``seconds``."""
+        """Call ``time_out`` after a request has waited for ``seconds``."""
         waiter.timer = self._clock.call_at(waiter.enqueued_at + seconds, time_out, waiter)
 
     def extend_wait(self, waiter: Waiter, time_out: Callable[[Waiter], None]) -> bool:
-        """Give a request more time at its deadline; false when it gets none."""
+        """Extend a request's deadline; return False without an extension."""
         more = self.more_seconds(waiter) if self.more_seconds is not None else 0.0
         if more > 0:
             waiter.timer = self._clock.call_at(self._clock.now() + more, time_out, waiter)

@@ -1,8 +1,8 @@
 """The errors of a client's memory limit.
 
 MemoryReserveError
-    MemoryBufferIsFullError            the limit is used up and the caller does not wait
-        MemoryReserveQueueFullError    ... or may not: as many wait already as are allowed to
+    MemoryBufferIsFullError            the limit is reached and the caller does not wait
+        MemoryReserveQueueFullError    ... or may not, as the queue is full
     MemoryReserveTimeoutError          not granted in time
     MemoryReserveCancelledError        the caller left
     MemoryReserveClosedError           the controller was closed
@@ -12,17 +12,17 @@ from __future__ import annotations
 
 
 class MemoryReserveError(Exception):
-    """Root of the refusals of a MemoryLimitController."""
+    """Base of the refusals of a MemoryLimitController."""
 
 
 class MemoryBufferIsFullError(MemoryReserveError):
-    """The client's memory is used up, and the caller does not wait.
+    """The client's memory limit is reached, and the caller does not wait.
 
     Source: PulsarClientException.MemoryBufferIsFullError.
 
     Attributes:
-        size_bytes: What was asked for.
-        usage_bytes: What was reserved at that moment.
+        size_bytes: The requested bytes.
+        usage_bytes: The reserved bytes at the refusal.
         limit_bytes: The limit.
     """
 
@@ -40,10 +40,10 @@ class MemoryBufferIsFullError(MemoryReserveError):
 
 
 class MemoryReserveQueueFullError(MemoryBufferIsFullError):
-    """The client's memory is used up, and no further caller may wait for it.
+    """The client's memory limit is reached, and the queue of waiting callers is full.
 
     Attributes:
-        waiters: How many were waiting.
+        waiters: Number of waiting callers.
     """
 
     def __init__(self, size_bytes: int, usage_bytes: int, limit_bytes: int, waiters: int) -> None:
@@ -58,7 +58,7 @@ class MemoryReserveTimeoutError(MemoryReserveError):
     """The memory was not granted in time.
 
     Attributes:
-        waited_seconds: How long the request stood in the queue.
+        waited_seconds: Time the request spent in the queue.
     """
 
     def __init__(self, waited_seconds: float) -> None:
@@ -70,7 +70,7 @@ class MemoryReserveTimeoutError(MemoryReserveError):
 
 
 class MemoryReserveCancelledError(MemoryReserveError):
-    """Nobody wants the memory any more."""
+    """The requester left or cancelled the request."""
 
     def __str__(self) -> str:
         return "The request for client memory was cancelled"

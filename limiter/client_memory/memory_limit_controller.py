@@ -1,23 +1,22 @@
-"""A limit on the bytes of messages that a client holds: PIP-74's MemoryLimitController.
+"""Limit on the bytes of messages held by a client: PIP-74's MemoryLimitController.
 
-Producers reserve before they queue a message and wait or fail when memory is used up; consumers
-reserve by force what has already arrived, and shrink their queues when a trigger says so.
+Producers reserve before they queue a message, and wait or fail at the limit; consumers reserve by
+force for arrived messages, and shrink their receiver queues when a trigger fires. docs/limiter.md
+maps the names to upstream's.
 
-docs/limiter.md has its names beside upstream's.
+Kept: a request is admitted while usage is at or below the limit *before* the addition. Usage may
+exceed the limit by a whole request, so a request larger than the limit is served as well.
 
-Kept: a request is admitted while usage is at or below the limit *before* it is added. Usage may
-exceed the limit by one whole request, and so a request larger than the limit is served as well.
+Differs: a share of the limit is reserved for producers, regardless of prefetching; reservations are
+objects, so that a second release is a no-op, usage is their sum and never negative; waiters are
+served in order of arrival, bounded in number and time, and a release wakes only the waiters it
+admits; a trigger may repeat while usage stays high, and its errors do not reach the caller; close
+ends every wait.
 
-Differs: a share of the limit is the producers' own, whatever consumers prefetch; reservations are
-objects, so that releasing twice is harmless, usage is their sum and never negative; waiting callers
-are served in the order of asking, bounded in number and time, and only those are woken that may go
-on; a trigger may repeat while usage stays up, and what it raises does not reach the caller; after
-close nothing waits.
-
-Everything is decided in plain functions that run to completion on one event loop. Invariants:
-usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits
-only while usage is above the limit, and the producers' part of it above their share. That rule
-does not ask for sizes: no head blocks the queue.
+Decisions are plain functions that run to completion on one event loop. Invariants: usage is the sum
+of the live reservations; a waiter is either in the queue or done; a waiter exists only while usage
+is above the limit, and the producers' part above their share. The rule ignores sizes: no head
+blocks the queue.
 """
 
 from __future__ import annotations
@@ -51,25 +50,25 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
 DEFAULT_MAX_WAITERS = 10_000
 DEFAULT_PRODUCER_SHARE = 0.25
-"""The producers' own part of the limit. Receiver queues grow up to 75 % of it (PIP-74), so that
+"""The producers' share of the limit. Receiver queues grow up to 75 % of the limit (PIP-74), so
 prefetching has no use for the rest."""
 SHRINK_THRESHOLD = 0.95
 """The fraction of the limit at which consumers shrink their receiver queues."""
 
 
 class MemoryLimitController:
-    """The memory of one client, or of several that share it. For one event loop.
+    """The memory of a client, or of several clients that share it. For one event loop.
 
     Args:
-        limit_bytes: The limit; 0 or less is none, and then usage is counted all the same.
-        max_waiters: How many callers may wait at once, at least 1; the next one is refused.
-        observer: Told how each request ended, and after how many seconds. It must not raise.
-        producer_share: The fraction of the limit up to which requests are served whatever is
-            prefetched; 0 for none, as upstream, where prefetched messages can stop producers.
+        limit_bytes: The limit; 0 or less is unlimited, with usage still counted.
+        max_waiters: Most simultaneous waiters, at least 1; further callers are refused.
+        clock: The source of time; None is the event loop's clock.
+        observer: Called with each request's outcome and its seconds of waiting. Must not raise.
+        producer_share: The fraction of the limit served to producers regardless of prefetching; 0
+            for none, as upstream, where prefetched messages can stop producers.
 
     Attributes:
-        prefetch: The part of consumers: what they hold ahead, what they were promised, and who is
-            next.
+        prefetch: The consumers' part: prefetched bytes, promised bytes, and the waiting consumers.
 
     Raises:
         ValueError: ``max_waiters`` is less than 1, or ``producer_share`` not from 0 up to 1.
@@ -102,7 +101,7 @@ class MemoryLimitController:
         self._wait_seconds = 0.0
         self._waiters: OrderedDict[MemoryWaiter, None] = OrderedDict()
         self._triggers = MemoryTriggers(limit_bytes, self._clock, lambda: self._usage)
-        # Without a share not even a producer that holds nothing is served above the limit.
+        # Without a share even a producer that holds nothing is not served above the limit.
         self._producer_bytes = int(limit_bytes * producer_share) if producer_share else -1
         self.prefetch = Prefetch(
             limit_bytes,
@@ -121,12 +120,12 @@ class MemoryLimitController:
 
     @property
     def limit_bytes(self) -> int:
-        """The limit; 0 or less is none."""
+        """The limit; 0 or less is unlimited."""
         return self._limit
 
     @property
     def is_memory_limited(self) -> bool:
-        """True if there is a limit at all."""
+        """True if a limit is set."""
         return self._limit > 0
 
     @property
@@ -136,11 +135,11 @@ class MemoryLimitController:
 
     @property
     def current_usage_fraction(self) -> float:
-        """Usage divided by the limit, 1.0 at the limit; 0.0 without one."""
+        """Usage divided by the limit, 1.0 at the limit; 0.0 if unlimited."""
         return self._usage / self._limit if self.is_memory_limited else 0.0
 
     def statistics(self) -> MemoryLimitStatistics:
-        """Return a frozen snapshot of the figures."""
+        """Return a snapshot of the figures."""
         prefetch = self.prefetch
         return MemoryLimitStatistics(
             limit_bytes=self._limit,
@@ -167,7 +166,7 @@ class MemoryLimitController:
     def try_reserve(self, size: int) -> Reservation | None:
         """Reserve ``size`` bytes if usage is at or below the limit; otherwise return None.
 
-        Within the producers' share it is reserved whatever is prefetched.
+        Within the producers' share, prefetched bytes do not count.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -198,17 +197,17 @@ class MemoryLimitController:
         return reservation
 
     async def reserve(self, size: int, timeout_seconds: float | None = None) -> Reservation:
-        """Reserve ``size`` bytes; wait in order until they are admitted.
+        """Reserve ``size`` bytes, waiting in order until admitted.
 
-        A caller that is cancelled holds nothing, even when it was granted in that very turn.
+        A cancelled caller holds nothing, even when granted in the same turn.
 
         Args:
             size: Bytes, 0 or more; may exceed the limit.
-            timeout_seconds: How long to wait; None waits without end, as upstream.
+            timeout_seconds: The longest wait; None waits without end, as upstream.
 
         Raises:
-            ValueError: ``size`` is negative (at once).
-            MemoryReserveQueueFullError: As many wait as may (at once).
+            ValueError: ``size`` is negative (immediately).
+            MemoryReserveQueueFullError: The queue of waiters is full (immediately).
             MemoryReserveTimeoutError: Not granted in time.
             MemoryReserveClosedError: The controller is or was closed.
 
@@ -223,7 +222,7 @@ class MemoryLimitController:
         return waiter.result()
 
     def force_reserve(self, size: int) -> Reservation:
-        """Reserve ``size`` bytes whatever the usage, also after close: they exist already.
+        """Reserve ``size`` already existing bytes, regardless of usage, also after close.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -234,11 +233,11 @@ class MemoryLimitController:
         return self._reserve_at_once(size, ReserveOutcome.FORCED)
 
     def reserve_prefetched(self) -> Reservation:
-        """Return a consumer's reservation of nothing, to be adjusted as messages come and go.
+        """Return a consumer's empty reservation, to be adjusted as messages come and go.
 
-        What it grows by is prefetched: it is there already, and does not wait.
+        Its growth counts as prefetched, and never waits since the messages already exist.
 
-        Source: MemoryLimitController.forceReserveMemory, one for each message.
+        Source: MemoryLimitController.forceReserveMemory, called for each message.
         """
         self._reservations += 1
         return Reservation(0, self._change_prefetched)
@@ -249,17 +248,17 @@ class MemoryLimitController:
         threshold: float = SHRINK_THRESHOLD,
         repeat_seconds: float | None = None,
     ) -> MemoryTrigger:
-        """Call back when usage rises to a fraction of the limit from below it.
+        """Call back when usage rises to a fraction of the limit from below.
 
-        The callback runs inside the reservation that crosses, when that is entered already. It
-        may reserve, release and remove triggers; while it runs it is not called again. What it
-        raises is logged and counted. Without a limit it is never called.
+        The callback runs inside the reservation that crosses the threshold, after the reservation
+        is counted. It may reserve, release and remove triggers, and is not called again while it
+        runs. Its errors are logged and counted. Without a limit it is never called.
 
         Args:
             callback: A plain function; typically halves receiver queues.
             threshold: Fraction of the limit, above 0; the bytes are rounded down, to 1 at least.
-            repeat_seconds: Run again each time so many seconds have passed since the last run
-                and usage is still there. None: once for each crossing, as upstream.
+            repeat_seconds: Repeat after this time while usage stays at the threshold. None: once
+                for each crossing, as upstream.
 
         Raises:
             ValueError: ``threshold`` or ``repeat_seconds`` is not above 0.
@@ -269,9 +268,10 @@ class MemoryLimitController:
         return self._triggers.register(callback, threshold, repeat_seconds)
 
     def close(self) -> None:
-        """Refuse all requests, waiting or new, and forget the triggers; once more is harmless.
+        """Refuse all requests, waiting or new, and remove the triggers; idempotent.
 
-        What is held can still be resized and released; what arrives can still be forced in.
+        Held reservations can still be resized and released; arriving messages can still be forced
+        in.
         """
         self._closed = True
         self._triggers.clear()
@@ -279,13 +279,13 @@ class MemoryLimitController:
             waiter, _ = self._waiters.popitem(last=False)
             self._refuse(waiter, MemoryReserveClosedError(), ReserveOutcome.CLOSED)
 
-    # -- the same without waiting -------------------------------------------------------------
+    # -- the same without awaiting --------------------------------------------------------------
 
     def request(self, size: int, timeout_seconds: float | None = None) -> MemoryWaiter:
-        """Ask for memory; the answer may be there already. Raises as :meth:`reserve`."""
+        """Request memory; the request may be done immediately. Raises as :meth:`reserve`."""
         self._validate(size)
         waiter = MemoryWaiter(size)
-        # Somebody waits while more is allowed only inside what a callback does meanwhile.
+        # A waiter exists although more is allowed only while a callback runs.
         if not self._waiters and self._allows_more():
             waiter.settle(self._reserve_at_once(size, ReserveOutcome.RESERVED), None)
         else:
@@ -293,7 +293,7 @@ class MemoryLimitController:
         return waiter
 
     def abandon(self, waiter: MemoryWaiter) -> None:
-        """Forget a request whose caller has left; what was granted to it is released."""
+        """Drop a request whose caller has left, and release its reservation."""
         if waiter in self._waiters:
             del self._waiters[waiter]
             self._refuse(waiter, MemoryReserveCancelledError(), ReserveOutcome.CANCELLED)
@@ -309,9 +309,9 @@ class MemoryLimitController:
             raise MemoryReserveClosedError
 
     def _allows_more(self) -> bool:
-        """Return True while usage and what was promised to consumers leave something.
+        """Return True while usage and bytes promised to consumers are within the limit.
 
-        One entry of each consumer is not counted as promised: it may come above the limit.
+        A consumer's first promised entry does not count: it may exceed the limit.
         """
         usage, prefetch = self._usage, self.prefetch
         if self._limit <= 0 or usage + prefetch.more_bytes <= self._limit:
@@ -331,7 +331,7 @@ class MemoryLimitController:
         return reservation
 
     def _change(self, delta_bytes: int, *, ended: bool = False) -> None:
-        """Enter what a reservation did to itself."""
+        """Count a reservation's change."""
         if ended:
             self._reservations -= 1
         self._usage = usage = self._usage + delta_bytes
@@ -347,7 +347,7 @@ class MemoryLimitController:
             self.prefetch.serve()
 
     def _change_prefetched(self, delta_bytes: int, *, ended: bool = False) -> None:
-        """Enter what the reservation of a consumer did to itself."""
+        """Count a change of a consumer's reservation."""
         self.prefetch.arrived_bytes += delta_bytes
         self._change(delta_bytes, ended=ended)
 
@@ -364,7 +364,7 @@ class MemoryLimitController:
             waiter.timer = self._clock.call_at(due, self._time_out, waiter)
 
     def _grant_waiters(self) -> None:
-        """Serve from the head while the rule allows more: one release wakes no more than may go."""
+        """Serve from the head while the rule allows more; a release wakes only the admitted."""
         while self._waiters and self._allows_more():
             waiter, _ = self._waiters.popitem(last=False)
             if waiter.caller_left:
@@ -373,7 +373,7 @@ class MemoryLimitController:
             self._reservations += 1
             self._usage = usage = self._usage + waiter.size
             self._high_water = max(self._high_water, usage)
-            # Answered before anything else is told: what a callback releases serves the next.
+            # Settle before notifying: memory released by a callback serves the next waiter.
             waiter.settle(Reservation(waiter.size, self._change), None)
             self._observe(ReserveOutcome.RESERVED, self._waited(waiter))
             self._triggers.usage_rose(usage - waiter.size, usage)
@@ -387,12 +387,12 @@ class MemoryLimitController:
     def _refuse(
         self, waiter: MemoryWaiter, error: MemoryReserveError, outcome: ReserveOutcome
     ) -> None:
-        """Answer a request that was taken out of the queue."""
+        """Settle a request that was removed from the queue."""
         waiter.settle(None, error)
         self._observe(outcome, self._waited(waiter))
 
     def _waited(self, waiter: MemoryWaiter) -> float:
-        """Count a wait that has ended, and return how long it was."""
+        """Count an ended wait, and return its seconds."""
         seconds = self._clock.now() - waiter.enqueued_at
         self._waits += 1
         self._wait_seconds += seconds

@@ -1,13 +1,13 @@
-"""Memory for what brokers send ahead: what has arrived, what was promised, and whose turn it is.
+"""Memory for messages that brokers send ahead: prefetched bytes, promised bytes, and fair turns.
 
-A broker sends at once whatever permits allow, and permits cannot be taken back. So a consumer asks
-here before it grants any: for a *turn*, the room of one entry, and with it for more. What is
-granted is promised until it arrives, or until nothing came for a while and others wait: then the
-turn passes on, though the permit stays with the broker.
+A broker sends as much as permits allow, and permits cannot be revoked. So a consumer requests a
+*turn* before it grants permits: capacity for an entry, and possibly for more. Granted capacity is
+promised until the messages arrive, or until no message came for a while and consumers wait: then
+the turn passes on, although the permit stays with the broker.
 
-Who asks and does not fit stands in line; those whose application waits for a message go first.
-Nobody of them stands there for ever: when nobody has a turn, the first gets one whatever memory
-there is, one at a time; and after a second in line turns pass on at a pace that serves all.
+Consumers that do not fit stand in line; consumers whose application waits for a message go first.
+The wait is bounded: when no consumer has a turn, the first gets a turn regardless of memory, a
+single consumer at a time; and after a second in line turns pass on at a pace that serves all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 IDLE_SECONDS = 0.5
-"""After so long without a message, a turn passes on to one whose application waits."""
+"""Seconds without a message after which a turn passes on to a consumer whose application waits."""
 PATIENCE_SECONDS = 1.0
-"""After so long in line, one whose application waits gets a turn whatever memory there is."""
+"""Seconds in line after which a consumer with a waiting application gets a turn regardless of
+memory."""
 ROUND_SECONDS = 4.0
-"""The time in which turns then pass on to all who wait."""
+"""Seconds in which turns then pass on to all waiting consumers."""
 SHORTEST_PACE_SECONDS = 0.01
 MOST_TURNS_AT_ONCE = 256
-"""Turns that one release or look may bring, before others have the event loop."""
+"""Most turns given by a release or a timer before the event loop runs other work."""
 LONGEST_PACE_SECONDS = 0.5
 
 
@@ -37,33 +38,33 @@ class TurnTaker(Protocol):
 
     @property
     def entry_bytes(self) -> int:
-        """The room that one entry takes."""
+        """The bytes of an entry."""
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that the application has, and that count until it is done with them."""
+        """Bytes held by the application, counted until it is done with them."""
 
     @property
     def asking(self) -> bool:
         """True while the application waits for a message."""
 
     def turn_came(self, room_bytes: int) -> None:
-        """Grant permits for one entry, and for what more fits into so many bytes.
+        """Grant permits for an entry, and for further entries within ``room_bytes``.
 
-        :meth:`Prefetch.promise` comes first, then the permits.
+        Call :meth:`Prefetch.promise` before granting the permits.
         """
 
 
 class Turn:
-    """One consumer's place among those that prefetch.
+    """A consumer's place among the prefetching consumers.
 
     Attributes:
-        taker: Whose it is.
-        entry_bytes: Promised for one entry; 0 without a turn, or when it passed on.
-        more_bytes: Promised beyond it.
-        since: The moment it came; in line, the moment of asking.
-        used: Something came since it was looked at last.
-        kept_bytes: What the application kept when it came.
+        taker: The consumer's receiver queue.
+        entry_bytes: Promised for an entry; 0 without a turn, or after the turn passed on.
+        more_bytes: Promised beyond the entry.
+        since: Start of the turn; in line, the time of the request.
+        used: True if a message came since the last check.
+        kept_bytes: Bytes held by the application when the turn came.
     """
 
     __slots__ = ("entry_bytes", "kept_bytes", "more_bytes", "since", "taker", "used")
@@ -78,21 +79,21 @@ class Turn:
 
 
 class Prefetch:
-    """The prefetched bytes under one limit, which several clients may share.
+    """The prefetched bytes under a limit that several clients may share.
 
     Args:
         limit_bytes: The limit of producers and consumers together.
-        own_bytes: The part of it that prefetching may take.
-        clock: Where time comes from.
-        usage: Bytes that are reserved in all.
-        less_promised: Called when less is promised than before, though it has not arrived.
+        own_bytes: The part available to prefetching.
+        clock: The source of time.
+        usage: Returns all reserved bytes.
+        less_promised: Called when a promise ends without messages.
 
     Attributes:
-        arrived_bytes: Reserved for what has arrived; the controller's to change.
-        entry_bytes: Promised for one entry of each that has a turn.
+        arrived_bytes: Reserved for arrived messages; changed by the controller.
+        entry_bytes: Promised for an entry of each consumer with a turn.
         more_bytes: Promised beyond.
-        waiting: How many stand in line.
-        passed_on_total: Turns that passed on since nothing came.
+        waiting: Number of consumers in line.
+        passed_on_total: Turns that passed on for lack of messages.
     """
 
     def __init__(
@@ -111,9 +112,9 @@ class Prefetch:
         self._askers: dict[Turn, None] = {}
         self._others: dict[Turn, None] = {}
         self._holders: dict[Turn, None] = {}
-        # One that got a turn without room, until what came was taken: the next waits for that.
+        # A consumer served without capacity, until its messages are taken: the next waits for that.
         self._beyond: Turn | None = None
-        # The most there were in line or with a turn, since applications began to wait.
+        # Most consumers in line or with a turn, since applications began to wait.
         self._crowd = 0
         self._timer: TimerHandle | None = None
         self._serving = False
@@ -123,14 +124,14 @@ class Prefetch:
 
     @property
     def turns(self) -> int:
-        """Consumers that have a turn which has not passed on."""
+        """Consumers whose turn has not passed on."""
         return len(self._holders)
 
     def room(self) -> int:
-        """Return the bytes that may be promised to one beyond an entry; none while others wait.
+        """Return the bytes that may be promised beyond an entry; 0 while consumers wait.
 
-        It is half of what is free: what is promised to one that then gets nothing stays promised,
-        and must not be all there is.
+        Half of the free bytes: a promise to a consumer that then receives nothing stays promised,
+        and must not take all capacity.
         """
         return 0 if self.waiting else self._room() // 2
 
@@ -139,12 +140,13 @@ class Prefetch:
         own = self._own - self.arrived_bytes
         return max(0, min(own, self._limit - self._usage()) - promised)
 
-    # -- what consumers do --------------------------------------------------------------------
+    # -- called by consumers --------------------------------------------------------------------
 
     def ask(self, turn: Turn) -> None:
-        """Ask for a turn: it comes at once, or the asker stands in line.
+        """Request a turn: granted immediately, or the consumer stands in line.
 
-        Asked again, one whose application has begun to wait goes to those who wait with it.
+        A repeated request moves a consumer whose application now waits to the line of waiting
+        applications.
         """
         asking = turn.taker.asking
         if turn in self._askers or (turn in self._others and not asking):
@@ -156,18 +158,18 @@ class Prefetch:
         self.serve()
 
     def stands_in_line(self, turn: Turn) -> bool:
-        """Return True for one whose turn is still to come."""
+        """Return True if a consumer awaits its turn."""
         return turn in self._askers or turn in self._others
 
     def step_back(self, turn: Turn) -> None:
-        """Stand in line no more; once more is harmless."""
+        """Leave the line; no-op outside the line."""
         for line in (self._askers, self._others):
             if turn in line:
                 del line[turn]
                 self.waiting -= 1
 
     def promise(self, turn: Turn, entry_bytes: int, more_bytes: int) -> None:
-        """Set what is promised to one whose turn came, or to which more was granted."""
+        """Set the promise to a consumer whose turn came, or that was granted more."""
         self._forget(turn)
         turn.since, turn.used = self._clock.now(), False
         turn.entry_bytes, turn.more_bytes = entry_bytes, more_bytes
@@ -176,19 +178,19 @@ class Prefetch:
         self._holders[turn] = None
 
     def came(self, turn: Turn, more_bytes: int) -> None:
-        """Set what is still promised beyond an entry, when something has come."""
+        """Set the remaining promise beyond an entry, after a message came."""
         self.more_bytes += more_bytes - turn.more_bytes
         turn.more_bytes = more_bytes
         turn.used = True
 
     def end(self, turn: Turn) -> None:
-        """End a turn: all that was granted has come."""
+        """End a turn whose messages have all come."""
         self._forget(turn)
         if self.waiting:
             self.serve()
 
     def leave(self, turn: Turn) -> None:
-        """Be promised nothing, and wait for nothing; once more is harmless."""
+        """Drop a consumer's promise and its place in line; idempotent."""
         if turn is self._beyond:
             self._beyond = None
         self.step_back(turn)
@@ -202,12 +204,12 @@ class Prefetch:
         self.more_bytes -= turn.more_bytes
         turn.entry_bytes = turn.more_bytes = 0
 
-    # -- whose turn it is ---------------------------------------------------------------------
+    # -- the next turn ----------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """Give turns to those in line for whom there is room; to be called when there is more."""
+        """Give turns to consumers in line that fit; call after capacity is released."""
         if self._serving:
-            return  # What a turn sets off: the loop below goes on.
+            return  # Reentrant call from a turn: the loop below continues.
         self._serving = True
         try:
             for _ in range(MOST_TURNS_AT_ONCE):
@@ -247,14 +249,14 @@ class Prefetch:
         return None
 
     def _waits_for_beyond(self) -> bool:
-        """Return False once what came without room was taken, and the application is done."""
+        """Return False once messages served without capacity are taken and done with."""
         turn = self._beyond
         if turn is not None and self.stands_in_line(turn):
             return turn.taker.kept_bytes > turn.kept_bytes
         return turn is not None
 
     def _fits(self, size: int) -> bool:
-        """Return True if there is room for an entry, or no prefetching at all so far."""
+        """Return True if an entry fits, or no bytes are prefetched or promised."""
         if self._room() >= size:
             return True
         return not (self.arrived_bytes or self.entry_bytes or self.more_bytes)
@@ -268,7 +270,7 @@ class Prefetch:
         turn.taker.turn_came(max(0, free // 2))
 
     def _drop_idle(self, idle_since: float) -> bool:
-        """Let the oldest turn pass on if nothing came since a moment; False if there is none."""
+        """Pass on the oldest turn idle since ``idle_since``; return False without one."""
         now = self._clock.now()
         while self._holders:
             turn = next(iter(self._holders))
@@ -286,14 +288,14 @@ class Prefetch:
                 return True
         return False
 
-    # -- when it takes long -------------------------------------------------------------------
+    # -- long waits ------------------------------------------------------------------------------
 
     def _pace(self) -> float:
         pace = ROUND_SECONDS / self._crowd
         return min(max(pace, SHORTEST_PACE_SECONDS), LONGEST_PACE_SECONDS)
 
     def _pass_on(self) -> None:
-        """Serve those who wait for long, in order, at the pace; the oldest turns pass on."""
+        """Serve long-waiting consumers in order, at the pace, while the oldest turns pass on."""
         self._timer = None
         now = self._clock.now()
         if not self._askers:

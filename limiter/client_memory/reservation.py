@@ -1,4 +1,4 @@
-"""The values a MemoryLimitController deals in: reservations, waiters, outcomes, statistics."""
+"""Values of a MemoryLimitController: reservations, waiters, outcomes, statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReserveOutcome(Enum):
-    """The end of one request for memory. Resizing is no request and has no outcome."""
+    """The end of a memory request. Resizing is not a request and has no outcome."""
 
     RESERVED = "reserved"
     FORCED = "forced"
@@ -25,7 +25,7 @@ class ReserveOutcome(Enum):
     CANCELLED = "cancelled"
     CLOSED = "closed"
 
-    # An observer counts by outcome for each message; an enum's own hash is a function in Python.
+    # Observers count each message by outcome, and an Enum's own hash is a slow Python function.
     __hash__ = object.__hash__
 
 
@@ -34,23 +34,23 @@ class MemoryLimitStatistics:
     """A snapshot of a MemoryLimitController. Units: bytes where named, otherwise counts.
 
     Attributes:
-        limit_bytes: The limit; 0 or less is none.
+        limit_bytes: The limit; 0 or less is unlimited.
         usage_bytes: The sum of all live reservations.
-        prefetched_bytes: The part of it that consumers prefetched.
-        promised_bytes: What consumers were promised, and has not arrived.
-        high_water_bytes: The largest usage there ever was.
-        waiters: Requests that wait now.
-        oldest_waiter_seconds: How long the first of them has waited.
-        max_waiters: How many may.
+        prefetched_bytes: The part of usage prefetched by consumers.
+        promised_bytes: Promised to consumers, and not yet arrived.
+        high_water_bytes: The largest usage ever.
+        waiters: Waiting requests.
+        oldest_waiter_seconds: Age of the oldest waiting request.
+        max_waiters: Most simultaneous waiters.
         consumers_waiting: Consumers that hold no permits and wait for a turn.
-        reservations: Reservations that were not released yet.
-        rejected_total: Requests refused because the memory was used up (BUFFER_FULL, QUEUE_FULL).
+        reservations: Live reservations.
+        rejected_total: Requests refused at the limit (BUFFER_FULL, QUEUE_FULL).
         timeouts_total: Requests that were not granted in time.
-        waits_total: Requests that waited, however it ended.
-        wait_seconds_total: The sum of their waits.
+        waits_total: Ended waits, whatever the outcome.
+        wait_seconds_total: The sum of their seconds.
         triggers_fired_total: Runs of threshold callbacks.
-        triggers_failed_total: Those of them that raised.
-        turns_passed_on_total: Turns of consumers that passed on since nothing came.
+        triggers_failed_total: Runs that raised.
+        turns_passed_on_total: Consumers' turns that passed on for lack of messages.
     """
 
     limit_bytes: int
@@ -76,21 +76,22 @@ class UsageChanged(Protocol):
     """The controller's side of a Reservation: counts each change."""
 
     def __call__(self, delta_bytes: int, *, ended: bool = False) -> None:
-        """Enter that a reservation changed by ``delta_bytes``, and if it is over."""
+        """Count a reservation's change by ``delta_bytes``, and its end if ``ended``."""
 
 
 def check_size(size: int) -> None:
-    """Raise ValueError if ``size`` (bytes) is negative: it would lower usage and wake nobody."""
+    """Raise ValueError for a negative size (bytes), which would lower usage and wake no waiter."""
     if size < 0:
         raise ValueError(f"A reservation cannot be negative: {size} bytes")
 
 
 class Reservation:
-    """Bytes that are held until they are released; ``with`` releases at the end of the block.
+    """Bytes held until released; ``with`` releases at the end of the block.
 
-    Give it to exactly one owner: the send operation, the received message, the open batch. The
-    owner releases when its own work is over, whatever became of the future its user holds, and
-    before it completes that future, so that a send from there meets what is free.
+    A reservation has exactly one owner: the send operation, the received message, the open batch.
+    The owner releases when its own work is over, regardless of the state of the user's future, and
+    before it completes the future, so that a send from the future's callback finds the released
+    memory.
 
     Source: none upstream, where callers pass bare numbers.
     """
@@ -104,32 +105,32 @@ class Reservation:
 
     @property
     def size(self) -> int:
-        """Bytes held now; 0 once released."""
+        """Held bytes; 0 after release."""
         return self._size
 
     @property
     def released(self) -> bool:
-        """True if it is over; a reservation of 0 bytes is live until released."""
+        """True after release; a reservation of 0 bytes is live until released."""
         return self._released
 
     def resize(self, size: int) -> None:
-        """Hold ``size`` bytes from now on: growing never waits, shrinking may end other waits.
+        """Change the held bytes: growing never waits, shrinking may admit waiters.
 
         Raises:
             ValueError: ``size`` is negative.
             RuntimeError: The reservation was released.
 
-        Source: BatchMessageContainerImpl, which reserves by force what its buffer grew.
+        Source: BatchMessageContainerImpl, which reserves its buffer's growth by force.
         """
         check_size(size)
         if self._released:
             raise RuntimeError("the reservation was released")
-        # Its own size first: what the change sets off may look here.
+        # The size is set first, since callbacks of the change may read it.
         before, self._size = self._size, size
         self._books(size - before)
 
     def adjust(self, delta_bytes: int) -> None:
-        """Hold ``delta_bytes`` more, or less if negative. Raises as :meth:`resize`."""
+        """Add ``delta_bytes``, which may be negative. Raises as :meth:`resize`."""
         size = self._size + delta_bytes
         if size < 0 or self._released:
             self.resize(size)
@@ -137,7 +138,7 @@ class Reservation:
         self._books(delta_bytes)
 
     def release(self) -> None:
-        """Give everything back and grant requests that wait for it; once more is harmless."""
+        """Release all bytes and grant waiting requests; idempotent."""
         if self._released:
             return
         self._released = True
@@ -155,7 +156,7 @@ class Reservation:
 
 
 class MemoryWaiter:
-    """One request for memory: granted, waiting, or ended with an error."""
+    """A request for memory: granted, waiting, or ended with an error."""
 
     __slots__ = ("_future", "enqueued_at", "error", "reservation", "size", "timer")
 
@@ -174,11 +175,11 @@ class MemoryWaiter:
 
     @property
     def caller_left(self) -> bool:
-        """True if the waiting task was cancelled, though it has not run yet to say so."""
+        """True if the waiting task was cancelled, even if it has not run since."""
         return self._future is not None and self._future.cancelled()
 
     def result(self) -> Reservation:
-        """Return the reservation of a request that is done, or raise why there is none."""
+        """Return the reservation of a done request, or raise its error."""
         if self.error is not None:
             raise raised_anew(self.error)
         if self.reservation is None:
@@ -186,13 +187,13 @@ class MemoryWaiter:
         return self.reservation
 
     async def wait(self) -> None:
-        """Return when the request is done; for one caller."""
+        """Return when the request is done; for a single caller."""
         if not self.done:
             self._future = asyncio.get_running_loop().create_future()
             await self._future
 
     def settle(self, reservation: Reservation | None, error: MemoryReserveError | None) -> None:
-        """Record how the request ended and wake its task; the controller's to call."""
+        """Record the request's end and wake its task; called by the controller."""
         self.reservation, self.error = reservation, error
         if self.timer is not None:
             self.timer.cancel()

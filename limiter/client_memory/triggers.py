@@ -1,4 +1,4 @@
-"""Callbacks that run when memory usage rises to a threshold: consumers shrink their queues."""
+"""Callbacks that run when memory usage rises to a threshold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class MemoryTrigger:
-    """One registered callback; see MemoryLimitController.register_trigger."""
+    """A registered callback; see MemoryLimitController.register_trigger."""
 
     __slots__ = ("_triggers", "callback", "repeat_seconds", "running", "threshold_bytes", "timer")
 
@@ -35,25 +35,25 @@ class MemoryTrigger:
         self.timer: TimerHandle | None = None
 
     def remove(self) -> None:
-        """Never call back again; once more is harmless."""
+        """Unregister the callback; idempotent."""
         self._triggers.remove(self)
 
     def disarm(self) -> None:
-        """Stop the timer of the next repetition, if there is one."""
+        """Cancel the timer of the next repetition."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
 
 class MemoryTriggers:
-    """The triggers of one controller.
+    """The triggers of a controller.
 
-    Bound: one for each registration that was not removed (a client registers one). A callback
-    runs in the turn of the reservation that crossed its threshold, after the books are right;
-    what it raises is logged and counted, never given to the one who reserved.
+    Bound: one for each registration that was not removed (a client registers one). A callback runs
+    in the turn of the reservation that crossed its threshold, after the reservation is counted; its
+    errors are logged and counted, never raised to the reserving caller.
 
     Attributes:
-        lowest_bytes: Below it no threshold is crossed; infinite without any.
+        lowest_bytes: The lowest threshold; infinite without triggers.
     """
 
     def __init__(self, limit_bytes: int, clock: Clock, usage: Callable[[], int]) -> None:
@@ -81,7 +81,7 @@ class MemoryTriggers:
             raise ValueError(f"A threshold is a fraction above 0, not {threshold}")
         if repeat_seconds is not None and not repeat_seconds > 0:
             raise ValueError(f"A trigger repeats after more than 0 seconds, not {repeat_seconds}")
-        # At least one byte: a threshold of nothing would never be crossed.
+        # At least one byte: usage never crosses a threshold of 0.
         threshold_bytes = max(1, int(self._limit_bytes * threshold))
         trigger = MemoryTrigger(self, callback, threshold_bytes, repeat_seconds)
         self._triggers[trigger] = None
@@ -89,13 +89,13 @@ class MemoryTriggers:
         return trigger
 
     def remove(self, trigger: MemoryTrigger) -> None:
-        """Forget a trigger; once more is harmless."""
+        """Remove a trigger; idempotent."""
         self._triggers.pop(trigger, None)
         self._thresholds_changed()
         trigger.disarm()
 
     def clear(self) -> None:
-        """Forget all triggers."""
+        """Remove all triggers."""
         for trigger in list(self._triggers):
             self.remove(trigger)
 
@@ -108,7 +108,7 @@ class MemoryTriggers:
             self._run(trigger)
 
     def _run(self, trigger: MemoryTrigger) -> None:
-        """Run one callback, unless it is running or an earlier one removed it."""
+        """Run a callback, unless it is running or an earlier callback removed it."""
         if trigger.running or trigger not in self._triggers:
             return
         self.fired_total += 1
@@ -116,7 +116,8 @@ class MemoryTriggers:
         try:
             trigger.callback()
         except (Exception, asyncio.CancelledError):
-            # The caller has its memory whatever this callback does, and must learn of it.
+            # The reserving caller holds its memory whatever a callback does, and must not see the
+            # error.
             self.failed_total += 1
             logger.exception("A memory trigger failed")
         finally:
@@ -130,6 +131,6 @@ class MemoryTriggers:
             trigger.timer = self._clock.call_at(due, self._repeat, trigger)
 
     def _repeat(self, trigger: MemoryTrigger) -> None:
-        """Run again if usage is still there; otherwise the next crossing starts anew."""
+        """Run again if usage is still at the threshold; otherwise wait for the next crossing."""
         if self._usage() >= trigger.threshold_bytes:
             self._run(trigger)

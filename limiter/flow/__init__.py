@@ -1,1 +1,1 @@
-"""Flow control of one connection: when a peer is read no more, and when again (PIP-434)."""
+"""Flow control of a connection: pausing and resuming the reads from a peer (PIP-434)."""

@@ -1,7 +1,7 @@
-"""A rate limit for a connection in the seconds after its reading was resumed (PIP-434).
+"""A rate limit for a connection in the seconds after its reading resumed (PIP-434).
 
-Two sets of keys say it: the shipped ones (so many permits a period, for so many milliseconds) and
-the proposal's (a rate a second, for so many seconds).
+Two sets of keys configure it: the released keys (permits per period, for a number of milliseconds)
+and the proposal's (a rate per second, for a number of seconds).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CooldownRules:
-    """The rate, and for how long it applies after a resume.
+    """The rate, and its duration after a resume.
 
     Attributes:
-        permits: Commands of one period (pulsarChannelPauseReceivingCooldownRateLimitPermits).
+        permits: Commands of a period (pulsarChannelPauseReceivingCooldownRateLimitPermits).
         period_seconds: ...RateLimitPeriodMs.
-        window_seconds: pulsarChannelPauseReceivingCooldownMs; 0 or less: there is no limit.
+        window_seconds: pulsarChannelPauseReceivingCooldownMs; 0 or less: no limit.
     """
 
     permits: int = 5
@@ -29,15 +29,15 @@ class CooldownRules:
 
     @property
     def limits(self) -> bool:
-        """True if there is a limit at all."""
+        """True if a limit is set."""
         return self.window_seconds > 0
 
 
 class TimedRateLimiter:
-    """Permits for each period, while a window is open; without end outside of it.
+    """Permits for each period while a window is open; unlimited outside of the window.
 
-    Used on one event loop. A period begins with the first request after the one before has
-    ended; what was not used of it is lost. Opening the window refills nothing.
+    For one event loop. A period begins with the first request after the previous period; unused
+    permits are lost. Opening the window refills nothing.
 
     Source: upstream TimedSingleThreadRateLimiter.
     Differs: the clock is monotonic.
@@ -52,11 +52,11 @@ class TimedRateLimiter:
         self._window_ends: float | None = None
 
     def open_window(self, seconds: float) -> None:
-        """Limit the rate from now on for ``seconds``; 0 or less closes the window."""
+        """Limit the rate for ``seconds``; 0 or less closes the window."""
         self._window_ends = self._clock.now() + seconds if seconds > 0 else None
 
     def acquire(self, permits: int) -> int:
-        """Return how many of ``permits`` are granted: all, some or none; it never waits."""
+        """Return the granted part of ``permits``: all, some or none; never waits."""
         if permits < 0:
             return 0
         if self._window_ends is None:

@@ -1,11 +1,11 @@
-"""Flow control of one connection: pauses reading while it leaves answers unread, slows it after.
+"""Flow control of a connection: pauses reading while responses stay unread, slows it after.
 
-The outbound buffer becomes unwritable: reading pauses. It is writable again: reading resumes, and
-for a while (the cooldown) commands are counted. The command for which there is no permit is still
-handled; those after it wait until the limiter's period is over. PING and PONG are not counted.
+Reading pauses when the outbound buffer becomes unwritable, and resumes when it is writable again.
+For a while after (the cooldown) commands are counted: the command beyond the permits is still
+handled; later commands wait for the end of the limiter's period. PING and PONG are not counted.
 
 Source: PIP-434; upstream ServerCnx.channelWritabilityChanged and messageReceived.
-Differs: what is logged there for each pause is counted here (limiter.flow.totals).
+Differs: pauses are counted (limiter.flow.totals), where upstream logs each.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FlowRules:
-    """The rules by which a connection is paused.
+    """The rules for pausing a connection.
 
     Attributes:
         marks: pulsarChannelWriteBufferHighWaterMark and LowWaterMark.
-        pause_if_unwritable: pulsarChannelPauseReceivingRequestsIfUnwritable; it switches the
-            cooldown, too.
-        cooldown: How fast commands are taken after a resume.
+        pause_if_unwritable: pulsarChannelPauseReceivingRequestsIfUnwritable; enables the cooldown,
+            too.
+        cooldown: The rate of commands after a resume.
         max_response_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 is unlimited.
     """
 
@@ -41,7 +41,7 @@ class FlowRules:
 
 
 class FlowControl:
-    """Drives the read gate of one connection."""
+    """Drives the read gate of a connection."""
 
     def __init__(self, rules: FlowRules, gate: ReadGate, clock: Clock) -> None:
         self._rules = rules
@@ -53,7 +53,7 @@ class FlowControl:
         self._timer: TimerHandle | None = None
 
     def writability_changed(self, *, writable: bool) -> None:
-        """The outbound buffer crossed a mark."""
+        """Pause or resume after the outbound buffer crossed a mark."""
         if not self._rules.pause_if_unwritable:
             return
         if writable:
@@ -63,7 +63,7 @@ class FlowControl:
             self._gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
 
     def command_received(self) -> None:
-        """A command is about to be handled that is neither PING nor PONG."""
+        """Count a command other than PING and PONG before it is handled."""
         if not self._counts or self._limiter.acquire(1) or self._timer is not None:
             return
         due = self._clock.now() + self._rules.cooldown.period_seconds
@@ -75,17 +75,17 @@ class FlowControl:
         self._gate.open_for(PauseCause.COOLDOWN)
 
     def lift_cooldown(self) -> None:
-        """Count commands no more."""
+        """Stop counting commands."""
         self._counts = False
 
     def stop(self) -> None:
-        """Pause the connection for none of this any more."""
+        """Disable flow control, lifting its pauses."""
         self.end()
         self._gate.open_for(PauseCause.COOLDOWN)
         self._gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)
 
     def end(self) -> None:
-        """The connection is gone: no timer of it is left."""
+        """Cancel the timer of a closed connection."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""A bound on the lookups, partition queries and listings that run at once."""
+"""A bound on simultaneous lookups, partition queries and topic listings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class LookupSemaphore:
-    """Places for requests that ask for metadata; nobody waits, a full house refuses.
+    """Slots for metadata requests, which are refused, not queued, when all slots are taken.
 
     Attributes:
-        pending_requests: Requests that hold a place (pulsar_broker_lookup_pending_requests).
+        pending_requests: Taken slots (pulsar_broker_lookup_pending_requests).
 
     Source: upstream BrokerService.lookupRequestSemaphore (maxConcurrentLookupRequest).
     """
@@ -26,18 +26,18 @@ class LookupSemaphore:
 
     @property
     def full(self) -> bool:
-        """True if all places are taken."""
+        """True if all slots are taken."""
         return self.pending_requests >= self.max_requests
 
     def try_acquire(
         self, owner: Hashable, reservation: ResponseReservation | None = None
     ) -> LookupPermit | None:
-        """Return a place, or None when all are taken.
+        """Return a slot, or None when all are taken.
 
         Args:
             owner: The owner of the request; see ``cancel_owner``.
-            reservation: What its answer may take of the connection's budget; it ends with the
-                place, or at once when there is none.
+            reservation: The response's share of the connection's budget; released with the slot, or
+                immediately when no slot is free.
         """
         if self.full:
             if reservation is not None:
@@ -49,12 +49,12 @@ class LookupSemaphore:
         return permit
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Free every place of ``owner``, in this turn; places kept for ever stay taken."""
+        """Free every slot of ``owner``, in this turn; leaked slots stay taken."""
         for permit in list(self._owned.get(owner, ())):
             permit.release()
 
     def ended(self, permit: LookupPermit, owner: Hashable, *, freed: bool) -> None:
-        """Free one place, or leave it taken without an owner; the permit's to call."""
+        """Free a slot, or leave a leaked slot taken without an owner; called by the permit."""
         self.pending_requests -= freed
         permits = self._owned[owner]
         permits.discard(permit)
@@ -63,7 +63,7 @@ class LookupSemaphore:
 
 
 class LookupPermit:
-    """One place, held for the length of a ``with`` block."""
+    """A slot held for the length of a ``with`` block."""
 
     __slots__ = ("_live", "_owner", "_reservation", "_semaphore")
 
@@ -85,11 +85,11 @@ class LookupPermit:
         self.release()
 
     def release(self) -> None:
-        """Free the place; once more is harmless."""
+        """Free the slot; idempotent."""
         self._end(freed=True)
 
     def leak(self) -> None:
-        """Never free the place: what a real broker does when it leaves a request unanswered."""
+        """Never free the slot, as a real broker that leaves a request unanswered."""
         self._end(freed=False)
 
     def _end(self, *, freed: bool) -> None:

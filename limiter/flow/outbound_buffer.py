@@ -1,8 +1,8 @@
-"""Counts the bytes that wait to leave a connection, and says if they are too many.
+"""Counts the bytes waiting to leave a connection, and decides if the connection is writable.
 
-Netty's rules (ChannelOutboundBuffer): every entry weighs its bytes plus a fixed 96; a
-connection is unwritable strictly above the high mark and writable again strictly below the
-low mark; an entry counts in full until its last byte is with the kernel.
+Netty's rules (ChannelOutboundBuffer): every entry weighs its bytes plus a fixed 96; a connection is
+unwritable strictly above the high mark and writable again strictly below the low mark; an entry
+counts in full until the kernel accepts its last byte.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ENTRY_OVERHEAD_BYTES = 96
-"""Bytes that each entry weighs beside its own (Netty's outboundBufferEntrySizeOverhead)."""
+"""Overhead of each entry beside its bytes (Netty's outboundBufferEntrySizeOverhead)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteBufferMarks:
-    """The two marks, in bytes (pulsarChannelWriteBufferHighWaterMark and LowWaterMark).
+    """High and low mark, in bytes (pulsarChannelWriteBufferHighWaterMark and LowWaterMark).
 
     Raises:
         ValueError: The low mark is above the high mark.
@@ -37,15 +37,15 @@ class WriteBufferMarks:
 
 
 class OutboundTotals:
-    """Pending bytes of all connections of a process, and the most there ever were.
+    """Pending bytes of all connections of a process, and their peak.
 
     Args:
-        max_unpaid_bytes: What may be pending without a permit of the memory limiter before
-            connections that have something pending read no more; 0 or less is unlimited.
+        max_unpaid_bytes: Most pending bytes without a permit of the memory limiter before
+            connections with pending bytes stop reading; 0 or less is unlimited.
 
     Attributes:
-        pending_bytes: Everything that waits, the fixed 96 bytes an entry included.
-        unpaid_bytes: The part of it that no permit pays for.
+        pending_bytes: All waiting bytes, including the fixed 96 bytes per entry.
+        unpaid_bytes: The part without a permit.
     """
 
     def __init__(self, max_unpaid_bytes: int = 0) -> None:
@@ -57,11 +57,11 @@ class OutboundTotals:
 
     @property
     def full(self) -> bool:
-        """True if more bytes are pending without a permit than may be."""
+        """True if the pending bytes without a permit exceed their bound."""
         return 0 < self.max_unpaid_bytes < self.unpaid_bytes
 
     def change(self, delta_bytes: int, paid_bytes: int = 0) -> None:
-        """Add what was queued, or subtract what has left; ``paid_bytes`` has the same sign."""
+        """Add queued bytes, or subtract sent bytes; ``paid_bytes`` has the same sign."""
         self.pending_bytes += delta_bytes
         self.unpaid_bytes += delta_bytes - paid_bytes
         self.peak_bytes = max(self.peak_bytes, self.pending_bytes)
@@ -69,11 +69,11 @@ class OutboundTotals:
             self._wake()
 
     def call_when_less(self, callback: Callable[[], object]) -> None:
-        """Call back once when less than half of what may wait does."""
+        """Call back once when the unpaid bytes fall below half of their bound."""
         self._waiting[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
-        """Do not call back any more; harmless when it was not to be."""
+        """Cancel a callback; no-op for an unknown callback."""
         self._waiting.pop(callback, None)
 
     def _wake(self) -> None:
@@ -83,7 +83,7 @@ class OutboundTotals:
 
 
 class OutboundBuffer:
-    """The weight of one connection's outbound queue. It holds no bytes, it counts them."""
+    """The weight of a connection's outbound queue. Counts bytes without holding them."""
 
     def __init__(self, marks: WriteBufferMarks, totals: OutboundTotals | None = None) -> None:
         self._marks = marks
@@ -98,42 +98,41 @@ class OutboundBuffer:
         return f"<OutboundBuffer {self.pending_bytes} bytes, {state}>"
 
     def change_marks(self, marks: WriteBufferMarks) -> None:
-        """Use other marks: from now on, or once the connection is writable again."""
+        """Change the marks: immediately, or once the connection is writable again."""
         self._next_marks = marks
         if self.writable:
             self._marks = marks
 
     def on_writable(self, listener: Callable[[], object]) -> None:
-        """Call ``listener`` once, when the connection is writable again; twice asked is once.
+        """Call ``listener`` once, when the connection is writable again; deduplicated.
 
-        For whoever has something to send and stopped because the connection is unwritable, such
-        as a dispatcher of messages. Bound: one entry a listener. A connection that ends calls
-        nobody.
+        For senders paused by an unwritable connection, such as a dispatcher of messages. Bound: an
+        entry for each listener. A closing connection calls no listener.
         """
         self._listeners[listener] = None
 
     def forget_listener(self, listener: Callable[[], object]) -> None:
-        """Call ``listener`` no more; harmless when it was not to be."""
+        """Cancel a listener; no-op for an unknown listener."""
         self._listeners.pop(listener, None)
 
     def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count an entry, paid for in part; true when that made the connection unwritable."""
+        """Count an entry, paid for in part; return True if the connection became unwritable."""
         self.weigh(size_bytes, paid_bytes)
         return self.became_unwritable()
 
     def weigh(self, size_bytes: int, paid_bytes: int = 0) -> None:
-        """Count an entry, and do not judge yet."""
+        """Count an entry without checking the marks."""
         self._change(size_bytes + ENTRY_OVERHEAD_BYTES, paid_bytes)
 
     def became_unwritable(self) -> bool:
-        """Judge by the high mark; true when the connection is unwritable from now on."""
+        """Check the high mark; return True if the connection became unwritable."""
         if self.writable and self.pending_bytes > self._marks.high_bytes:
             self.writable = False
             return True
         return False
 
     def left(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count an entry that is gone; true when that made the connection writable again."""
+        """Subtract a sent entry; return True if the connection became writable again."""
         self._change(-(size_bytes + ENTRY_OVERHEAD_BYTES), -paid_bytes)
         if not self.writable and self.pending_bytes < self._marks.low_bytes:
             self.writable = True
@@ -142,10 +141,10 @@ class OutboundBuffer:
         return False
 
     def tell_listeners(self) -> None:
-        """Call the listeners that wait for the connection to be writable again; each once."""
+        """Call the listeners waiting for a writable connection, once each."""
         for listener in list(self._listeners):
             if not self.writable:
-                return  # One of them has filled it again: the others wait for the next time.
+                return  # A listener filled the buffer again: the rest wait for the next time.
             if self._listeners.pop(listener, listener) is None:
                 listener()
 

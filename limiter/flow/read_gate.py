@@ -1,4 +1,4 @@
-"""A gate before the frames of a connection: a set of causes to pause, open when it is empty."""
+"""A gate before the frames of a connection: a set of pause causes, open when the set is empty."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class ReadGate:
-    """Pauses reading at the first cause and resumes it when the last is gone.
+    """Pauses reading at the first cause and resumes when the last cause is lifted.
 
-    A set, never a boolean: lifting one cause must not lift another.
+    A set instead of a boolean, so that lifting a cause does not lift another.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class ReadGate:
         return not self._causes
 
     def is_closed_for(self, cause: PauseCause) -> bool:
-        """Return True if this is one of the causes."""
+        """Return True if ``cause`` pauses the connection."""
         return cause in self._causes
 
     def close_for(self, cause: PauseCause) -> None:
-        """Add a cause; the same one twice counts once."""
+        """Add a cause; a repeated cause counts once."""
         if cause in self._causes:
             return
         was_open = not self._causes
@@ -53,7 +53,7 @@ class ReadGate:
             self._pause()
 
     def open_for(self, cause: PauseCause) -> None:
-        """Lift a cause; one that was not there is no matter."""
+        """Lift a cause; no-op for an absent cause."""
         since = self._causes.pop(cause, None)
         if since is None:
             return
@@ -63,7 +63,7 @@ class ReadGate:
             self._resume()
 
     def end(self) -> None:
-        """The connection is gone: it is paused for no cause any more, and nothing resumes."""
+        """Drop all causes of a closed connection without resuming."""
         causes, self._causes = self._causes, {}
         if self._totals is not None:
             for cause, since in causes.items():

@@ -1,9 +1,9 @@
-"""A bound on the bytes of answers that one connection has in the making.
+"""A bound on the bytes of a connection's responses in the making.
 
-A request reserves what its answer is expected to be before the answer is made, and gives it back
-when the answer is in the outbound queue, where the water marks count it. The largest answer is
-free: a list that waits for memory must not hold up the lookups behind it. When the others reach
-the bound, the connection's next requests wait unread.
+A request reserves the expected size of its response in advance, and releases the reservation when
+the response is in the outbound queue, where the water marks count it. The largest response is not
+counted: a topic list waiting for memory must not block the lookups behind it. When the rest reach
+the bound, the connection's next requests stay unread.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from limiter.flow.totals import FlowTotals
 
 SMALL_RESPONSE_BYTES = 8_192
-"""The least that an answer counts: its task and its buffers cost it."""
+"""The smallest counted response, for the cost of its task and buffers."""
 
 
 class ResponseBudget:
-    """The answers in the making of one connection.
+    """The responses in the making of a connection.
 
     Args:
         max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.
-        gate: Closed when all but the largest reach ``max_bytes``, opened again at half of it.
+        gate: Closed when all but the largest reach ``max_bytes``, reopened at half of it.
     """
 
     def __init__(self, max_bytes: int, gate: ReadGate, totals: FlowTotals) -> None:
@@ -36,7 +36,7 @@ class ResponseBudget:
         self._sizes: dict[ResponseReservation, int] = {}
 
     def reserve(self, size_bytes: int | None) -> ResponseReservation:
-        """Count an answer that is about to be made; one of unknown size takes the whole budget."""
+        """Reserve a response's bytes; a response of unknown size reserves the whole budget."""
         expected_bytes = self._max_bytes if size_bytes is None else size_bytes
         reservation = ResponseReservation(self, max(expected_bytes, SMALL_RESPONSE_BYTES))
         self._sizes[reservation] = reservation.size_bytes
@@ -56,12 +56,12 @@ class ResponseBudget:
         self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
 
     def release_all(self) -> None:
-        """Give every reservation back: the connection is gone."""
+        """Release the reservations of a closed connection."""
         for reservation in list(self._sizes):
             reservation.release()
 
     def give_back(self, reservation: ResponseReservation) -> None:
-        """An answer is queued, or will not be made; the reservation's to call."""
+        """Release a response that is queued or abandoned; called by the reservation."""
         self._change(-self._sizes.pop(reservation))
         if 2 * self._beside_the_largest() <= self._max_bytes:
             self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
@@ -72,7 +72,7 @@ class ResponseBudget:
 
 
 class ResponseReservation:
-    """One answer's part; a context manager, or released by hand. Twice is once."""
+    """A response's share of the budget, released by ``with`` or by hand; idempotent."""
 
     __slots__ = ("_budget", "size_bytes")
 
@@ -81,7 +81,7 @@ class ResponseReservation:
         self.size_bytes = size_bytes
 
     def release(self) -> None:
-        """Give the reservation back."""
+        """Release the reservation."""
         if self.size_bytes:
             self.size_bytes = 0
             self._budget.give_back(self)

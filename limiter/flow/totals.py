@@ -1,4 +1,4 @@
-"""Counts what flow control did to all connections of a process: plain numbers for metrics."""
+"""Flow control totals of all connections of a process, for metrics."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class FlowTotals:
-    """Adds up the connections of one process.
+    """Flow control totals of a process.
 
     Attributes:
-        connections: How many are paused now, by cause.
-        pauses: How often one was, by cause.
+        connections: Paused connections by cause.
+        pauses: Number of pauses by cause.
         operations: See RateLimitOperation.
-        closed: Slow peers that were closed, by reason.
-        parked_frames: Frames that wait in memory because their connection is paused.
+        closed: Closed slow peers by reason.
+        parked_frames: Frames of paused connections held in memory.
         parked_bytes: Their bytes.
-        response_bytes: Bytes of answers that are being made.
+        response_bytes: Bytes of responses in the making.
         oversized_commands: Connections closed for a command above the bound of its type.
     """
 
@@ -42,7 +42,7 @@ class FlowTotals:
         self._since_sum = dict.fromkeys(PauseCause, 0.0)
 
     def paused(self, cause: PauseCause, *, first: bool) -> float:
-        """Count a cause that came up; return the moment, which ``resumed`` wants back."""
+        """Count a new cause; return its start, to be passed to ``resumed``."""
         now = self._clock.now()
         self.connections[cause] += 1
         self.pauses[cause] += 1
@@ -54,7 +54,7 @@ class FlowTotals:
         return now
 
     def resumed(self, cause: PauseCause, since: float, *, last: bool) -> None:
-        """Count a cause that is gone."""
+        """Count a lifted cause."""
         self.ended(cause, since)
         if last:
             self.operations[RateLimitOperation.RESUMED] += 1
@@ -62,13 +62,13 @@ class FlowTotals:
             self.operations[RateLimitOperation.UNTHROTTLED] += 1
 
     def ended(self, cause: PauseCause, since: float) -> None:
-        """Count a cause that is gone, maybe with its connection."""
+        """Count a cause lifted, or ended with its connection."""
         self.connections[cause] -= 1
         self._ended_seconds[cause] += self._clock.now() - since
         self._since_sum[cause] = self._since_sum[cause] - since if self.connections[cause] else 0.0
 
     def paused_seconds(self) -> Iterator[tuple[PauseCause, float]]:
-        """Yield for each cause how long connections were paused for it, pauses of now included."""
+        """Yield the paused seconds of connections by cause, current pauses included."""
         now = self._clock.now()
         for cause, count in self.connections.items():
             going_on = count * now - self._since_sum[cause] if count else 0.0

@@ -1,1 +1,1 @@
-"""Memory of topic listings: one budget of heap, one of direct memory (PIP-442)."""
+"""Memory of topic lists: separate budgets of heap and direct memory (PIP-442)."""

@@ -1,8 +1,8 @@
-"""PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
+"""PIP-442's dual memory limiter: a semaphore for heap, and a semaphore for direct memory.
 
-A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
-three operations. A request that waits for DIRECT_MEMORY, which peers hold,
-should hold no HEAP_MEMORY; as shipped it does.
+A permit knows its semaphore; ``hold`` is the block form on top of the PIP's three operations. A
+request that waits for DIRECT_MEMORY, which peers hold, should hold no HEAP_MEMORY; in Pulsar's
+release it does.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], Non
 
 
 class LimitType(Enum):
-    """One of the two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
+    """The two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
 
     HEAP_MEMORY = "heap"
     DIRECT_MEMORY = "direct"
 
-    # Members are one of a kind; Enum's own hash is a Python function, and each permit asks for it.
+    # Members compare by identity; Enum's own hash is a slow Python function, called for each
+    # permit.
     __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """One budget. A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded."""
+    """Settings of a budget. A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded."""
 
     max_bytes: int
     max_queue_size: int
@@ -62,14 +63,14 @@ class MemoryPermit:
 
     @property
     def size(self) -> int:
-        """Bytes held now; 0 once the permit was released or superseded."""
+        """Held bytes; 0 once the permit was released or superseded."""
         return self.permit.size
 
 
 class SharedOwner:
-    """An owner of many members, in both budgets; the last that leaves gives all back.
+    """An owner with many members, in both budgets; the last member to leave releases all permits.
 
-    Made by :meth:`AsyncDualMemoryLimiter.share` and given to it as the owner of requests.
+    Made by :meth:`AsyncDualMemoryLimiter.share`, and passed back as the owner of requests.
     """
 
     __slots__ = ("_limiter", "holders")
@@ -84,21 +85,24 @@ class SharedOwner:
             self._limiter.semaphore(limit_type).shared.join(holder, owner)
 
     def done_with(self, limit_type: LimitType) -> None:
-        """Give back what is held of one budget; nobody is part of it there any more."""
+        """Release a budget's permits, and remove all members from the budget."""
         self._limiter.semaphore(limit_type).shared.disband(self.holders[limit_type])
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner``; one that is not there is no matter."""
+        """Drop a reference of ``owner``; no-op without a reference."""
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).shared.leave(holder, owner)
 
 
 class AsyncDualMemoryLimiter:
-    """Grants bytes of heap and of direct memory, each of its own budget, or lets requests wait.
+    """Grants bytes of heap and of direct memory from separate budgets, or queues the requests.
 
     Args:
-        observer: Told of requests: which budget, how they ended, seconds waited, how many.
-        rules: In which order requests are granted; as shipped unless told otherwise.
+        heap: The settings of the heap budget.
+        direct: The settings of the direct memory budget.
+        clock: The source of time; None is the event loop's clock.
+        observer: Called with a budget, an outcome, seconds of waiting, and the number of requests.
+        rules: The admission rules; None is policy fifo, as upstream.
 
     Source: PIP-442, AsyncDualMemoryLimiterImpl.
     """
@@ -132,11 +136,11 @@ class AsyncDualMemoryLimiter:
             self._observer(limit_type, outcome, waited_seconds, count)
 
     def observe_with(self, observer: DualObserver) -> None:
-        """Set the one observer."""
+        """Set the observer."""
         self._observer = observer
 
     def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
-        """Return one budget, for more than the dual operations."""
+        """Return a budget's semaphore."""
         return self._semaphores[limit_type]
 
     async def acquire(
@@ -147,7 +151,7 @@ class AsyncDualMemoryLimiter:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> MemoryPermit:
-        """Return a permit of ``size_bytes``; wait until it can be granted.
+        """Return a permit of ``size_bytes``, waiting until it can be granted.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
@@ -164,7 +168,7 @@ class AsyncDualMemoryLimiter:
         size_bytes: int,
         is_cancelled: Callable[[], bool] | None = None,
     ) -> MemoryPermit:
-        """Exchange a permit for one of ``size_bytes`` of the same budget.
+        """Exchange a permit for a permit of ``size_bytes`` of the same budget.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
@@ -175,7 +179,7 @@ class AsyncDualMemoryLimiter:
         return MemoryPermit(permit.limit_type, exchanged)
 
     def try_update(self, permit: MemoryPermit, size_bytes: int) -> MemoryPermit | None:
-        """Exchange a permit if that needs no waiting; otherwise it stays as it is, and None.
+        """Exchange a permit without waiting; otherwise return None and leave the permit unchanged.
 
         Raises:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
@@ -189,7 +193,7 @@ class AsyncDualMemoryLimiter:
         return MemoryPermit(permit.limit_type, waiter.permit)
 
     def release(self, permit: MemoryPermit) -> None:
-        """Give a permit back; once more, or after an update superseded it, is harmless."""
+        """Release a permit; no-op for a released or superseded permit."""
         self._semaphores[_ours(permit).limit_type].release(permit.permit)
 
     def hold(
@@ -209,41 +213,41 @@ class AsyncDualMemoryLimiter:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> Waiter:
-        """Ask without waiting; the waiter says when it is answered."""
+        """Request without awaiting; the returned waiter reports the end of the request."""
         if type(owner) is SharedOwner:
             owner = owner.holders[limit_type]
         return self._semaphores[limit_type].request(size_bytes, None, owner, namespace)
 
     def abandon(self, limit_type: LimitType, waiter: Waiter) -> None:
-        """Forget a request made with :meth:`request`, granted or not."""
+        """Drop a request made with :meth:`request`, granted or not."""
         self._semaphores[limit_type].abandon(waiter)
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Drop queued places and release permits of ``owner``; followers are granted now."""
+        """Drop the waiting requests of ``owner`` and release its permits, granting waiters now."""
         for semaphore in self._semaphores.values():
             semaphore.owners.cancel(owner)
 
     def share(self, namespace: str = "") -> SharedOwner:
-        """Return an owner that many can be part of."""
+        """Return an owner that many members can join."""
         return SharedOwner(self, namespace)
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``; see limiter.semaphore.owners."""
+        """Exempt an owner that stands for many clients; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.exempt_from_quota(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let all others go before ``owners``; see limiter.semaphore.owners."""
+        """Serve ``owners`` after all other owners; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.defer(*owners)
 
     def undefer(self, *owners: Hashable) -> None:
-        """Let ``owners`` wait like everybody else again."""
+        """Serve ``owners`` in normal order again."""
         for semaphore in self._semaphores.values():
             semaphore.owners.undefer(*owners)
 
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
-        """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
+        """Return the bytes held by ``owner`` in each budget, with its part of shared ones."""
         return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
 
     def change_limit(
@@ -253,7 +257,7 @@ class AsyncDualMemoryLimiter:
         max_queue_size: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Change one budget at run time; None leaves a figure as it is.
+        """Change a budget at run time; None leaves a figure unchanged.
 
         See AsyncSemaphore.change_limits.
         """
@@ -266,19 +270,19 @@ class AsyncDualMemoryLimiter:
             semaphore.close()
 
     def available_permits(self, limit_type: LimitType) -> int:
-        """Return the bytes that could be granted now."""
+        """Return the free bytes of a budget."""
         return self._semaphores[limit_type].available_permits
 
     def acquired_permits(self, limit_type: LimitType) -> int:
-        """Return the bytes that are held."""
+        """Return the held bytes of a budget."""
         return self._semaphores[limit_type].acquired_permits
 
     def queue_size(self, limit_type: LimitType) -> int:
-        """Return how many requests wait."""
+        """Return the number of waiting requests of a budget."""
         return self._semaphores[limit_type].queue_size
 
     def statistics(self) -> DualStatistics:
-        """Return a frozen snapshot of both budgets."""
+        """Return a snapshot of both budgets."""
         return DualStatistics(*(one.statistics() for one in self._semaphores.values()))
 
 
@@ -289,7 +293,7 @@ def _ours(permit: MemoryPermit) -> MemoryPermit:
 
 
 class MemoryHold:
-    """Bytes that are held for the length of a block and may change their amount in it."""
+    """Bytes held for the length of a block, resizable within the block."""
 
     __slots__ = ("_limit_type", "_limiter", "_namespace", "_owner", "_permit", "_size_bytes")
 
@@ -320,11 +324,11 @@ class MemoryHold:
 
     @property
     def size(self) -> int:
-        """Bytes held now."""
+        """Held bytes."""
         return self._permit.size if self._permit is not None else 0
 
     async def resize(self, size_bytes: int) -> None:
-        """Change the amount; growing may wait, and on an error the old amount stays held."""
+        """Change the held bytes; growing may wait, and an error leaves the old amount held."""
         if self._permit is None:
             raise RuntimeError("resize outside the block")
         self._permit = await self._limiter.update(self._permit, size_bytes)

@@ -1,7 +1,6 @@
-"""Memory of responses: charged to each of them, or once for all that send the same bytes.
+"""Memory of responses, charged per response, or once for all requests that send equal bytes.
 
-Both kinds have the same operations: a request reads the same under either
-(``floodgateResponseBuffers``).
+Both kinds have the same operations, so requests use either (``floodgateResponseBuffers``).
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class HeapHold(Protocol):
-    """Heap that is held while a response is made."""
+    """Heap held while a response is made."""
 
     async def resize(self, size_bytes: int) -> None:
-        """Hold ``size_bytes`` instead; growing may wait.
+        """Change the held bytes; growing may wait.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
@@ -34,14 +33,15 @@ class HeapHold(Protocol):
 
 
 class DirectAhead:
-    """Holds direct memory that was granted until an answer is made that takes it.
+    """Direct memory granted in advance, held until a response uses it.
 
-    Only direct memory waits for peers. A request that waited for it with its answer made would hold
-    heap that others need; so it waits with nothing, and makes its answer afterwards.
+    Only direct memory waits for peers. A request waiting for direct memory with its response
+    already made would hold heap needed elsewhere; so the request waits first, and makes its
+    response after.
 
     Args:
-        pays_for: Says if it is enough for the bytes of a key, which are this size.
-        release: Gives it back.
+        pays_for: Returns True if the memory is enough for the given key's bytes, of the given size.
+        release: Releases the memory.
     """
 
     __slots__ = ("_pays_for", "_release")
@@ -53,14 +53,14 @@ class DirectAhead:
         self._release: Callable[[], object] | None = release
 
     def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Pay for an answer, if it is enough: return how that is given back, then the caller's."""
+        """Return the release callback, now the caller's, if the memory is enough."""
         if self._release is None or not self._pays_for(key, size_bytes):
             return None
         release, self._release = self._release, None
         return release
 
     def release(self) -> None:
-        """Give back what did not pay for anything; once more is harmless."""
+        """Release memory that paid for no response; idempotent."""
         release, self._release = self._release, None
         if release is not None:
             release()
@@ -70,7 +70,7 @@ class ResponseMemory:
     """Heap and direct memory of responses.
 
     Attributes:
-        shares: True if the same bytes are charged once, however many send them.
+        shares: True if equal bytes are charged once, however many requests send them.
     """
 
     shares = False
@@ -93,7 +93,7 @@ class ResponseMemory:
     async def direct(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object]:
-        """Acquire direct memory for one outbound entry and return how it is given back.
+        """Acquire direct memory for an outbound entry and return its release callback.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
@@ -103,13 +103,13 @@ class ResponseMemory:
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
-        """Acquire what an answer that is made only then will probably take. Raises as `direct`."""
+        """Acquire the expected direct memory of a response not yet made. Raises as `direct`."""
         raise NotImplementedError
 
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object] | None:
-        """Acquire direct memory without waiting; None where that is not possible now.
+        """Acquire direct memory without waiting; return None if impossible now.
 
         Raises:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
@@ -124,28 +124,28 @@ class ResponseMemory:
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """Return memory for what may be gone before this turn ends; see TransientPermit.
+        """Return memory for bytes that may leave before the turn ends; see TransientPermit.
 
-        None where that would have to wait, or is refused: then nothing was asked for.
+        None if the memory is not free: no request was made then.
         """
         raise NotImplementedError
 
     @property
     def pays(self) -> bool:
-        """True if direct memory is counted at all: without a limit it is not."""
+        """True if direct memory is counted, as it has a limit."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``: no quota applies to it."""
+        """Exempt an owner that stands for many clients from quotas."""
         self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Drop queued places and give back everything of ``owner``, in this turn."""
+        """Drop the waiting requests of ``owner`` and release its memory, in this turn."""
         self._limiter.cancel_owner(owner)
 
 
 class PrivateMemory(ResponseMemory):
-    """Charges every response for itself: as shipped."""
+    """Charges every response separately, as upstream."""
 
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -210,7 +210,7 @@ def _taken(
 
 
 class SharedMemory(ResponseMemory):
-    """Charges each distinct live buffer once, however many send it."""
+    """Charges each distinct live buffer once, however many requests send it."""
 
     shares = True
 
@@ -255,8 +255,8 @@ class SharedMemory(ResponseMemory):
     ) -> TransientPermit | None:
         """See ResponseMemory.transient.
 
-        To join and leave within a turn what others hold changes nothing. What they
-        send is the same, though a longer request id makes a few bytes more of it.
+        Joining and leaving a lease within a turn changes nothing. Sharing requests send equal
+        bytes, apart from a few bytes for a longer request id.
         """
         heap = limit_type is LimitType.HEAP_MEMORY
         leases = self._heap if heap else self._direct
@@ -306,7 +306,7 @@ class _SharedHeapHold:
             self._reference.release()
 
     async def resize(self, size_bytes: int) -> None:
-        """Let the shared amount grow to what one of its members needs; it never shrinks."""
+        """Grow the shared amount to a member's need; it never shrinks."""
         if self._reference is None:
             raise RuntimeError("resize outside the block")
         await self._reference.grow(size_bytes)

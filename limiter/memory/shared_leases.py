@@ -1,7 +1,7 @@
-"""Memory that many requests share: one lease with references; the last one returns it.
+"""Memory shared by many requests: a lease with references, released with the last reference.
 
-A lease is acquired once for all that wait for it. A request that is cancelled gives back its
-reference only: the others' wait goes on.
+A lease is acquired once for all requests waiting for it. A cancelled request drops its reference
+only: the remaining requests wait on.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class SharedLeases:
-    """The live leases of one budget, found by what they pay for.
+    """The live leases of a budget, by key.
 
-    Bound: one lease per distinct key with at least one reference; the lease is forgotten with
-    its last reference. Bytes are bounded by the limiter.
+    Bound: a lease per distinct key with at least one reference; a lease is forgotten with its last
+    reference. Bytes are bounded by the limiter.
     """
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, limit_type: LimitType) -> None:
@@ -39,12 +39,12 @@ class SharedLeases:
     async def acquire(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> LeaseReference:
-        """Return a reference to the lease of ``key``; wait until its bytes are granted.
+        """Return a reference to the lease of ``key``, waiting until its bytes are granted.
 
-        The first to ask opens the lease with ``size_bytes``; those that come later share it.
+        The first request opens the lease with ``size_bytes``; later requests share the lease.
 
         Raises:
-            PermitAcquireError: The lease was refused, for all that waited for it.
+            PermitAcquireError: The lease was refused, for all of its waiting requests.
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
         reference = self.reference(key, size_bytes, owner, namespace)
@@ -60,7 +60,7 @@ class SharedLeases:
     def reference(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> LeaseReference:
-        """Return a reference that may still have to wait; see LeaseReference.granted."""
+        """Return a reference that may have to wait; see LeaseReference.granted."""
         lease = self._leases.get(key)
         if lease is None or not lease.live:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
@@ -78,13 +78,13 @@ class SharedLeases:
         return lease.permit is not None and lease.permit.size >= size_bytes
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Give back every reference of ``owner``, in this turn."""
+        """Release every reference of ``owner``, in this turn."""
         for reference in list(self._owned.get(owner, ())):
             reference.release()
 
     def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
-        """Acquire for one owner alone where nobody waits: books of sharers cost four times that."""
-        if owner is not None:  # Its account is what others could join.
+        """Acquire for a single owner if no request waits: sharing costs four times as much."""
+        if owner is not None:  # Other owners join through this owner's account.
             permit = self._semaphore.immediate.permit(size_bytes, owner, namespace)
             if permit is not None:
                 return _Lease(key, self._semaphore, permit=permit)
@@ -105,12 +105,12 @@ class SharedLeases:
         return lease
 
     def _answered(self, lease: _Lease, waiter: Waiter) -> None:
-        """Forget a lease that was refused: the next request asks anew."""
+        """Forget a refused lease: the next request opens a new lease."""
         if waiter.error is not None:
             self._forget(lease)
 
     def rename(self, lease: _Lease, key: Hashable) -> bool:
-        """Let a lease be found by another key; false where that names another. A reference's."""
+        """Change a lease's key; return False if the key has a lease. Called by a reference."""
         other = self._leases.get(key)
         if other is not None and other.live:
             return False
@@ -124,7 +124,7 @@ class SharedLeases:
             del self._leases[lease.key]
 
     def give_back(self, reference: LeaseReference, lease: _Lease) -> None:
-        """Drop one reference; the last one ends the lease. The reference's to call."""
+        """Drop a reference; the last reference ends the lease. Called by the reference."""
         owned = self._owned[reference.owner]
         del owned[reference]
         if not owned:
@@ -139,11 +139,11 @@ class SharedLeases:
 
 
 class _Lease:
-    """Holds what was granted, to one owner until another joins; a growth under way is everybody's.
+    """Permit of a key, held by a single owner until another owner joins; growth is shared.
 
     Attributes:
-        holder: Its owners; None while one owner holds it alone.
-        waiter: The request it was opened with; None when it was granted at once.
+        holder: Its owners; None while a single owner holds it.
+        waiter: The request that opened it; None when granted immediately.
     """
 
     __slots__ = ("_growth", "_semaphore", "holder", "key", "permit", "waiter")
@@ -167,16 +167,16 @@ class _Lease:
 
     @property
     def live(self) -> bool:
-        """True if anybody has a part in it."""
+        """True if any owner has a reference."""
         if self.holder is not None:
             return self.holder.references > 0
         return self.permit is not None and self.permit.size > 0
 
     def shared_holder(self) -> SharedHolder:
-        """Return the holder that others can join; what one owner held alone is shared from now on.
+        """Return the holder that owners can join, converting a single owner's permit.
 
         Raises:
-            PermitAcquireCancelledError: Its owner was cancelled and it holds nothing.
+            PermitAcquireCancelledError: The owner was cancelled and holds nothing.
         """
         if self.holder is None:
             if self.permit is None or not self.permit.size:
@@ -185,23 +185,23 @@ class _Lease:
         return self.holder
 
     def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
-        """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
+        """Return the growth under way, or begin a growth. Raises as AsyncSemaphore.update."""
         if self._growth is not None:
             return self._growth
-        self.shared_holder()  # One that joins meanwhile must find the growth where sharers wait.
+        self.shared_holder()  # A joining owner must find the growth shared.
         growth = self._growth = self._semaphore.request_update(permit, size_bytes)
         growth.on_done(partial(self._take, growth))
         return growth
 
     def _take(self, waiter: Waiter) -> None:
-        """Hold what was granted; what was refused leaves the lease with what it has."""
+        """Hold a granted permit; a refusal leaves the lease unchanged."""
         self._growth = None
         if waiter.permit is not None:
             self.permit = waiter.permit
 
 
 class LeaseReference:
-    """One request's, or one outbound entry's, part in a lease."""
+    """A reference to a lease, held by a request or an outbound entry."""
 
     __slots__ = ("_asked_for", "_lease", "_leases", "_released", "_waiting", "owner")
 
@@ -232,13 +232,14 @@ class LeaseReference:
             raise PermitAcquireCancelledError
 
     def pays_for(self, key: Hashable, size_bytes: int) -> bool:
-        """Let a lease that was asked for before there was anything to pay for pay for a buffer.
+        """Assign a lease requested in advance to a buffer, if the lease is large enough.
 
-        The first of its owners says for which; it is found by the buffer's key then.
+        The lease's first reference decides the buffer, and the lease is renamed to the buffer's
+        key.
 
         Returns:
-            False where it is too small, or pays for another buffer, or another lease pays for
-            this one.
+            False if the lease is too small, or pays for another buffer, or another lease pays for
+                this buffer.
         """
         lease = self._lease
         if not self.size or lease.key == key:
@@ -249,17 +250,17 @@ class LeaseReference:
     async def grow(self, size_bytes: int) -> None:
         """Wait until the lease holds ``size_bytes`` or more, for all its owners.
 
-        A lease that is refused more stays as it is.
+        A refused growth leaves the lease unchanged.
 
         Raises:
-            PermitAcquireError, PermitTooLargeError: That was refused.
+            PermitAcquireError, PermitTooLargeError: The growth was refused.
         """
         await self.granted()
         while (permit := self._lease.permit) is not None and permit.size < size_bytes:
             await self._until(self._lease.growth_to(permit, size_bytes))
 
     async def _until(self, waiter: Waiter) -> None:
-        """Wait for an answer that many may wait for; releasing the reference ends the wait."""
+        """Wait for a shared request's end; releasing the reference ends the wait."""
         if not waiter.done and not self._released:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)
@@ -273,7 +274,7 @@ class LeaseReference:
         waiter.result()
 
     def release(self) -> None:
-        """Give the reference back; once more is harmless."""
+        """Release the reference; idempotent."""
         if not self._released:
             self._released = True
             for woken in self._waiting:

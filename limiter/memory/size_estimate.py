@@ -1,21 +1,21 @@
-"""Estimates of the size of a listing that is not made yet.
+"""Estimates of the size of a topic list before it is made.
 
 Three policies (``floodgateSizeEstimate``): ``last`` remembers the last actual size of each key,
-as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks the store.
+as upstream; ``proposal`` has the figures of the PIP's text; ``exact`` queries the store.
 
 ========== ============================== =====================================================
-policy     reserved first                 charged when the list is there
+policy     reserved first                 charged when the list is made
 ========== ============================== =====================================================
 last       10,240, then the last charge   UTF-8 bytes of the names + 32 each
 proposal   1,024 always, no memory        UTF-8 bytes of the names
-exact      broker: what the store knows;  broker: UTF-8 bytes of the names + 32 each; proxy: the
-           proxy: the last charge         announced length of the answer, before it is read
+exact      broker: the store's size;      broker: UTF-8 bytes of the names + 32 each; proxy: the
+           proxy: the last charge         announced response length, before reading
 ========== ============================== =====================================================
 
 The PIP's text counts characters where ``proposal`` counts UTF-8 bytes: the same for ASCII. Its
-earlier draft had the proxy charge the received command's size and hold heap until the answer
-was written; the accepted text has neither, and so has ``proposal``. Direct memory is charged
-with the size of the response's command under all three, as text and shipped code do.
+earlier draft had the proxy charge the received command's size and hold heap until the answer was
+written; the accepted text and ``proposal`` do neither. Direct memory is charged with the size of
+the response's command under all three, as in the text and the released code.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
 FIRST_ESTIMATE_BYTES = 10_240
-"""First guess for a key never listed before (upstream: TopicListSizeResultCache)."""
+"""Estimate for a key never listed before (upstream: TopicListSizeResultCache)."""
 PROPOSAL_ESTIMATE_BYTES = 1_024
-"""First guess of the PIP's text, which keeps no statistics."""
+"""Estimate of the PIP's text, which keeps no statistics."""
 MAX_REMEMBERED_SIZES = 10_000
-"""Keys remembered; the one unused for longest is forgotten (upstream: the same)."""
+"""Remembered keys; the least recently used key is evicted (upstream: the same)."""
 BYTES_PER_NAME = 32
-"""Bytes that a listed name costs beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
+"""Bytes of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
 
 
 class SizeEstimate(Enum):
@@ -52,7 +52,7 @@ def estimate_topic_list_bytes(names: Iterable[str]) -> int:
 
 
 def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
-    """Return the heap that a list is charged with once it is there.
+    """Return the heap charged for a list once it is made.
 
     Source: PIP-442, "Integration Points"; upstream TopicListMemoryLimiter.estimateTopicListSize.
     """
@@ -62,7 +62,7 @@ def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int
 
 
 class TopicListSizeResultCache:
-    """The last actual size of each key; the first request of a key measures for the others.
+    """The last actual size of each key; a key's first request measures for concurrent requests.
 
     Bound: MAX_REMEMBERED_SIZES keys.
 
@@ -77,8 +77,8 @@ class TopicListSizeResultCache:
         return len(self._holders)
 
     def holder(self, key: Hashable) -> ResultHolder:
-        """Return the one holder of ``key``."""
-        # A key may hold a name of megabytes; two that collide only share an estimate.
+        """Return the holder of ``key``."""
+        # A key may hold a name of megabytes; two colliding keys only share an estimate.
         digest = hash(key)
         holder = self._holders.get(digest)
         if holder is None:
@@ -90,11 +90,11 @@ class TopicListSizeResultCache:
 
 
 class ResultHolder:
-    """The size of one key: not known, being measured, or the last actual size.
+    """The size of a key: unknown, being measured, or the last actual size.
 
     Attributes:
         last_size_bytes: The last actual size; None before the first.
-        measurement: The first measurement, while it is under way; another one is another object.
+        measurement: The first measurement while it is under way; each measurement is a new object.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class ResultHolder:
         self.measurement: asyncio.Future[int] | None = None
 
     async def size(self) -> int:
-        """Return an estimate in bytes; 10,240 for the very first, while others await its result."""
+        """Return an estimate in bytes; 10,240 for the first request, which measures."""
         if self.last_size_bytes is not None:
             return self.last_size_bytes
         if self.measurement is None:
@@ -111,17 +111,17 @@ class ResultHolder:
         return await asyncio.shield(self.measurement)
 
     def update_size(self, actual_bytes: int) -> None:
-        """Remember an actual size; requests that waited for the first one go on with it."""
+        """Remember an actual size, and resume requests waiting for the first measurement."""
         self.last_size_bytes = actual_bytes
         self._resolve(actual_bytes)
 
     def reset_if_initializing(self) -> None:
-        """Let requests that wait for a first measurement that failed go on with the first guess."""
+        """Resume requests waiting for a failed first measurement, with the default estimate."""
         if self.last_size_bytes is None:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
     def forget(self) -> None:
-        """Let the next request measure anew: a size above a limit may be out of date."""
+        """Make the next request measure again: a size above a limit may be out of date."""
         self.last_size_bytes = None
 
     def _resolve(self, size_bytes: int) -> None:
@@ -131,17 +131,17 @@ class ResultHolder:
 
 
 class SizeGuess:
-    """One request's part in a holder: it asks for an estimate, then tells the truth or fails.
+    """A request's use of a holder: obtains an estimate, then reports the actual size or a failure.
 
     Args:
-        holder: What is known of the key.
-        anyone_resets: True if any failure resets the measurement under way, as
-            upstream does once a request has its estimate; otherwise only the request that
-            measures can, and the failure of another costs the waiting ones nothing.
+        holder: The size of the key.
+        anyone_resets: True if any failure resets the measurement under way, as upstream does once a
+            request has its estimate; otherwise only the measuring request resets it, and other
+            failures do not affect waiting requests.
 
     Source: upstream's callers of TopicListSizeResultCache.ResultHolder.
-    Differs: a request that leaves while it waits for another's measurement has not failed.
-    (Upstream cannot give up that wait at all.)
+    Differs: a request that leaves while waiting for another request's measurement has not failed.
+    (Upstream cannot abandon the wait at all.)
     """
 
     __slots__ = ("_anyone_resets", "_has_estimate", "_holder", "_measures")
@@ -162,15 +162,15 @@ class SizeGuess:
         return size_bytes
 
     def actual(self, size_bytes: int) -> None:
-        """Remember the true size."""
+        """Remember the actual size."""
         self._holder.update_size(size_bytes)
 
     def failed(self) -> None:
-        """End the wait of others for a measurement that failed; harmless once there is a size."""
+        """End the wait for a failed measurement; no-op once a size is known."""
         mine = self._measures is not None and self._holder.measurement is self._measures
         if mine or (self._anyone_resets and self._has_estimate):
             self._holder.reset_if_initializing()
 
     def forget(self) -> None:
-        """Remember nothing: what is known is larger than a limit."""
+        """Forget the size, since it exceeds a limit."""
         self._holder.forget()

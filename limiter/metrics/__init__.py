@@ -1,1 +1,1 @@
-"""Counters of the limiter, as values, for Prometheus and for OpenTelemetry."""
+"""Counters of the limiter for Prometheus and OpenTelemetry."""

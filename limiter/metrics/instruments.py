@@ -1,10 +1,10 @@
 """The table of instruments that measure topic-list memory, for all metrics libraries.
 
-Plain data: Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry
-(``limiter/metrics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
-instrument, add a row.
+Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry (``limiter/metrics/otel.py``)
+create their instruments from the table, so the two cannot disagree. To add an instrument, add a
+row.
 
-Source: PIP-442, upstream TopicListMemoryLimiter; the rows that begin with floodgate are our own.
+Source: PIP-442, upstream TopicListMemoryLimiter; rows beginning with floodgate are Floodgate's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class InstrumentKind(Enum):
-    """A kind of instrument, by OpenTelemetry's name; the comment is Prometheus' type."""
+    """Kinds of instruments, by OpenTelemetry's names; the comments are Prometheus' types."""
 
     DOUBLE_GAUGE = "double gauge"  # gauge
     LONG_GAUGE = "long gauge"  # gauge
@@ -36,7 +36,7 @@ class InstrumentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BudgetSnapshot:
-    """Everything an instrument is read from: one of the two budgets at one moment."""
+    """The input of an instrument: a budget's figures at a moment."""
 
     limit_type: LimitType
     statistics: SemaphoreStatistics
@@ -53,10 +53,10 @@ class HasStatistics(Protocol):
 def budgets_now(
     limiter: HasStatistics, tally: OutcomeCounts
 ) -> tuple[BudgetSnapshot, BudgetSnapshot]:
-    """Return what both budgets show now, heap first.
+    """Return snapshots of both budgets, heap first.
 
-    The statistics are taken first: with them the limiter reports the grants that it has held
-    back to report together, so that the tally is up to date.
+    The statistics are taken first: with them the limiter reports the grants held back for batching,
+    so that the tally is up to date.
     """
     statistics = limiter.statistics()
     heap, direct = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
@@ -68,18 +68,18 @@ def budgets_now(
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """One row of the table. ``{type}`` in name and description is ``heap`` or ``direct``.
+    """A row of the table. ``{type}`` in name and description is ``heap`` or ``direct``.
 
     Attributes:
         name: OpenTelemetry's name.
-        prometheus_name: Prometheus' name; Pulsar's own rows get ``pulsar_broker_`` or
-            ``pulsar_proxy_`` before it.
-        kind: What kind of instrument it is.
-        unit: OpenTelemetry's unit. Prometheus has it in the name, and waits in milliseconds.
-        description: One sentence without a stop.
-        read: Its value by a label, or under "" where it has one value; a histogram is not read:
-            it receives every wait.
-        label: The name of that label.
+        prometheus_name: Prometheus' name; ``pulsar_broker_`` or ``pulsar_proxy_`` is prepended to
+            Pulsar's own rows.
+        kind: The kind of instrument.
+        unit: OpenTelemetry's unit. Prometheus has the unit in the name, and waits in milliseconds.
+        description: A sentence without a full stop.
+        read: Returns the value by label, or under "" for a single value; unused for a histogram,
+            which receives every wait.
+        label: The name of the label.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Instrument:
     label: str = "outcome"
 
     def of(self, limit_type: LimitType) -> tuple[str, str, str]:
-        """Return name, Prometheus' name and description of one budget."""
+        """Return name, Prometheus' name and description for a budget."""
         name, prometheus_name, description = (
             text.format(type=limit_type.value)
             for text in (self.name, self.prometheus_name, self.description)
@@ -106,12 +106,12 @@ def _one(
 
 
 def _used_bytes(budget: BudgetSnapshot) -> int:
-    """Return what is held; 0 where nothing is limited, and so nothing counted."""
+    """Return the held bytes; 0 without a limit, as nothing is counted."""
     return budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0
 
 
 def _by_outcome(budget: BudgetSnapshot) -> dict[str, int | float]:
-    """Return requests by how they ended; those that the policy refused by its own reasons."""
+    """Return requests by outcome; requests refused by the policy, by the policy's reasons."""
     outcomes = budget.tally.outcomes.items()
     ended: dict[str, int | float] = {
         one.name.lower(): n for one, n in outcomes if one is not AcquireOutcome.REFUSED
@@ -169,7 +169,7 @@ PULSAR_INSTRUMENTS = (
         _one(lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT]),
     ),
 )
-"""The instruments of a real broker: one for heap and one for direct memory, no attributes."""
+"""A real broker's instruments: separate for heap and direct memory, without attributes."""
 
 
 OWN_INSTRUMENTS = (

@@ -1,8 +1,8 @@
 """OpenTelemetry instruments of topic-list memory and of flow control.
 
-Only imported when somebody wants OpenTelemetry: the import costs time and memory.
+Imported only when OpenTelemetry is enabled, since the import costs time and memory.
 
-Source: upstream TopicListMemoryLimiter; names, kinds, units and descriptions as shipped.
+Source: upstream TopicListMemoryLimiter; names, kinds, units and descriptions as released.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
 
 
 class TopicListInstruments:
-    """The topic-list memory of one limiter, as instruments of a meter with one reader.
+    """A limiter's topic-list memory, as instruments of a meter with a single reader.
 
-    Gauges and counters are read when the meter is, in that same thread; waits go into the
-    histograms as they happen, all but those that :meth:`completed` adds.
+    Gauges and counters are read with the meter, in the reader's thread; waits are recorded in the
+    histograms as they happen, except the zero waits that :meth:`completed` adds.
     """
 
     def __init__(self, meter: Meter, limiter: HasStatistics, tally: OutcomeCounts) -> None:
@@ -67,13 +67,13 @@ class TopicListInstruments:
         tally.listen(self._record)
 
     def budgets(self) -> tuple[BudgetSnapshot, BudgetSnapshot]:
-        """Return what both budgets show now."""
+        """Return snapshots of both budgets."""
         return budgets_now(self._limiter, self._tally)
 
     def completed(self, data: MetricsData) -> MetricsData:
-        """Return what the reader has read, with all waits in the histograms.
+        """Return the reader's data, with all waits in the histograms.
 
-        To be called once for each reading, in the turn in which it was made.
+        Call once for each reading, in the turn of the reading.
         """
         waits = {each.name: each for each in self._waits.values()}
 
@@ -102,7 +102,7 @@ class TopicListInstruments:
 
 
 def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
-    """Count how often connections were paused and resumed, throttled and unthrottled.
+    """Count pauses, resumes, throttles and unthrottles of connections.
 
     Source: upstream BrokerService, pulsar.broker.connection.rate_limit.count.
     """
@@ -120,11 +120,11 @@ def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
 
 
 class _Waits:
-    """The histogram of one budget's waits.
+    """The histogram of a budget's waits.
 
-    The SDK takes 5 us for each record: too much for requests that waited for nothing, which are
-    most and arrive by the thousand at once. Of such a batch one is recorded; the others are
-    added to what was read.
+    The SDK takes 5 us for each record: too much for requests without a wait, which are the majority
+    and arrive by the thousand. A single request of such a batch is recorded; the rest are added to
+    the read data.
     """
 
     def __init__(self, name: str, histogram: HistogramInstrument) -> None:
@@ -134,7 +134,7 @@ class _Waits:
         self._unrecorded_and_unread = 0
 
     def record(self, waited_seconds: float, count: int) -> None:
-        """Take in ``count`` waits of the same length."""
+        """Record ``count`` waits of the same length."""
         if waited_seconds == 0:
             self._unrecorded += count - 1
             self._unrecorded_and_unread += count - 1
@@ -143,7 +143,7 @@ class _Waits:
             self._histogram.record(waited_seconds)
 
     def completed(self, metric: Metric) -> Metric:
-        """Add what was not recorded; with it, one was, so there is a point to add it to."""
+        """Add the unrecorded waits; a recorded wait of the same batch guarantees a data point."""
         data = metric.data
         if isinstance(data, Histogram):
             points = [_with_zeros(each, self._missing(data)) for each in data.data_points]
@@ -164,7 +164,7 @@ def _reading(
     instrument: Instrument,
     only: LimitType | None = None,
 ) -> Callable[[CallbackOptions], Iterator[Observation]]:
-    """Return what reads one instrument for the SDK: with attributes, unless of one budget only."""
+    """Return the SDK's read function of an instrument, for all budgets or ``only`` one."""
     number = float if instrument.kind is InstrumentKind.DOUBLE_GAUGE else int
 
     def read(_: CallbackOptions) -> Iterator[Observation]:
@@ -204,5 +204,5 @@ def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:
 def _with_zeros_apart(
     point: ExponentialHistogramDataPoint, count: int
 ) -> ExponentialHistogramDataPoint:
-    """Add ``count`` waits of 0 s to a point that counts zeros apart from its buckets."""
+    """Add ``count`` waits of 0 s to a point that counts zeros separately from its buckets."""
     return replace(point, count=point.count + count, zero_count=point.zero_count + count)

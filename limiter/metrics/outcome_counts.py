@@ -1,4 +1,4 @@
-"""Counts how requests for memory ended: what the limiter's one observer keeps for all readers."""
+"""Counts of memory requests by outcome, kept by the limiter's observer for all readers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 WAITS = frozenset({AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT, AcquireOutcome.TIMED_OUT})
-"""Outcomes that count as a wait; a request that is refused or cancelled waited for nothing."""
+"""Outcomes that count as a wait; refused and cancelled requests do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetOutcomes:
-    """The outcomes of the requests for one budget, and their waits.
+    """The outcomes of a budget's requests, and their waits.
 
     Attributes:
-        waits: How long those waited that were granted or timed out.
-        outcomes: Requests by outcome; every outcome is there.
+        waits: Waits of the granted and timed out requests.
+        outcomes: Requests by outcome, for every outcome.
     """
 
     waits: WaitTimes
@@ -34,18 +34,18 @@ class BudgetOutcomes:
 
 
 class OutcomeCounts:
-    """The observer of one limiter."""
+    """The observer of a limiter."""
 
     def __init__(self, clock: Clock) -> None:
         self._budgets = {limit_type: BudgetOutcomes(WaitTimes(clock)) for limit_type in LimitType}
         self._listener: Callable[[LimitType, float, int], None] | None = None
 
     def of(self, limit_type: LimitType) -> BudgetOutcomes:
-        """Return the counts of one budget."""
+        """Return a budget's counts."""
         return self._budgets[limit_type]
 
     def listen(self, listener: Callable[[LimitType, float, int], None]) -> None:
-        """Call back for each wait, too: the budget, seconds, and how many waited so long."""
+        """Also call ``listener`` for each wait, with budget, seconds, and number of equal waits."""
         self._listener = listener
 
     def observe(
@@ -55,9 +55,9 @@ class OutcomeCounts:
         waited_seconds: float,
         count: int = 1,
     ) -> None:
-        """Take note of how ``count`` requests for permits ended after the same wait.
+        """Count ``count`` requests that ended alike after the same wait.
 
-        A timeout is a wait and a timeout; so it is in upstream's summary.
+        A timeout counts as a wait as well, as in upstream's summary.
         """
         budget = self._budgets[limit_type]
         budget.outcomes[outcome] += count

@@ -1,8 +1,8 @@
-"""The table of instruments as Prometheus families: the 26 samples of a real broker, and our own.
+"""The table of instruments as Prometheus families: a real broker's 26 samples, and our own.
 
-The limiter does not know this module: everything is read from its ``statistics()`` and from
-the tally of its observer when somebody scrapes. prometheus_client's Summary has no quantiles,
-so the families are built here, sample by sample.
+The limiter does not know this module: a scrape reads the limiter's ``statistics()`` and the tally
+of its observer. prometheus_client's Summary has no quantiles, so the families are built here,
+sample by sample.
 
 Source: upstream TopicListMemoryLimiter; names, types and labels as recorded from Pulsar 4.2.4.
 """
@@ -42,7 +42,7 @@ def wait_summary(
     quantiles: Sequence[float] = QUANTILES,
     created_seconds: float | None = None,
 ) -> Metric:
-    """Return waits as a summary in milliseconds, and since when they count, if given."""
+    """Return waits as a summary in milliseconds, with the start of counting, if given."""
     family = Metric(name, documentation, "summary")
     for quantile, millis in zip(quantiles, waits.quantiles(quantiles), strict=True):
         family.add_sample(name, {**labels, "quantile": str(quantile)}, millis)
@@ -54,7 +54,7 @@ def wait_summary(
 
 
 class TopicListMetrics(Collector):
-    """The topic-list memory of one limiter, exported under ``<prefix>_topic_list_``.
+    """A limiter's topic-list memory, exported under ``<prefix>_topic_list_``.
 
     Args:
         wall_clock: Seconds since 1970, for the ``_created`` samples.
@@ -75,7 +75,7 @@ class TopicListMetrics(Collector):
         self._created_seconds = wall_clock()
 
     def collect(self) -> Iterator[Metric]:
-        """Read the limiter and return all families."""
+        """Read the limiter and yield all families."""
         budgets = budgets_now(self._limiter, self._tally)
         for budget in budgets:
             for instrument in PULSAR_INSTRUMENTS:

@@ -1,9 +1,9 @@
 """Waiting times of the last ten minutes, as quantiles in milliseconds.
 
-Five windows of two minutes each rotate; a quantile is taken over all of them. Upstream keeps
-its summaries the same way (ten minutes in five age buckets, error 0.01).
+Five windows of two minutes each rotate; a quantile is taken over all of them. As upstream's
+summaries (ten minutes in five age buckets, error 0.01).
 
-Bound: five histograms of fixed size; a longer wait than the range counts as its end.
+Bound: five histograms of fixed size; a wait beyond the range counts as the range's end.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 WINDOW_COUNT = 5
 WINDOW_SECONDS = 120.0
 MAX_TRACKED_MILLIS = 3_600_000
-# Two significant figures are upstream's allowed error of 0.01.
+# Two significant digits are upstream's allowed error of 0.01.
 SIGNIFICANT_FIGURES = 2
 
 
 class WaitTimes:
-    """The waits of requests: count and sum since the start, quantiles of ten minutes.
+    """Waits of requests: count and sum since the start, quantiles of ten minutes.
 
     Args:
-        ticks_a_milli: What is told apart: parts of a millisecond, or whole ones.
+        clock: The source of time.
+        ticks_a_milli: The resolution: ticks in a millisecond.
 
     Attributes:
         count: Waits recorded since the start.
@@ -41,13 +42,13 @@ class WaitTimes:
         self._ticks_a_milli = ticks_a_milli
         self._windows = [self._histogram()]
         self._newest_since = clock.now()
-        # Most requests wait for nothing: those are counted here and recorded together.
+        # Most waits are 0: they are counted here and recorded in batches.
         self._unrecorded_zeros = 0
 
     def record(self, waited_seconds: float, count: int = 1) -> None:
-        """Take in ``count`` waits of the same length.
+        """Record ``count`` waits of the same length.
 
-        Fractions of a tick are dropped: of a millisecond upstream drops them.
+        Fractions of a tick are dropped, as upstream drops fractions of a millisecond.
         """
         ticks = max(0, int(waited_seconds * 1000 * self._ticks_a_milli))
         self._rotate()
@@ -65,7 +66,7 @@ class WaitTimes:
         return self._sum_ticks / self._ticks_a_milli
 
     def quantiles(self, which: Sequence[float]) -> list[float]:
-        """Return each quantile in milliseconds; NaN when nobody waited for ten minutes."""
+        """Return each quantile in milliseconds; NaN without waits in ten minutes."""
         self._rotate()
         self._record_zeros()
         merged = self._histogram()
@@ -73,7 +74,7 @@ class WaitTimes:
             merged.add(window)
         if merged.total_count == 0:
             return [float("nan")] * len(which)
-        # A histogram answers the upper end of a bucket, which nobody may have waited for.
+        # A histogram returns the upper end of a bucket, which may exceed the longest wait.
         longest = max(window.max_value for window in self._windows)
         return [
             min(merged.get_value_at_percentile(quantile * 100), longest) / self._ticks_a_milli
@@ -90,7 +91,7 @@ class WaitTimes:
         self._windows = [*self._windows, *fresh][-WINDOW_COUNT:]
 
     def _record_zeros(self) -> None:
-        """Put the waits of no time into the newest window, where they belong."""
+        """Record the waits of 0 in the newest window."""
         if self._unrecorded_zeros:
             self._windows[-1].record_value(0, self._unrecorded_zeros)
             self._unrecorded_zeros = 0

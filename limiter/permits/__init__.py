@@ -1,1 +1,1 @@
-"""Bytes that are held: permits, the accounts that hold them, and the ledger of their lives."""
+"""Held bytes: permits, the accounts that hold them, and the ledger of acquires and releases."""

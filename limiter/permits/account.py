@@ -1,7 +1,7 @@
-"""Accounts: what one owner, or several together, hold and wait for in a semaphore.
+"""Accounts: permits held and requested in a semaphore, by an owner or several owners together.
 
-An account exists as long as its owner holds or waits for something. An owner that stands for
-many clients (a proxy's connection) has an account in each namespace instead of a single one.
+An account exists as long as its owner holds or waits for permits. An owner that stands for many
+clients (a proxy's connection) has an account in each namespace instead of a single account.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Waiter:
-    """One request for a permit: granted at once, waiting, or ended with an error.
+    """A request for a permit: granted immediately, waiting, or ended with an error.
 
     Attributes:
-        account: The account in whose line it stands; None under fifo without an owner.
-        passed_permits: What was granted before it while it was its turn.
+        account: The account whose line holds the request; None under fifo without an owner.
+        passed_permits: Permits granted to overtaking requests while the request was next.
     """
 
     __slots__ = (
@@ -77,16 +77,16 @@ class Waiter:
 
     @property
     def owner(self) -> Hashable | None:
-        """The owner of the request; None where it named none, or where many share it."""
+        """The owner of the request; None without an owner, or with several."""
         return None if self.holder is None else self.holder.owner
 
     @property
     def needed(self) -> int:
-        """Permits that are missing: the size, less what an update still holds."""
+        """The missing permits: the size, less the permits held by an update."""
         return self.size if self.previous is None else self.size - self.previous.size
 
     def result(self) -> Permit:
-        """Return the permit of a request that is done, or raise why there is none."""
+        """Return the permit of a done request, or raise its error."""
         if self.error is not None:
             raise raised_anew(self.error)
         if self.permit is None:
@@ -109,7 +109,7 @@ class Waiter:
             await self._future
 
     def settle(self, permit: Permit | None, error: Exception | None) -> None:
-        """Record how the request ended and wake its task."""
+        """Record the request's end and wake its task."""
         self.permit, self.error = permit, error
         if self.timer is not None:
             self.timer.cancel()
@@ -121,35 +121,35 @@ class Waiter:
 
 
 class Place(Protocol):
-    """A line that an account can stand in with its oldest request."""
+    """A line in which an account waits with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let it stand here, or go on to stand here with another request."""
+        """Add an account, or update the request of a present account."""
 
     def discard(self, account: Account) -> None:
-        """It stands here no more."""
+        """Remove an account."""
 
 
 class Account(Holder):
-    """Counts what one owner holds and waits for in one semaphore.
+    """An owner's held permits and waiting requests in a semaphore.
 
     Attributes:
-        owner: Its owner; None is for all requests without one.
-        many_clients: True if the owner stands for many clients, so that no quota applies; so does
+        owner: Its owner; None is for all requests without an owner.
+        many_clients: True if the owner stands for many clients, so that no quota applies; also for
             None.
-        permits: What it holds alone.
-        waiters: All its requests that wait.
-        line: Those of them that wait to be admitted, the oldest first.
-        parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
-        deferred: Its owner takes nothing of what it was sent: others that wait go before it.
-        favoured: The permit that may grow although the account holds its quota. While it holds
-            something, no other growth of the account goes beyond the quota.
-        shared: What it holds or waits for together with others.
-        shared_held: How many of those hold something.
+        permits: The permits held alone.
+        waiters: All its waiting requests.
+        line: The requests waiting to be admitted, oldest first.
+        parked_growth: Growth waiting until the account holds less; see ``favoured``.
+        deferred: Its owner reads nothing of its responses: other waiting requests precede it.
+        favoured: The permit that may grow although the account is at its quota. While it is held,
+            no other growth of the account exceeds the quota.
+        shared: Holders whose permits or requests it shares.
+        shared_held: Number of the shared holders with permits.
         held_alone: The sum of ``permits``.
-        held_shared: Its parts of what it shares, each right within a factor of two, so that
-            it costs nothing to know; ``held`` is exact.
-        place: Where the account stands in line; the admission policy's.
+        held_shared: Its parts of shared permits, each correct within a factor of two, so that
+            reading the sum is free; ``held`` is exact.
+        place: The account's line; set by the admission policy.
     """
 
     __slots__ = (
@@ -185,55 +185,55 @@ class Account(Holder):
 
     @property
     def holds(self) -> bool:
-        """True if it holds anything, alone or with others."""
+        """True if it holds permits, alone or shared."""
         return bool(self.permits) or self.shared_held > 0
 
     @property
     def idle(self) -> bool:
-        """True if it neither holds nor waits for anything."""
+        """True if it neither holds nor waits for permits."""
         return not (self.permits or self.waiters or self.shared)
 
     @property
     def held(self) -> int:
-        """The permits it holds: its own, and its part of what it shares."""
+        """The held permits: its own, and its part of shared permits."""
         return self.held_alone + sum(holder.part_of(self) for holder in self.shared)
 
     @property
     def weight(self) -> int:
-        """The permits it holds, as the admission policy counts them; see ``held_shared``."""
+        """The held permits as counted by the admission policy; see ``held_shared``."""
         return self.held_alone + self.held_shared
 
     @property
     def first_in_line(self) -> Waiter | None:
-        """The request that goes next, when the account may: growth before new work."""
+        """The account's next request: growth before new work."""
         return next(iter(self.parked_growth or self.line), None)
 
     @property
     def stands(self) -> bool:
-        """True if it has a request that waits for its turn."""
+        """True if any of its requests awaits admission."""
         return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit that was granted."""
+        """Count a granted permit."""
         self.permits[permit] = None
         self.held_alone += permit.size
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that was emptied of ``size``."""
+        """Count a permit that released all of its ``size``."""
         if self.permits.pop(permit, permit) is None:
             self.held_alone -= size
 
 
 class SharedHolder(Holder):
-    """One holder that several owners are part of: the last that leaves gives everything back.
+    """A holder with several owners as members: the last member to leave releases all permits.
 
-    Made by ``shared.new`` of a semaphore and given to it as the owner of a request. Its bytes are
-    divided among its members by their references. Their parts are settled anew when what is held
-    changes and whenever the number of references has doubled or halved, so that joining and
-    leaving stay cheap however many share.
+    Made by ``shared.new`` of a semaphore, and passed back as the owner of a request. Its bytes are
+    divided among its members by their references. The parts are recomputed when the held permits
+    change and whenever the number of references has doubled or halved, so that joining and leaving
+    stay cheap regardless of the number of members.
 
     Attributes:
-        held: What is held together.
+        held: The permits held together.
         references: The number of references, of all members.
     """
 
@@ -243,7 +243,7 @@ class SharedHolder(Holder):
         super().__init__(None, namespace)
         self.held = 0
         self.waiters: dict[Waiter, None] = {}
-        # Ordered, because the first of a dict is slow to find when many have left before it.
+        # Ordered, because the first key of a dict is slow to find after many removals before it.
         self._members: OrderedDict[Account, int] = OrderedDict()
         self.references = 0
         self._parts: dict[Account, int] = {}
@@ -254,19 +254,19 @@ class SharedHolder(Holder):
 
     @property
     def sharers(self) -> int:
-        """The number of owners that are part of it."""
+        """The number of members."""
         return len(self._members)
 
     def members(self) -> Iterator[Account]:
-        """Yield the accounts that are part of it."""
+        """Yield the members' accounts."""
         yield from self._members
 
     def standing(self) -> list[Account]:
-        """Return the members that have requests of their own that wait."""
+        """Return the members with waiting requests of their own."""
         return [one for one in self._members if one.line or one.parked_growth]
 
     def only_member(self) -> Account | None:
-        """Return the one member; None when there are more."""
+        """Return the only member; None with several members."""
         return next(iter(self._members)) if len(self._members) == 1 else None
 
     def first_member(self) -> Account | None:
@@ -274,15 +274,15 @@ class SharedHolder(Holder):
         return next(iter(self._members), None)
 
     def references_of(self, account: Account) -> int:
-        """Return how many references an account has."""
+        """Return an account's number of references."""
         return self._members.get(account, 0)
 
     def part_of(self, account: Account) -> int:
-        """Return what a member holds of it."""
+        """Return a member's part of the held permits."""
         return self.held * self._members[account] // self.references if self.permits else 0
 
     def joined_by(self, account: Account) -> bool:
-        """Add a reference; true when the parts of all members were settled anew."""
+        """Add a reference; return True when the parts of all members were recomputed."""
         if account not in self._members:
             last = next(reversed(self._members), None)
             self._members[account] = 0
@@ -295,7 +295,7 @@ class SharedHolder(Holder):
         return self._settle_after(account)
 
     def left_by(self, account: Account, references: int) -> bool:
-        """Drop references of a member; true when the parts of all were settled anew."""
+        """Drop references of a member; return True when the parts of all were recomputed."""
         self._members[account] -= references
         self.references -= references
         settled = self._settle_after(account)
@@ -304,15 +304,15 @@ class SharedHolder(Holder):
             del account.shared[self]
             account.shared_held -= bool(self.permits)
             if account.favoured in self.permits:
-                account.favoured = None  # It has no part in it: another of its growths may go.
+                account.favoured = None  # The permit is not shared any more: another growth may go.
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
-        """Move a member behind the others if it is deferred, otherwise before them."""
+        """Move a deferred member to the end, any other member to the front."""
         self._members.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit that was granted."""
+        """Count a granted permit."""
         if not self.permits:
             for account in self._members:
                 account.shared_held += 1
@@ -321,7 +321,7 @@ class SharedHolder(Holder):
         self._settle_all()
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that was emptied of ``size``."""
+        """Count a permit that released all of its ``size``."""
         if permit in self.permits:
             del self.permits[permit]
             self.held -= size

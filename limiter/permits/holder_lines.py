@@ -1,8 +1,8 @@
-"""Lines of a report on who holds the memory: one for each owner and namespace.
+"""Report lines on held memory, by owner and namespace.
 
-What several owners share is divided among them by their references, rounded down; the full size
-and the number of sharers stand beside it. Requests without an owner are listed under policy fair
-only: under fifo there is no account of them.
+Shared permits are divided among their owners by references, rounded down; the full size and the
+number of sharers are reported as well. Requests without an owner are listed under policy fair only:
+fifo has no account for them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HolderLine:
-    """One owner's permits and requests in one namespace. Units: permits (bytes), requests.
+    """An owner's permits and requests in a namespace. Units: permits (bytes), requests.
 
     Attributes:
-        owner: The owner; None is for requests without one.
-        namespace: ``tenant/namespace``; empty where the request did not say.
-        held: What it holds: its own, and its part of what it shares.
-        permits: How many permits that is, shared ones included.
-        shared: The full size of what it shares with others; 0 when nothing is shared.
-        sharers: How many own that together, at most; 1 when nothing is shared.
-        waiting: Its requests that wait, shared ones included.
-        lacking: What they ask for and do not hold yet, of shared ones its part.
-        age_seconds: How long its oldest permit has been held; None when nobody keeps a ledger.
+        owner: The owner; None is for requests without an owner.
+        namespace: ``tenant/namespace``; empty if the request named none.
+        held: Its own permits, and its part of shared permits.
+        permits: Number of permits, shared permits included.
+        shared: The full size of its shared permits; 0 if nothing is shared.
+        sharers: The largest number of owners of a shared permit; 1 if nothing is shared.
+        waiting: Its waiting requests, shared requests included.
+        lacking: The permits its requests lack, of shared requests its part.
+        age_seconds: Age of its oldest permit; None without a ledger.
     """
 
     owner: Hashable | None
@@ -47,32 +47,32 @@ class HolderLine:
 
 
 class HolderCount:
-    """Counts accounts, one after the other; a long list may be counted in several turns.
+    """Counts accounts successively; a long list may be counted in several turns.
 
     Args:
-        limit: Lines that are kept: those that hold most; of equals those that lack most.
-        ledger: Knows since when permits are held; None where nobody keeps one.
+        limit: Kept lines: the largest held, among equals the most lacking.
+        ledger: Knows the ages of permits; None without a ledger.
 
     Attributes:
-        total: How many lines there are in all.
+        total: The number of all lines.
     """
 
     def __init__(self, limit: int, ledger: Ledger | None = None) -> None:
         self.total = 0
         self._limit = limit
         self._ledger = ledger
-        # A heap, the least first; the number keeps the order of equals.
+        # A min-heap; the number keeps the order of equals.
         self._largest: list[tuple[int, int, int, _Count]] = []
 
     def add(self, account: Account) -> None:
-        """Count what an account holds and waits for now."""
+        """Count an account's permits and waiting requests."""
         counts: dict[str, _Count] = {}
         for permit in account.permits:
             _of(counts, permit.namespace).holds(permit, permit.size)
         for waiter in account.waiters:
             _of(counts, waiter.namespace).waits(waiter.needed)
         for holder in account.shared:
-            # A member of a holder that has nothing (yet, or any more) has no line for it.
+            # A shared holder without permits and requests gets no line.
             if holder.permits or holder.waiters:
                 _add_shared(_of(counts, holder.namespace), holder, account)
         for namespace, count in counts.items():
@@ -88,7 +88,7 @@ class HolderCount:
             heapq.heappushpop(self._largest, line)
 
     def lines(self) -> tuple[HolderLine, ...]:
-        """Return the lines that were kept, the largest first."""
+        """Return the kept lines, largest first."""
         largest = sorted(self._largest, reverse=True)
         return tuple(count.line(self._age_of(count)) for *_, count in largest)
 

@@ -1,9 +1,8 @@
-"""A ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
+"""A ledger of a budget: every acquired, exchanged and released permit, with its owner.
 
-Optional: a semaphore without one records nothing. The ledger knows since when a permit is held,
-keeps the last events, and at the end of a run names the owners that have not given everything back.
-
-It keeps names, never owners: a connection that is gone is not kept alive by what it once held.
+Optional: a semaphore without a ledger records nothing. The ledger knows the ages of permits, keeps
+the last events, and at the end of a run names the owners with unreleased permits. It stores names
+instead of owners, so that it keeps no closed connection alive.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ if TYPE_CHECKING:
 
 
 class PermitRecord(Protocol):
-    """A record that is told of every permit; see Ledger."""
+    """Receiver of every permit's events; see Ledger."""
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
-        """A permit holds something from now on.
+        """Record a permit that holds bytes from now on.
 
-        In an exchange ``instead_of`` is the one that was emptied for it, just before.
+        In an exchange ``instead_of`` is the permit that was emptied for it, just before.
         """
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """A permit was emptied of ``size``."""
+        """Record a permit that released all of its ``size``."""
 
     def passed(self, owner: Hashable, namespace: str, size: int) -> None:
-        """A permit of ``size`` was granted and given back within a turn."""
+        """Record a permit of ``size`` granted and released within a turn."""
 
 
 RECENT_EVENTS = 256
-"""Events that are kept; the oldest is forgotten."""
+"""Kept events; the oldest is dropped."""
 
 NAMED_SHARERS = 3
-"""The number of owners that are named of a shared permit."""
+"""Most named owners of a shared permit."""
 
 NAMED_HOLDINGS = 5
-"""Of what was not given back, a sentence names so many."""
+"""Most unreleased holdings named in an error sentence."""
 
 
 class LedgerEvent(Enum):
-    """An event in the life of a permit."""
+    """Events in the life of a permit."""
 
     ACQUIRED = "acquired"
     UPDATED = "updated"
@@ -59,15 +58,15 @@ class LedgerEvent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One event.
+    """An event.
 
     Attributes:
-        event: What happened.
+        event: The kind of event.
         owner: The name of the permit's owner.
-        namespace: What it was for; empty where the request did not say.
-        size_bytes: What was acquired, is held after the update, or was given back.
-        held_seconds: How long the permit, and those it was exchanged for, had been held then.
-        ago_seconds: How long ago it happened.
+        namespace: The namespace of the request; empty if the request named none.
+        size_bytes: The bytes acquired, held after the update, or released.
+        held_seconds: Age of the permit, including the permits it was exchanged for, at the event.
+        ago_seconds: Seconds since the event.
     """
 
     event: LedgerEvent
@@ -80,7 +79,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerHolding:
-    """Permits that one owner holds for one namespace. See LedgerEntry for the units."""
+    """Permits held by an owner for a namespace. See LedgerEntry for the units."""
 
     budget: str
     owner: str
@@ -99,7 +98,7 @@ class LedgerHolding:
 
 @dataclass(slots=True)
 class EventTotal:
-    """The number of events of a kind, and the bytes of them."""
+    """The number of events of a kind, and their bytes."""
 
     events: int = 0
     size_bytes: int = 0
@@ -107,7 +106,7 @@ class EventTotal:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatistics:
-    """A snapshot of a ledger. An update counts with what is held after it."""
+    """A snapshot of a ledger. An update counts with its new size."""
 
     acquired: EventTotal
     updated: EventTotal
@@ -116,10 +115,10 @@ class LedgerStatistics:
 
 
 class UnbalancedLedgerError(Exception):
-    """Not everything was given back.
+    """Some permits were not released.
 
     Attributes:
-        holdings: What is still held, the largest first.
+        holdings: The permits still held, largest first.
     """
 
     def __init__(self, holdings: Iterable[LedgerHolding]) -> None:
@@ -134,13 +133,14 @@ class UnbalancedLedgerError(Exception):
 
 
 class Ledger:
-    """Keeps the record of one budget; see limiter.semaphore.bookkeeping.PermitRecord.
+    """Keeps the record of a budget; see limiter.semaphore.bookkeeping.PermitRecord.
 
     Args:
-        name: Names an owner; None is for requests without one.
-        budget: What is held, in words.
+        clock: The source of time.
+        name: Returns the name of an owner; None is for requests without an owner.
+        budget: The name of the budget.
 
-    Bounds: one entry a live permit, and RECENT_EVENTS events.
+    Bounds: an entry for each live permit, and RECENT_EVENTS events.
     """
 
     def __init__(
@@ -157,10 +157,10 @@ class Ledger:
             maxlen=RECENT_EVENTS
         )
         self._acquired, self._updated, self._released = EventTotal(), EventTotal(), EventTotal()
-        # Of the permit that was emptied last, if it held something.
+        # The age and owner of the permit emptied last, if it held bytes.
         self._given_back: tuple[float, str] | None = None
 
-    # -- what the semaphore tells -------------------------------------------------------------
+    # -- events of the semaphore --------------------------------------------------------------
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
         """See PermitRecord."""
@@ -170,7 +170,7 @@ class Ledger:
             event, total = LedgerEvent.ACQUIRED, self._acquired
             since, owner = now, names_of(permit.holder, self._name)
         else:
-            # What was noted as given back a moment ago was the first half of this exchange.
+            # The release recorded a moment ago was the first half of this exchange.
             event, total = LedgerEvent.UPDATED, self._updated
             since, owner = given_back
             self._released.events -= 1
@@ -182,7 +182,7 @@ class Ledger:
         self._recent.append((event, now, since, owner, permit.namespace, size))
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """See PermitRecord. A permit that held nothing any more is no event."""
+        """See PermitRecord. An already empty permit is not an event."""
         given_back = self._given_back = self._live.pop(permit, None)
         if given_back is not None:
             since, owner = given_back
@@ -203,15 +203,15 @@ class Ledger:
             total.size_bytes += size
             self._recent.append((event, now, now, name, namespace, size))
 
-    # -- what is known ------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     def age_seconds(self, permit: Permit) -> float | None:
-        """Return how long a permit has been held; None when it is not."""
+        """Return the age of a permit; None for a permit that is not held."""
         live = self._live.get(permit)
         return None if live is None else self._clock.now() - live[0]
 
     def recent(self, limit: int = RECENT_EVENTS) -> list[LedgerEntry]:
-        """Return the last events, the newest first."""
+        """Return the last events, newest first."""
         now = self._clock.now()
         return [
             LedgerEntry(event, owner, namespace, size, at - since, now - at)
@@ -219,7 +219,7 @@ class Ledger:
         ]
 
     def statistics(self) -> LedgerStatistics:
-        """Return a frozen snapshot of the totals."""
+        """Return a snapshot of the totals."""
         return LedgerStatistics(
             replace(self._acquired),
             replace(self._updated),
@@ -228,7 +228,7 @@ class Ledger:
         )
 
     def holdings(self) -> list[LedgerHolding]:
-        """Return what is held, by owner and namespace, the largest first; O(live permits)."""
+        """Return held permits by owner and namespace, largest first; O(live permits)."""
         now = self._clock.now()
         found: dict[tuple[str, str], tuple[int, int, float]] = {}
         for permit, (since, recorded) in self._live.items():
@@ -243,7 +243,7 @@ class Ledger:
 
 
 def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:
-    """Name a holder; of a shared one its first three members. Empty when all have left."""
+    """Return a holder's name; of a shared holder, three members' names. Empty if all left."""
     if not isinstance(holder, SharedHolder):
         return name(None if holder is None else holder.owner)
     members = holder.members()
@@ -253,10 +253,10 @@ def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> s
 
 
 def check_all_balanced(ledgers: Iterable[Ledger]) -> None:
-    """Ask that nothing is held of any budget.
+    """Check that no budget has unreleased permits.
 
     Raises:
-        UnbalancedLedgerError: Something is; it names the holders of all budgets.
+        UnbalancedLedgerError: Some permits are held; it names the holders of all budgets.
     """
     holdings = [holding for ledger in ledgers for holding in ledger.holdings()]
     if holdings:

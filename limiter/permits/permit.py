@@ -1,4 +1,4 @@
-"""Permits, their holders and their sum, outcomes of requests, and statistics of a semaphore."""
+"""Permits, their holders and budget, outcomes of requests, and statistics of a semaphore."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
 UNBOUNDED_PERMITS = 2**63 - 1
-"""The permits that an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
+"""The available permits of an unbounded semaphore (upstream: Long.MAX_VALUE)."""
 
 
 class AcquireOutcome(Enum):
-    """The end of one request for a permit."""
+    """The end of a request for a permit."""
 
     GRANTED = "granted"
     OVERDRAFT = "granted beyond the limit"
@@ -26,28 +26,29 @@ class AcquireOutcome(Enum):
     STALLED = "refused to end a stall"
     REFUSED = "refused by the policy"
 
-    # Members are one of a kind; Enum's own hash is a Python function, and each request asks for it.
+    # Members compare by identity; Enum's own hash is a slow Python function, called for each
+    # request.
     __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreStatistics:
-    """A snapshot of a semaphore. Units: permits (bytes, where Floodgate uses it), requests.
+    """A snapshot of a semaphore. Units: permits (bytes, in Floodgate), requests.
 
     Attributes:
         max_permits: The limit; 0 or less is unbounded.
         acquired_permits: The sum of all live permits.
-        available_permits: What is left; negative in an overdraft, or after the limit was lowered.
-        queue_size: Requests that wait.
-        max_queue_size: Places for them; 0 or less is an unbounded queue.
-        high_water_permits: The most that was ever acquired at once.
-        holders: Owners that hold or wait for something (only requests that name one).
-        oldest_waiter_seconds: How long the oldest waiting request has waited; 0 without one.
-        overdraft_permits: How far beyond the limit a growth went that is still held.
-        overdrafts_total: How often that happened.
-        passed_total: Requests that went before one whose turn it was.
-        refused: Requests that the policy refused, by the label of its reason.
-        policy_fault: What a policy of one's own did wrong, so that fifo took its place; else empty.
+        available_permits: The rest; negative in an overdraft, or after the limit was lowered.
+        queue_size: Waiting requests.
+        max_queue_size: Slots in the queue; 0 or less is unbounded.
+        high_water_permits: The largest sum of permits ever.
+        holders: Owners with permits or waiting requests (only for requests that name an owner).
+        oldest_waiter_seconds: Age of the oldest waiting request; 0 with an empty queue.
+        overdraft_permits: Permits beyond the limit in a growth that is still held.
+        overdrafts_total: Number of overdrafts.
+        passed_total: Requests that overtook the next request.
+        refused: Requests refused by the policy, by the label of its reason.
+        policy_fault: The fault of a user's policy after which fifo replaced it; otherwise empty.
     """
 
     max_permits: int
@@ -67,14 +68,14 @@ class SemaphoreStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """A request that waits for memory of others.
+    """A request waiting for permits of other owners.
 
     Attributes:
-        owner: The owner of the request; None where it named none.
-        namespace: The namespace it is for.
-        needed_permits: What is asked for, less what a growing permit holds already.
-        available_permits: What is free.
-        waited_seconds: Seconds it has waited.
+        owner: The owner of the request; None if the request named none.
+        namespace: The namespace of the request.
+        needed_permits: The requested permits, less the permits already held by a growing permit.
+        available_permits: The free permits.
+        waited_seconds: Age of the request.
     """
 
     owner: Hashable | None
@@ -85,12 +86,12 @@ class Contention:
 
 
 class Holder:
-    """The account of one owner, or several owners that hold permits together.
+    """The account of an owner, or of several owners that hold permits together.
 
     Attributes:
-        owner: The one owner; None where there are several, or where the request named none.
-        namespace: ``tenant/namespace`` it holds permits for; empty where it may be any.
-        permits: What it holds.
+        owner: The single owner; None with several owners, or if the request named none.
+        namespace: ``tenant/namespace`` of its permits; empty for any namespace.
+        permits: The held permits.
     """
 
     __slots__ = ("namespace", "owner", "permits")
@@ -101,20 +102,20 @@ class Holder:
         self.permits: dict[Permit, None] = {}
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit that was granted."""
+        """Count a granted permit."""
         raise NotImplementedError
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that was emptied of ``size``."""
+        """Count a permit that released all of its ``size``."""
         raise NotImplementedError
 
 
 class Permit:
-    """An amount that is held until it is released, or superseded by an update.
+    """An amount held until released, or superseded by an update.
 
     Attributes:
-        size: What is held now; 0 once the permit was released or superseded. To be read only.
-        holder: Its holder; None where the request named no owner.
+        size: The held amount; 0 once the permit was released or superseded. Read-only.
+        holder: Its holder; None if the request named no owner.
     """
 
     __slots__ = ("counted", "growing", "holder", "namespace", "returned", "size")
@@ -130,16 +131,16 @@ class Permit:
         self.size = size
         self.holder = holder
         self.namespace = namespace
-        # Granted while there was no limit: it is in no sum, and giving it back changes none.
+        # False if granted while there was no limit: not part of any sum.
         self.counted = counted
-        # Its holder is done with it: an update that is undone later must not revive it.
+        # Released by its holder: undoing an update later must not revive it.
         self.returned = False
-        # Waiting updates of it.
+        # Number of its waiting updates.
         self.growing = 0
 
     @property
     def owner(self) -> Hashable | None:
-        """The owner; None where the request named none, or where many share it."""
+        """The owner; None without an owner, or with several."""
         return None if self.holder is None else self.holder.owner
 
     def __repr__(self) -> str:
@@ -147,15 +148,15 @@ class Permit:
 
 
 class Budget:
-    """A limit and what is taken of it. Units: permits.
+    """A limit and the permits taken from it. Units: permits.
 
     Attributes:
-        max_permits: The limit; 0 or less is unbounded, and then nothing is counted.
+        max_permits: The limit; 0 or less is unbounded and uncounted.
         acquired: The sum of all live permits.
-        high_water: The most that was ever acquired at once.
-        overdraft: True from a grant beyond the limit until the sum is within it again.
+        high_water: The largest sum ever.
+        overdraft: True from a grant beyond the limit until the sum is within the limit again.
         overdrafts_total: The number of such grants.
-        closed: True when nothing is granted any more.
+        closed: True when no further permits are granted.
     """
 
     def __init__(self, max_permits: int) -> None:
@@ -165,17 +166,17 @@ class Budget:
 
     @property
     def unbounded(self) -> bool:
-        """True if nothing is limited and nothing counted."""
+        """True without a limit, when permits are not counted."""
         return self.max_permits <= 0
 
     @property
     def available_permits(self) -> int:
-        """Permits that could be granted now; the largest Java long when unbounded."""
+        """The free permits; the largest Java long when unbounded."""
         return UNBOUNDED_PERMITS if self.max_permits <= 0 else self.max_permits - self.acquired
 
     @property
     def overdraft_permits(self) -> int:
-        """Permits beyond the limit that a growth was granted and that are still held."""
+        """Held permits beyond the limit after an overdraft."""
         return max(0, self.acquired - self.max_permits) if self.overdraft else 0
 
     def add(self, size: int) -> None:
@@ -184,6 +185,6 @@ class Budget:
         self.high_water = max(self.high_water, self.acquired)
 
     def end_overdraft(self) -> None:
-        """Forget an overdraft once what is acquired is within the limit."""
+        """End an overdraft once the acquired permits are within the limit."""
         if self.unbounded or self.acquired <= self.max_permits:
             self.overdraft = False

@@ -1,1 +1,1 @@
-"""A semaphore of bytes whose callers wait in a queue with a bound and a timeout (PIP-442)."""
+"""A semaphore of bytes, with a bounded queue of waiters and a timeout (PIP-442)."""

@@ -1,8 +1,7 @@
 """A semaphore that counts bytes: PIP-442's AsyncSemaphore.
 
-Everything is decided in plain functions that run to completion (limiter.semaphore.granting); the
-coroutines here only wait. The admission policy (limiter.admission.policy) says in which order
-requests are granted.
+Decisions are plain functions that run to completion (limiter.semaphore.granting); the coroutines
+here only wait. The admission policy (limiter.admission.policy) decides the order of grants.
 """
 
 from __future__ import annotations
@@ -35,24 +34,25 @@ class AsyncSemaphore:
     """A bounded number of permits.
 
     Args:
-        max_permits: The limit; 0 or less is unbounded, and then nothing is counted.
-        max_queue_size: Places for waiting requests; 0 or less is an unbounded queue.
-        timeout_seconds: How long a request may wait.
-        observer: Told how requests ended, after how many seconds, and how many did so. Each
-            request is told of once; those that did not wait are told of together, at the latest
-            when ``statistics`` is asked for.
-        rules: In which order requests are granted; as shipped unless told otherwise.
+        max_permits: The limit; 0 or less is unbounded and uncounted.
+        max_queue_size: Slots for waiting requests; 0 or less is unbounded.
+        timeout_seconds: The longest wait of a request.
+        clock: The source of time; None is the event loop's clock.
+        observer: Called with an outcome, seconds of waiting, and the number of requests. Each
+            request is reported once; requests without a wait are reported in batches, at the latest
+            by ``statistics``.
+        rules: The admission rules; None is policy fifo, as upstream.
 
     Attributes:
         immediate: Permits without a wait.
-        owners: All that an owner holds and waits for.
-        shared: Permits that several owners hold together.
-        contention: The request that waits for permits of others.
+        owners: Operations on all permits and requests of an owner.
+        shared: Permits held by several owners together.
+        contention: The request that waits for permits of other owners.
 
     Source: PIP-442, AsyncSemaphoreImpl.
-    Differs: a request that is first and fits is granted within the call; cancelling the task
-    that waits removes its request at once; ``is_cancelled`` of the request next in turn is asked
-    even when nothing is available.
+    Differs: a fitting first request is granted within the call; cancelling a waiting task removes
+    its request immediately; ``is_cancelled`` of the next request is called even when no permits are
+    free.
     """
 
     def __init__(
@@ -98,22 +98,22 @@ class AsyncSemaphore:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> Permit:
-        """Return a permit of ``size``; wait in the queue until it can be granted.
+        """Return a permit of ``size``, waiting in the queue until it can be granted.
 
         Args:
-            size: 0 <= size <= limit. Under fifo a request of 0 waits too while nothing is free.
-            is_cancelled: Asked when the request is considered; true gives it up.
+            size: 0 <= size <= limit. Under fifo a request of 0 waits too while no permit is free.
+            is_cancelled: Called when the request is considered; True cancels the request.
             owner: The owner of the request; see :attr:`owners`.
-            namespace: ``tenant/namespace`` it is for; policy fair takes turns between them.
+            namespace: ``tenant/namespace`` of the request, for policy fair.
 
         Raises:
-            PermitTooLargeError: ``size`` exceeds the limit (at once).
-            ValueError: ``size`` is negative (at once).
-            PermitAcquireQueueFullError: No place in the queue (at once).
+            PermitTooLargeError: ``size`` exceeds the limit (immediately).
+            ValueError: ``size`` is negative (immediately).
+            PermitAcquireQueueFullError: No slot in the queue (immediately).
             PermitAcquireTimeoutError: Not granted in time.
-            PermitAcquireCancelledError: The owner left or ``is_cancelled`` was true.
+            PermitAcquireCancelledError: The owner left or ``is_cancelled`` returned True.
             PermitAcquireClosedError: The semaphore is or was closed.
-            PermitAcquireRefusedError: The policy refused it, for a reason of its own.
+            PermitAcquireRefusedError: Refused by the policy.
 
         Source: PIP-442, AsyncSemaphore.acquire.
         """
@@ -127,23 +127,23 @@ class AsyncSemaphore:
     async def update(
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
     ) -> Permit:
-        """Exchange ``permit`` for one of ``size``; wait if that needs more than is free.
+        """Exchange ``permit`` for a permit of ``size``, waiting if too few permits are free.
 
-        Growing waits for the difference and keeps what is held: under fifo at the tail, under
-        fair before all new requests. Shrinking never waits, also after close. On any error
+        Growing waits for the difference and keeps the held permits: under fifo at the tail, under
+        fair before all new requests. Shrinking never waits, also after close. After any error
         ``permit`` is unchanged and still to be released.
 
         Raises:
             The errors of :meth:`acquire`.
-            PermitAcquireStalledError: Policy fair: all that is held waited to grow, and this
-                growth came last.
+            PermitAcquireStalledError: Policy fair: all held permits waited to grow, and this growth
+                was the youngest.
 
         Source: PIP-442, AsyncSemaphore.update.
         """
         return await self._finish(self.request_update(permit, size, is_cancelled))
 
     def release(self, permit: Permit) -> None:
-        """Give a permit back; once more, or after an update superseded it, is harmless.
+        """Release a permit; no-op for a released or superseded permit.
 
         Source: PIP-442, AsyncSemaphore.release.
         """
@@ -156,7 +156,7 @@ class AsyncSemaphore:
         if self._waiting.requests:
             self._granting.grant_waiters()
 
-    # -- the same without waiting -------------------------------------------------------------
+    # -- the same without awaiting ------------------------------------------------------------
 
     def request(
         self,
@@ -165,7 +165,7 @@ class AsyncSemaphore:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> Waiter:
-        """Ask for a permit; the answer may be there already. Raises as :meth:`acquire`."""
+        """Request a permit; the waiter may be done immediately. Raises as :meth:`acquire`."""
         self._granting.validate(size)
         if self.unbounded:
             waiter = Waiter(size)
@@ -179,7 +179,7 @@ class AsyncSemaphore:
     def request_update(
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
     ) -> Waiter:
-        """Ask for an exchange; the answer may be there already. Raises as :meth:`update`."""
+        """Request an exchange; the waiter may be done immediately. Raises as :meth:`update`."""
         if not permit.counted:
             return self.request(size, is_cancelled, _owner_of(permit), permit.namespace)
         if size > permit.size or size < 0:
@@ -204,14 +204,14 @@ class AsyncSemaphore:
             return waiter
         account = holder if type(holder) is Account else None
         if account is not None and account.idle:
-            # A permit that was given back may have outlived its owner's account.
+            # A released permit may have outlived its owner's account.
             account = self._books.accounts.of(account.owner, permit.namespace)
         waiter = Waiter(size, permit, account, permit.namespace)
         waiter.account = account
         return waiter
 
     def abandon(self, waiter: Waiter) -> None:
-        """Forget a request whose caller has left, even when it was granted in this very turn."""
+        """Drop a request whose caller has left, even when granted in the same turn."""
         self._granting.abandon(waiter)
 
     # -- run time -----------------------------------------------------------------------------
@@ -222,11 +222,11 @@ class AsyncSemaphore:
         max_queue_size: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Change what is limited; None leaves a figure as it is.
+        """Change the limits; None leaves a figure unchanged.
 
-        A higher limit grants at once. A lower one takes nothing back that is held; a waiting
-        request that exceeds it is refused with the figures. Queue size and timeout apply to
-        requests that come; those that wait keep their places and deadlines.
+        A higher limit grants immediately. A lower limit revokes no held permits; waiting requests
+        above it are refused with the figures. Queue size and timeout apply to new requests; waiting
+        requests keep their slots and deadlines.
         """
         if max_queue_size is not None:
             self._waiting.max_size = max_queue_size
@@ -237,25 +237,25 @@ class AsyncSemaphore:
         self._granting.limits_changed()
 
     def close(self) -> None:
-        """Refuse all requests, waiting or new; what is held can still be released."""
+        """Refuse all requests, waiting or new; held permits can still be released."""
         self._granting.close()
 
     def record_with(self, record: PermitRecord) -> None:
-        """Set the record that is told of every permit; before the first request."""
+        """Set the receiver of every permit's events, before the first request."""
         self._books.record_with(record)
 
     def extend_timeouts(self, more_seconds: Callable[[Waiter], float]) -> None:
-        """Ask ``more_seconds`` how much longer a request may wait that would time out now.
+        """Set the function that returns the extension of a request at its deadline.
 
-        0 or less: it is refused now.
+        0 or less refuses the request.
         """
         self._waiting.more_seconds = more_seconds
 
-    # -- what is known ------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     @property
     def unbounded(self) -> bool:
-        """True if nothing is limited and nothing counted."""
+        """True without a limit, when permits are not counted."""
         return self._budget.unbounded
 
     @property
@@ -265,14 +265,14 @@ class AsyncSemaphore:
 
     @property
     def timeout_seconds(self) -> float:
-        """Seconds that a request that comes now may wait."""
+        """Timeout of a new request, in seconds."""
         return self._waiting.timeout_seconds
 
     @property
     def policy_name(self) -> str:
-        """The order in which requests are granted, as ``floodgateAdmissionPolicy`` names it.
+        """The effective policy's value of ``floodgateAdmissionPolicy``.
 
-        That of a policy that has failed is told with its fault.
+        Includes the fault of a failed policy.
         """
         name, fault = self._rules.policy_name, self._policy_fault
         return f"fifo, as {name} has failed: {fault}" if fault else name
@@ -283,7 +283,7 @@ class AsyncSemaphore:
 
     @property
     def available_permits(self) -> int:
-        """Permits that could be granted now; the largest Java long when unbounded."""
+        """The free permits; the largest Java long when unbounded."""
         return self._budget.available_permits
 
     @property
@@ -293,23 +293,23 @@ class AsyncSemaphore:
 
     @property
     def queue_size(self) -> int:
-        """The number of requests that wait."""
+        """The number of waiting requests."""
         return len(self._waiting.requests)
 
     def oldest_waiter(self) -> Waiter | None:
-        """Return the request that has waited for longest; None when nobody waits."""
+        """Return the oldest waiting request; None with an empty queue."""
         return self._waiting.oldest()
 
     def waiters(self) -> Iterator[Waiter]:
-        """Yield the requests that wait, the oldest first; a view, not to be kept."""
+        """Yield the waiting requests, oldest first; a live view."""
         yield from self._waiting.requests
 
     def accounts(self) -> Iterator[Account]:
-        """Yield the accounts that hold or wait for something; a view, not to be kept."""
+        """Yield the accounts with permits or waiting requests; a live view."""
         yield from self._books.accounts
 
     def statistics(self) -> SemaphoreStatistics:
-        """Return a frozen snapshot of the figures."""
+        """Return a snapshot of the figures."""
         self._outcomes.tell_grants()
         budget, oldest = self._budget, self._waiting.oldest()
         return SemaphoreStatistics(
@@ -329,7 +329,7 @@ class AsyncSemaphore:
         )
 
     async def _finish(self, waiter: Waiter) -> Permit:
-        """Wait for the answer; a caller that is cancelled meanwhile leaves nothing behind."""
+        """Wait for the request's end; drop the request if the caller is cancelled."""
         try:
             await waiter.wait()
         except asyncio.CancelledError:
@@ -339,7 +339,7 @@ class AsyncSemaphore:
 
 
 def _uncounted(size: int, owner: Hashable | None, namespace: str) -> Permit:
-    """Return a permit of an unbounded semaphore: counted nowhere, but with its owner."""
+    """Return a permit of an unbounded semaphore: uncounted, but with its owner."""
     if type(owner) is SharedHolder:
         return Permit(size, owner, namespace, counted=False)
     account = None if owner is None else Account(owner, namespace, many_clients=False)

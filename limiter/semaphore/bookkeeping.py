@@ -1,7 +1,7 @@
-"""The books of a semaphore: how much is held in all, by which accounts, alone or shared.
+"""Books of a semaphore: permits held in total, by account, and shared.
 
-The admission policy is told of every change, because the next to be served depends on who holds
-what; the ledger, if there is one, of every permit that is taken and given back.
+The admission policy is notified of every change, because the order of requests depends on the
+holders; the ledger, if any, of every acquired and released permit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Bookkeeping:
-    """Counts the permits of each owner, and in all.
+    """Counts permits by owner and in total.
 
     Attributes:
-        record: Told of every permit, where there is one.
+        record: Receiver of every permit's events, if any.
         skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
 
@@ -36,12 +36,12 @@ class Bookkeeping:
         self.record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:
-        """Set the record that is told of every permit."""
+        """Set the receiver of every permit's events."""
         self.record = record
         self.skips_anonymous = False
 
     def holder_of(self, owner: Hashable | None, namespace: str) -> Account | SharedHolder | None:
-        """Return the account of an owner; None for one without a name that needs none."""
+        """Return the account of an owner; None if a request without an owner needs none."""
         if type(owner) is SharedHolder:
             return owner
         if owner is None and not self._anonymous:
@@ -51,12 +51,12 @@ class Bookkeeping:
     # -- permits ------------------------------------------------------------------------------
 
     def fill(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Count what a permit holds from now on, maybe instead of one emptied for it before."""
+        """Count a filled permit, possibly in exchange for a permit emptied before."""
         self.budget.add(permit.size)
         self.assign(permit, instead_of)
 
     def assign(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Count a permit for its holder; the sum has been counted."""
+        """Count a permit for its holder; the sum is already counted."""
         holder = permit.holder
         if holder is not None:
             holder.took_on(permit)
@@ -66,7 +66,7 @@ class Bookkeeping:
             self.record.took_on(permit, instead_of)
 
     def empty(self, permit: Permit) -> int:
-        """Take everything from a permit and return what it was; the second time that is 0."""
+        """Empty a permit and return its former size, 0 for an empty permit."""
         if not permit.counted:
             return 0
         size, permit.size = permit.size, 0
@@ -81,7 +81,7 @@ class Bookkeeping:
         return size
 
     def release(self, permit: Permit) -> None:
-        """Empty a permit for good; an account that it was the last of is forgotten."""
+        """Empty a permit for good, and forget an account that becomes idle."""
         self.empty(permit)
         self.budget.end_overdraft()
         self.forget_if_idle(permit.holder)
@@ -89,7 +89,7 @@ class Bookkeeping:
     # -- holders ------------------------------------------------------------------------------
 
     def held_changed(self, holder: Holder) -> None:
-        """Tell the policy: accounts that wait may stand elsewhere now."""
+        """Notify the policy: waiting accounts may change places."""
         if type(holder) is Account:
             if holder.stands:
                 self.admission.holds_changed(holder)
@@ -98,12 +98,12 @@ class Bookkeeping:
                 self.admission.holds_changed(account)
 
     def forget_if_idle(self, holder: Holder | None) -> None:
-        """Drop an account that neither holds nor waits; the others' quotas are larger then."""
+        """Drop an idle account, which raises the quotas of the remaining accounts."""
         if type(holder) is Account and self.accounts.forget_if_idle(holder):
             self.admission.accounts_changed()
 
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
-        """Count a reference of ``owner``."""
+        """Add a reference of ``owner``."""
         account = self.accounts.of(owner, holder.namespace)
         was_part = holder.references_of(account) > 0
         settled_anew = holder.joined_by(account)
@@ -125,12 +125,12 @@ class Bookkeeping:
             self.held_changed(holder)
 
     def share(self, permit: Permit) -> SharedHolder:
-        """Move a permit from its account to a new holder, of which the account is the one member.
+        """Move a permit from its account to a new holder with the account as its only member.
 
-        The account weighs as much as before, so the policy need not be told.
+        The account's weight does not change, so the policy is not notified.
 
         Raises:
-            ValueError: Nobody, or more than one, holds it.
+            ValueError: The permit has no owner, or several.
         """
         account = permit.holder
         if type(account) is not Account or permit not in account.permits:

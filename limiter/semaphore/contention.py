@@ -1,4 +1,4 @@
-"""Contention for a semaphore: the request whose turn it is, and that has to wait for others."""
+"""Contention for a semaphore: the next request, when it waits for permits of other owners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ContentionWatch:
-    """Says which request waits for permits of others, and calls back when another one does."""
+    """Reports the request that waits for permits of other owners, and its changes."""
 
     __slots__ = ("_admission", "_budget", "_callback", "_told", "_waiting")
 
@@ -28,23 +28,23 @@ class ContentionWatch:
         self._told: Waiter | None = None
 
     def current(self) -> Contention | None:
-        """Return which request waits for permits of others; None when none does."""
+        """Return the request that waits for permits of other owners; None without contention."""
         turn = self._turn()
         return None if turn is None else self._of(turn)
 
     def others_wait(self, owner: Hashable) -> bool:
-        """Return True if anybody but ``owner`` waits: under fifo also behind its own request."""
+        """Return True if another owner waits: under fifo also behind the owner's own request."""
         return any(
             (one.owner if one.account is None else one.account.owner) is not owner
             for one in self._waiting.requests
         )
 
     def on_change(self, callback: Callable[[Contention], None]) -> None:
-        """Call back whenever it becomes the turn of a request that has to wait for others."""
+        """Call back whenever another request becomes next and has to wait."""
         self._callback = callback
 
     def check(self) -> None:
-        """Call back if it became the turn of another request; the semaphore's to call."""
+        """Call back if another request became next; called by the semaphore."""
         if self._callback is None:
             return
         turn = self._turn()

@@ -1,10 +1,10 @@
-"""The decisions of a semaphore: what is granted, what waits, and how a wait ends.
+"""Decisions of a semaphore: grants, waits, and the ends of waits.
 
-Plain functions that run to completion: nothing awaits here.
+Plain functions that run to completion, without await.
 
 Invariants: acquired is the sum of all live permits, and at most the limit (in an overdraft: plus
-its bound; after the limit was lowered: what was held then); a waiter is either in the queue or
-done; the one whose turn it is does not fit (otherwise it would have been granted).
+its bound; after the limit was lowered: the permits held before); a waiter is either in the queue or
+done; the next request does not fit (otherwise it would have been granted).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Granting:
     """Grants requests in the order of the admission policy, or refuses them.
 
     Attributes:
-        passed_total: Requests that went before one whose turn it was.
+        passed_total: Requests that overtook the next request.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class Granting:
         self._contention = contention
         self._immediate = immediate
         self._view = view
-        # A policy that has no say in this is not asked in every turn.
+        # Policies that never shed are not called in every iteration.
         sheds = type(books.admission).sheds is not Admission.sheds
         self._sheds = books.admission.sheds if sheds else None
         self._running = False
         self.passed_total = 0
 
-    # -- requests that come -------------------------------------------------------------------
+    # -- new requests --------------------------------------------------------------------------
 
     def validate(self, size: int) -> None:
-        """Refuse a size that no waiting will ever allow; see AsyncSemaphore.acquire."""
+        """Check a size against limits that waiting cannot satisfy; see AsyncSemaphore.acquire."""
         if size < 0:
             raise ValueError(f"Invalid negative permits value: {size}")
         limit = self._budget.max_permits
@@ -79,7 +79,7 @@ class Granting:
             raise PermitTooLargeError(size, limit)
 
     def new_work(self, size: int, owner: Hashable | None, namespace: str) -> Waiter:
-        """Return a request for a permit, with the account in whose line it will stand."""
+        """Return a request for a permit, with its account."""
         holder = self._books.holder_of(owner, namespace)
         waiter = Waiter(size, None, holder, namespace)
         if type(holder) is Account:
@@ -92,7 +92,7 @@ class Granting:
         return waiter
 
     def ask(self, waiter: Waiter) -> None:
-        """Let a request be granted, or wait; one that a cap can never allow is refused."""
+        """Grant a request, or queue it; refuse a request above a cap."""
         try:
             self._admission.validate(waiter.account, waiter.size)
             self._enqueue(waiter)
@@ -120,14 +120,14 @@ class Granting:
         self._wait_in_queue(waiter)
 
     def _make_room(self, waiter: Waiter) -> None:
-        """Find a place in a full queue: policy fair takes it from the account with most places."""
+        """Find a slot in a full queue: policy fair takes it from the account with most slots."""
         error = PermitAcquireQueueFullError(len(self._waiting.requests))
         crowded_out = self._admission.crowded_out_by(waiter)
         if crowded_out is None:
             self._outcomes.tell(AcquireOutcome.QUEUE_FULL)
             raise error
         if waiter.holder is not None:
-            # Not to be forgotten if the one that goes was all its account had.
+            # Keeps the account, in case the refused request was its last.
             waiter.holder.waiters[waiter] = None
         self.refuse(crowded_out, error, AcquireOutcome.QUEUE_FULL)
 
@@ -148,7 +148,7 @@ class Granting:
     def grant_waiters(self) -> None:
         """Grant all requests that can be granted, in the policy's order.
 
-        What is called back from here may release and ask again: this loop goes on with it.
+        Callbacks may release and request again: the running loop serves them as well.
         """
         if self._running:
             return
@@ -162,7 +162,7 @@ class Granting:
         self._contention.check()
 
     def _grant_next(self) -> bool:
-        """Grant or refuse one request; false when none can be."""
+        """Grant or refuse a request; return False when none can be."""
         if self._sheds is not None and self._shed(self._sheds()):
             return True
         turn = self._admission.turn()
@@ -191,7 +191,7 @@ class Granting:
         return True
 
     def _end_stall(self, turn: Waiter | None) -> bool:
-        """Let one growth overdraw if all that is held waits to grow, or refuse the last to come."""
+        """Grant an overdraft if all held permits wait to grow, or refuse the youngest growth."""
         budget, limit = self._budget, self._budget.max_permits
         beyond = 0 if budget.overdraft else self._rules.overdraft_max(limit)
         ended = self._admission.ends_stall(budget.available_permits + beyond)
@@ -211,7 +211,7 @@ class Granting:
         self._admit(waiter, turn or waiter, outcome)
         return True
 
-    # -- how a request ends -------------------------------------------------------------------
+    # -- ends of requests ---------------------------------------------------------------------
 
     def _admit(self, waiter: Waiter, turn: Waiter, outcome: AcquireOutcome) -> None:
         self.passed_total += waiter is not turn
@@ -231,7 +231,7 @@ class Granting:
         self.grant(waiter)
 
     def grant(self, waiter: Waiter) -> None:
-        """Give a request its permit."""
+        """Grant a request its permit."""
         permit = Permit(waiter.size, waiter.holder, waiter.namespace)
         if waiter.previous is not None:
             self._admission.exchanged(waiter, permit)
@@ -241,7 +241,7 @@ class Granting:
         waiter.settle(permit, None)
 
     def limits_changed(self) -> None:
-        """Refuse what a lower limit will never hold, grant what a higher one allows."""
+        """Refuse requests above a lower limit, grant requests within a higher limit."""
         self._refuse_oversized()
         if self._budget.unbounded:
             self._grant_all()
@@ -264,7 +264,7 @@ class Granting:
     def refuse(self, waiter: Waiter, error: Exception, outcome: AcquireOutcome) -> None:
         """End a wait with an error."""
         if waiter not in self._waiting.requests:
-            return  # What an earlier refusal woke has abandoned it meanwhile.
+            return  # A callback of an earlier refusal has abandoned the request.
         self._admission.discard(waiter)
         self._leave_queue(waiter)
         self._books.forget_if_idle(waiter.holder)
@@ -278,13 +278,13 @@ class Granting:
             self.refuse(waiter, error, AcquireOutcome.OVERSIZED)
 
     def close(self) -> None:
-        """Refuse all requests that wait and that come."""
+        """Refuse all waiting and future requests."""
         self._budget.closed = True
         for waiter in list(self._waiting.requests):
             self.refuse(waiter, PermitAcquireClosedError(), AcquireOutcome.CLOSED)
 
     def abandon(self, waiter: Waiter) -> None:
-        """Forget a request; an update that was granted falls back to the permit it had."""
+        """Drop a request; a granted update falls back to its former permit."""
         if waiter in self._waiting.requests:
             self.refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
         elif waiter.permit is not None:
@@ -294,7 +294,7 @@ class Granting:
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:
         """Undo a grant.
 
-        Only what the grant still holds can go back to it: nothing once the owner was cancelled.
+        Only permits that the grant still holds are restored: none once the owner was cancelled.
         """
         still_held = self._books.empty(permit)
         previous = waiter.previous
@@ -306,7 +306,7 @@ class Granting:
         self._books.forget_if_idle(permit.holder)
 
     def give_up(self, holder: Account | SharedHolder) -> None:
-        """End what a holder waits for and release what it holds."""
+        """Cancel a holder's waiting requests and release its permits."""
         for waiter in list(holder.waiters):
             self.refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
         for permit in list(holder.permits):

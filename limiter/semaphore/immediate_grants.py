@@ -1,6 +1,6 @@
-"""Permits that are granted without a wait: nobody is before the request and there is enough.
+"""Permits granted without a wait, when no request waits and enough permits are free.
 
-Most requests are such. They cost no waiter, no place in the queue and no look at the clock.
+The common case. It costs no waiter, no slot in the queue and no clock read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ImmediateGrants:
-    """Decides if a request needs no wait, and grants one of an owner at once."""
+    """Decides if a request needs no wait, and grants it immediately."""
 
     __slots__ = ("_admission", "_books", "_budget", "_outcomes", "_waiting")
 
@@ -32,7 +32,7 @@ class ImmediateGrants:
         self._outcomes = outcomes
 
     def permit(self, size: int, owner: Hashable | None, namespace: str = "") -> Permit | None:
-        """Return a permit if nobody waits and there is enough; None: ``request`` decides."""
+        """Return a permit if no request waits and enough are free; None: use ``request``."""
         budget = self._budget
         acquired = budget.acquired + size
         if size <= 0 or acquired > budget.max_permits or self._waiting.requests or budget.closed:
@@ -56,7 +56,7 @@ class ImmediateGrants:
         return permit
 
     def allows(self, size: int, owner: Hashable, namespace: str = "") -> bool:
-        """Return True if :meth:`permit` would grant this now, or nothing is limited."""
+        """Return True if :meth:`permit` would grant the request now, or no limit is set."""
         budget = self._budget
         if budget.max_permits <= 0:
             return True
@@ -70,7 +70,7 @@ class ImmediateGrants:
         return admitted
 
     def count_transient(self, size: int, owner: Hashable, namespace: str = "") -> None:
-        """Count what :meth:`allows` permitted in this turn as granted and given back in it."""
+        """Count a request allowed by :meth:`allows` as granted and released in this turn."""
         budget, record = self._budget, self._books.record
         if budget.max_permits > 0:
             self._outcomes.untold_grants += 1

@@ -1,4 +1,4 @@
-"""Reports to the observer of a semaphore: how requests ended, and how long they waited."""
+"""Reports to the observer of a semaphore: outcomes and waits of requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 MOST_LABELS = 20
-"""Labels of a policy's reasons that are counted apart; all further ones are ``other``."""
+"""Refusal labels counted separately; further labels count as ``other``."""
 
 
 class Outcomes:
-    """Tells an observer of each request once; those that did not wait together, and later.
+    """Reports each request once to an observer; requests without a wait in later batches.
 
     Attributes:
-        untold_grants: Requests that were granted without a wait since it was last told.
-        refused: Requests that the policy refused, by the label of its reason.
+        untold_grants: Requests granted without a wait since the last report.
+        refused: Requests refused by the policy, by the label of its reason.
     """
 
     __slots__ = ("_observer", "refused", "untold_grants")
@@ -31,18 +31,18 @@ class Outcomes:
         self.refused: Counter[str] = Counter()
 
     def count_reason(self, label: str) -> None:
-        """Count a request that the policy refused; that it ended is told apart."""
+        """Count a policy's refusal by reason; its outcome is reported separately."""
         known = label in self.refused or len(self.refused) < MOST_LABELS
         self.refused[label if known else "other"] += 1
 
     def tell(self, outcome: AcquireOutcome, waited_seconds: float = 0.0) -> None:
-        """Tell how one request ended."""
+        """Report the outcome of a request."""
         self.tell_grants()
         if self._observer is not None:
             self._observer(outcome, waited_seconds, 1)
 
     def tell_grants(self) -> None:
-        """Tell of all requests that waited for nothing."""
+        """Report all requests granted without a wait."""
         count, self.untold_grants = self.untold_grants, 0
         if count and self._observer is not None:
             self._observer(AcquireOutcome.GRANTED, 0.0, count)

@@ -1,6 +1,6 @@
-"""Owners of permits: one that leaves gives everything back, and some are served differently.
+"""Operations on owners of permits: cancelling, sharing, exempting and deferring them.
 
-An owner is any hashable value that is given with a request: a connection, a client's name.
+An owner is any hashable value passed with a request: a connection, a client's name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SharedHolders:
-    """Permits that several owners hold together, by references."""
+    """Permits held by several owners together, by references."""
 
     __slots__ = ("_books", "_granting")
 
@@ -28,42 +28,42 @@ class SharedHolders:
         self._granting = granting
 
     def new(self, namespace: str = "") -> SharedHolder:
-        """Return a holder that owners can join; requests may name it as owner after one has."""
+        """Return a holder, which requests may name as owner after the first join."""
         return SharedHolder(namespace)
 
     def of(self, permit: Permit) -> SharedHolder:
-        """Turn what one owner holds alone into a holder that others can join."""
+        """Convert a permit held by a single owner to a holder that owners can join."""
         return self._books.share(permit)
 
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
-        """Let ``owner`` have a reference to what ``holder`` holds or waits for."""
+        """Add a reference of ``owner`` to the permits and requests of ``holder``."""
         self._books.join(holder, owner)
         self._granting.grant_waiters()
 
     def leave(self, holder: SharedHolder, owner: Hashable) -> None:
-        """Drop a reference; the last one of all gives back what is held and waited for."""
+        """Drop a reference; the last reference releases permits and cancels requests."""
         for account in self._books.accounts.members_of(holder, owner)[:1]:
             self.drop(holder, account, 1)
             self._granting.grant_waiters()
 
     def disband(self, holder: SharedHolder) -> None:
-        """Let all owners leave a holder: what it holds is given back."""
+        """Remove all owners from a holder, which releases its permits."""
         for account in list(holder.members()):
             self.drop(holder, account, holder.references_of(account))
         self._granting.grant_waiters()
 
     def drop(self, holder: SharedHolder, account: Account, references: int) -> None:
-        """Drop references of a member without granting anything yet."""
+        """Drop references of a member without granting yet."""
         self._books.leave(holder, account, references)
         if not holder.references:
             self._granting.give_up(holder)
-            # What stood behind a growth of it may go first now.
+            # Requests behind a growth of the holder may go first now.
             self._books.held_changed(account)
         self._books.forget_if_idle(account)
 
 
 class Owners:
-    """Operations on everything that an owner holds and waits for."""
+    """Operations on all permits and requests of an owner."""
 
     __slots__ = ("_books", "_granting", "_shared")
 
@@ -73,9 +73,9 @@ class Owners:
         self._shared = shared
 
     def cancel(self, owner: Hashable) -> None:
-        """Drop everything ``owner`` waits for and release everything it holds, in this turn.
+        """Cancel the requests of ``owner`` and release its permits, in this turn.
 
-        What it shares with others stays theirs; what it was the last to share is released.
+        Shared permits stay with the remaining members; the last member's are released.
         """
         accounts = self._books.accounts
         for account in accounts.all_of(owner):
@@ -87,21 +87,21 @@ class Owners:
         self._granting.grant_waiters()
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Count each namespace of ``owner`` apart and without a quota: many clients use it.
+        """Count each namespace of ``owner`` separately and without a quota: many clients use it.
 
         For a connection that announces a proxy, until :meth:`cancel`. Policy fair.
         """
         self._books.accounts.stands_for_many(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let all others go before ``owners``, until :meth:`undefer` or :meth:`cancel`.
+        """Serve all other owners before ``owners``, until :meth:`undefer` or :meth:`cancel`.
 
-        For connections that take nothing of what they were sent. Policy fair.
+        For connections that do not read their responses. Policy fair.
         """
         self._defer(owners, deferred=True)
 
     def undefer(self, *owners: Hashable) -> None:
-        """Let ``owners`` wait like everybody else again."""
+        """Serve ``owners`` in normal order again."""
         self._defer(owners, deferred=False)
 
     def _defer(self, owners: tuple[Hashable, ...], *, deferred: bool) -> None:
@@ -111,5 +111,5 @@ class Owners:
         self._granting.grant_waiters()
 
     def pinned_by(self, owner: Hashable) -> int:
-        """Return the permits that ``owner`` holds, its part of shared ones included."""
+        """Return the permits held by ``owner``, including its part of shared permits."""
         return sum(account.held for account in self._books.accounts.all_of(owner))

@@ -1,1 +1,1 @@
-"""Peers that take nothing of what they are sent: how they are found, deferred and closed."""
+"""Peers that do not read their responses: detection, deferral and eviction."""

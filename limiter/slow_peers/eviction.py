@@ -1,16 +1,16 @@
-"""Closes peers that read nothing while they hold memory that others wait for.
+"""Evicts non-reading peers that hold memory needed by waiting requests.
 
-While somebody waits for memory that others hold, a connection that pins memory of that budget and
-has acknowledged nothing for the grace is closed, the one without progress for longest first, at
-most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
-the grace, its requests go last in the limiter, so that what is given back does not go to the next
-silent peer; and a waiting request of another is not timed out while such a peer is within its
-grace. From a third of the grace on, connections that have not shown that they read go last, too:
-the next silent one is among them. They are asked with a PING, behind what is outstanding: an
-honest one goes last until it has read that and answered, which is the PING's way there and back for
-one with nothing outstanding, and longer for one that reads slowly.
+While a request waits for memory held by other owners, connections that pin memory of the same
+budget and have acknowledged nothing for the grace period are closed, longest without progress
+first, at most one per CLOSE_INTERVAL_SECONDS. Their memory is released in the same turn. Earlier,
+at half the grace, a silent peer's requests are deferred behind all others, so that released memory
+does not go to the next silent peer; and other requests do not time out while such a peer is within
+its grace. From a third of the grace on, connections that have not proven that they read are
+deferred, too: the next silent peer is among them. They are sent a PING, behind their outstanding
+bytes: an honest peer stays deferred until it has read the bytes and answered, which takes a round
+trip for a peer with nothing outstanding, and longer for a slow reader.
 
-Nothing runs while nothing is outstanding: connections announce themselves when they send.
+No timer runs while nothing is outstanding: connections register when they send.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_INTERVAL_SECONDS = 0.1
-"""At most one peer is closed for contention in this time; and so often everybody is looked at."""
+"""Seconds between two closes for contention, and between two samples of the connections."""
 QUIET_INTERVAL_SECONDS = 0.5
-"""Seconds between samples while nobody waits for memory."""
+"""Seconds between samples without contention."""
 SAMPLES_A_TICK = 2_000
-"""Connections looked at in one turn; the others come next."""
+"""Connections sampled in one turn; the rest come in later turns."""
 DEFERRED_AT = 0.5
-"""The part of the grace without progress after which a peer's requests go last."""
+"""The part of the grace without progress after which a peer's requests are deferred."""
 NEWCOMERS_LAST_AT = 1 / 3
-"""The part of the grace after which a peer without progress lets unproven ones go last."""
+"""The part of the grace without progress after which unproven peers are deferred."""
 TRIAL_LASTS_SECONDS = 0.02
-"""For so long it is remembered which silent peers hold something."""
+"""Seconds for which the silent holders are cached."""
 MORE_TIME_SECONDS = 0.5
-"""Seconds, beside twice the grace, that a waiting request may wait beyond its timeout."""
+"""Seconds, in addition to twice the grace, by which a request's timeout is extended at most."""
 
 
 class SlowPeers:
-    """Watches those connections of a process that have something outstanding.
+    """Watches the connections of a process with outstanding bytes.
 
-    Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
+    Bound: an entry for each connection, forgotten when nothing is outstanding or the connection
+    ends.
 
     Attributes:
         watches: True if any rule is on.
@@ -90,22 +91,22 @@ class SlowPeers:
     def __len__(self) -> int:
         return len(self._active)
 
-    # -- what connections say -----------------------------------------------------------------
+    # -- notifications by connections ---------------------------------------------------------
 
     def connected(self, peer: Peer) -> None:
-        """Watch a new connection, which has proven nothing yet."""
+        """Watch a new, unproven connection."""
         if self._rules.grace_seconds > 0:
             self._unproven.came(peer)
             self._choose_turn(peer, self._clock.now())
 
     def vouched_for(self, peer: Peer) -> None:
-        """Count a connection as proven: it stands for many, or has answered a PING."""
+        """Mark a connection as proven: it stands for many clients, or has answered a PING."""
         if peer in self._unproven:
             self._unproven.is_proven(peer)
             self._choose_turn(peer, self._clock.now())
 
     def sent(self, peer: Peer) -> None:
-        """Something is on its way to a peer: look at it until all is acknowledged."""
+        """Watch a peer with outstanding bytes until all are acknowledged."""
         if peer not in self._active and self.watches:
             self._active[peer] = None
             peer.progress.sent(self._clock.now())
@@ -113,17 +114,17 @@ class SlowPeers:
                 self._arm(QUIET_INTERVAL_SECONDS)
 
     def ended(self, peer: Peer) -> None:
-        """Forget a connection that is gone."""
+        """Forget a closed connection."""
         self._active.pop(peer, None)
         self._unproven.is_proven(peer)
         self._undefer(peer)
 
     def drain(self) -> None:
-        """Close silent peers even if nobody waits for memory: the process waits for them to end."""
+        """Close silent peers even without contention, since they delay the shutdown."""
         self._draining = True
 
     def stop(self) -> None:
-        """Watch nobody any more."""
+        """Stop watching."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -158,7 +159,7 @@ class SlowPeers:
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, peer: Peer, look: Callable[..., object], *args: object) -> None:
-        """Look at a peer; what breaks there ends the watch of this one only."""
+        """Call ``look``; an error there ends the watch of this peer only."""
         try:
             look(*args)
         except Exception:
@@ -170,7 +171,7 @@ class SlowPeers:
     def _look_at(self, peer: Peer, now: float) -> None:
         """Sample a peer, and close it if it breaks a rule that applies without contention."""
         if peer not in self._active:
-            return  # It ended with one that was closed before it.
+            return  # It ended together with a peer closed before it.
         del self._active[peer]
         peer.sample_progress(now)
         if peer.progress.proven and not peer.progress.outstanding and not self._unproven.go_last:
@@ -179,7 +180,7 @@ class SlowPeers:
         self._choose_turn(peer, now)
         if not peer.progress.outstanding:
             return
-        self._active[peer] = None  # Behind the others: those not looked at come next.
+        self._active[peer] = None  # Behind the rest, which are sampled first next time.
         limit_seconds = self._rules.max_unwritable_seconds
         if self._draining and 0 < self._rules.grace_seconds <= stalled_seconds:
             sentence = f"it took nothing for {stalled_seconds:.1f} s, and the process ends"
@@ -202,7 +203,7 @@ class SlowPeers:
             )
 
     def _choose_turn(self, peer: Peer, now: float) -> None:
-        """Let a peer without progress wait behind the others, until it has some."""
+        """Defer a peer without progress, or undefer a peer with progress."""
         if not (self._stands_still(peer, now) or self._unproven.waits(peer)):
             self._undefer(peer)
         elif peer not in self._deferred:
@@ -213,9 +214,9 @@ class SlowPeers:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
     def _place_unproven(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Let unproven peers go last while a silent one is in the way, and two graces longer.
+        """Defer unproven peers while a silent peer is in the way, and two graces longer.
 
-        Two, because the next silent one is closed a grace after this one, at the earliest.
+        Two, because the next silent peer is closed a grace after this peer, at the earliest.
         """
         go_last = self._unproven.go_last
         if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
@@ -232,7 +233,7 @@ class SlowPeers:
         self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_unproven_go(self, *, last: bool) -> None:
-        """Let all unproven peers go last, or no more; in one step."""
+        """Defer or undefer all unproven peers, in one step."""
         self._unproven.go_last = last
         now = self._clock.now()
         still = [peer for peer in self._unproven if not self._stands_still(peer, now)]
@@ -257,10 +258,10 @@ class SlowPeers:
         return {one: contention for one, contention in found.items() if contention is not None}
 
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Close the peer without progress for longest, of those that are in somebody's way."""
+        """Close the peer longest without progress, among the peers in the way of a request."""
         grace = self._rules.grace_seconds
         for peer in self._in_the_way(waited_for, 1.0, now):
-            # With many connections, the last time was a while ago.
+            # With many connections, the last sample may be old.
             self._guarded(peer, peer.sample_progress, now)
             if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = self._silent_at = now
@@ -270,7 +271,7 @@ class SlowPeers:
     def _in_the_way(
         self, waited_for: dict[LimitType, Contention], part: float, now: float
     ) -> Iterator[Peer]:
-        """Yield peers in the way that stood still for a part of the grace, longest first."""
+        """Yield peers in the way, silent for a part of the grace, longest first."""
         least = self._rules.grace_seconds * part
         late = []
         if waited_for:
@@ -298,7 +299,7 @@ class SlowPeers:
         self._end(peer, reason, sentence)
 
     def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
-        """Close a peer once: its connection may be lost a turn later only."""
+        """Close a peer once, even if its connection is lost a turn later."""
         self._active.pop(peer, None)
         self._totals.closed[reason] += 1
         peer.close_slow(sentence)
@@ -306,29 +307,29 @@ class SlowPeers:
     def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
         """Return the seconds that a request may wait beyond its timeout; 0 or less: none.
 
-        As long as a peer that is in its way is within its grace: it reads on, or it is closed.
+        While a peer in the request's way is within its grace: it reads on, or it is closed.
         """
         now, grace = self._clock.now(), self._rules.grace_seconds
         timeout = self._limiter.semaphore(limit_type).timeout_seconds
-        # While silent peers are being closed one after the other, nobody is refused for the rest.
+        # While silent peers are closed one by one, no request is refused for the rest.
         since = max(waiter.enqueued_at, self._closed_at)
         latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
         gone_last = owner in self._deferred and owner not in self._unproven
         if gone_last or now >= latest:
             return 0.0
-        # What a closed peer held may have gone to one that gives it back in a moment.
+        # A closed peer's memory may have gone to a request that releases it in a moment.
         just_closed = now < self._closed_at + MORE_TIME_SECONDS
         served_soon = just_closed or self._on_trial(owner, now)
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
     def _on_trial(self, owner: object, now: float) -> bool:
-        """Return True if a silent peer within its grace holds anything.
+        """Return True if a silent peer within its grace holds memory.
 
-        Of whichever budget: as shipped, a holder of heap may wait for direct memory that such a
-        peer pins; otherwise one that waits for heap may hold direct memory others wait for.
-        Thousands may ask in one moment, so all are looked at once for them: two are enough to
-        find one that is not the one that asks.
+        Of either budget: in Pulsar's release, a holder of heap may wait for direct memory
+        pinned by the peer; otherwise a request waiting for heap may hold direct memory that is
+        waited for. Thousands of requests may call in one moment, so the result is cached: two peers
+        suffice to find a peer that is not the calling owner.
         """
         if now >= self._tried_at + TRIAL_LASTS_SECONDS:
             self._tried_at = now

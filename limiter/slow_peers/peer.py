@@ -1,4 +1,4 @@
-"""The interface of a watched connection, and the rules by which slow ones are closed."""
+"""The interface of a watched connection, and the rules for closing slow peers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlowPeerRules:
-    """Say when a peer that does not read is closed. Each rule is off at 0.
+    """Limits for closing a non-reading peer. Each rule is off at 0.
 
     Attributes:
-        grace_seconds: floodgateSlowPeerGraceMs: without progress while others wait.
+        grace_seconds: floodgateSlowPeerGraceMs: without progress, under contention.
         max_unwritable_seconds: floodgateMaxUnwritableSeconds: unwritable and without progress.
-        min_drain_bytes_per_second: floodgateMinDrainRateBytesPerSecond: measured over ten
-            seconds in which the connection was unwritable.
+        min_drain_bytes_per_second: floodgateMinDrainRateBytesPerSecond: measured over ten seconds
+            in which the connection was unwritable.
     """
 
     grace_seconds: float = 3.0
@@ -26,23 +26,23 @@ class SlowPeerRules:
 
 
 class Peer(Protocol):
-    """A connection, as far as this module is concerned; also the owner of its permits."""
+    """A watched connection, and owner of its permits."""
 
     progress: WriteProgress
     many_clients: bool
 
     def __hash__(self) -> int:
-        """It is the owner of its permits."""
+        """Return the hash, by which the limiter finds its permits."""
 
     @property
     def writable(self) -> bool:
         """True if its outbound buffer is writable."""
 
     def sample_progress(self, now: float) -> None:
-        """Ask the kernel what the peer has acknowledged."""
+        """Read the peer's acknowledged bytes from the kernel."""
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING; false where that is not possible yet."""
+        """Send a PING; return False if not yet possible."""
 
     def close_slow(self, sentence: str) -> None:
-        """End the connection now; it gives back what it holds in this turn."""
+        """Close the connection, releasing its memory in this turn."""

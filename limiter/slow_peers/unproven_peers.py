@@ -1,9 +1,9 @@
-"""Peers that have not shown that they read: they go last while silent peers are in the way.
+"""Peers that have not proven that they read, deferred while silent peers are in the way.
 
-What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
-What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So they are asked: one that answers a PING has read all that was sent before it. (A peer that
-sends a PONG blindly after it was asked is believed once; then it is closed like any other.)
+Memory released by an eviction must not go to the next silent peer, nor to the same peer after a
+reconnect. Acknowledgements by a peer's kernel prove nothing, as its buffers take a hundred unread
+kilobytes. So unproven peers are sent a PING: a peer that answers has read all earlier bytes. (A
+peer that sends a PONG blindly after the PING is believed once; then it is closed like any other.)
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 ASKED_A_TICK = 500
-"""UnprovenPeers that are sent a PING in one turn, about 10 us each."""
+"""Unproven peers sent a PING in one turn, about 10 us each."""
 
 
 class UnprovenPeers:
-    """The connections of a process that have not shown that they read.
+    """The connections of a process that have not proven that they read.
 
-    Bound: one entry a connection.
+    Bound: an entry for each connection.
 
     Attributes:
-        go_last: True if they go after the others, because silent peers are in the way.
+        go_last: True while deferred, because silent peers are in the way.
     """
 
     def __init__(self) -> None:
@@ -49,21 +49,21 @@ class UnprovenPeers:
         self._peers[peer] = self._unasked[peer] = None
 
     def is_proven(self, peer: Peer) -> None:
-        """Forget a connection that has read what it was sent, is vouched for, or has ended."""
+        """Forget a connection that has read its bytes, is vouched for, or has ended."""
         self._peers.pop(peer, None)
         self._unasked.pop(peer, None)
 
     def to_ask(self) -> list[Peer]:
-        """Return some peers that were not asked yet; the others come next."""
+        """Return some peers to send a PING to; the rest come next."""
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:
-        """Ask a peer no more, or later: its handshake is not finished."""
+        """Remove a peer from the PING list, or move it to the end before its handshake is done."""
         if peer in self._unasked:
             del self._unasked[peer]
             if not done:
-                self._unasked[peer] = None  # Behind the others.
+                self._unasked[peer] = None  # Behind the rest.
 
     def waits(self, peer: Peer) -> bool:
-        """Return True if a peer goes last for having taken nothing yet."""
+        """Return True if a peer is deferred as unproven."""
         return self.go_last and peer in self._peers

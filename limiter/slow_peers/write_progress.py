@@ -1,19 +1,20 @@
-"""Progress of a peer: the bytes that it has acknowledged, and since when there were none."""
+"""A peer's write progress: acknowledged bytes, and the time of the last progress."""
 
 from __future__ import annotations
 
 WORTHY_BYTES = 16_384
-"""Less than this is no progress, unless it is everything: a peer that acknowledges a byte now and
-then keeps what it holds from others as well as one that acknowledges nothing."""
+"""Smaller acknowledgements are no progress, unless all bytes are acknowledged: a peer
+acknowledging a byte now and then blocks memory as much as a silent peer."""
 DRAIN_WINDOW_SECONDS = 10.0
-"""Over so long the minimum drain rate is measured."""
+"""The window in which the minimum drain rate is measured."""
 
 
 class WriteProgress:
-    """Keeps what samples of its connection tell of one peer. Units: bytes, seconds.
+    """Write progress of a peer, from samples of its connection. Units: bytes, seconds.
 
-    Progress is what the peer's kernel has acknowledged. By what was handed to our own kernel, an
-    honest reader of 100 kB/s would stand still for 13 seconds behind default socket buffers.
+    Progress is the bytes acknowledged by the peer's kernel. Measured by the bytes handed to the
+    local kernel, an honest reader of 100 kB/s would stand still for 13 seconds behind default
+    socket buffers.
     """
 
     __slots__ = (
@@ -34,7 +35,7 @@ class WriteProgress:
         self._mark_seconds = 0.0
 
     def sent(self, now: float) -> None:
-        """Something is on its way to the peer: time runs, unless it ran already."""
+        """Start the time without progress, unless already started, when bytes are sent."""
         if not self.outstanding:
             self.outstanding = True
             self._since, self._since_bytes = now, self._acknowledged
@@ -42,19 +43,19 @@ class WriteProgress:
 
     @property
     def proven(self) -> bool:
-        """True if the peer has acknowledged anything worth the name since it connected."""
+        """True if the peer has acknowledged a significant number of bytes since it connected."""
         return self._acknowledged >= WORTHY_BYTES
 
     def sample(
         self, acknowledged_bytes: int, now: float, *, outstanding: bool, least_bytes: int = 1
     ) -> None:
-        """Take what the connection says now.
+        """Record a sample of the connection.
 
         Args:
-            acknowledged_bytes: All that the peer has acknowledged since it connected.
-            now: The moment.
-            outstanding: True if anything was sent or queued that it has not acknowledged.
-            least_bytes: What must be acknowledged for it to be progress.
+            acknowledged_bytes: All bytes acknowledged since the peer connected.
+            now: The time of the sample.
+            outstanding: True if any sent or queued bytes are unacknowledged.
+            least_bytes: The smallest acknowledgement that counts as progress.
         """
         if outstanding:
             self.sent(now)
@@ -64,15 +65,15 @@ class WriteProgress:
         self.outstanding = outstanding
 
     def stalled_seconds(self, now: float) -> float:
-        """Return for how long the peer has acknowledged nothing; 0 when nothing is outstanding."""
+        """Return the seconds without acknowledgements; 0 when nothing is outstanding."""
         return now - self._since if self.outstanding else 0.0
 
     def measure_from(self, now: float) -> None:
-        """Begin the window of the drain rate anew: until now the peer had no need to take more."""
+        """Restart the window of the drain rate: until now the peer had no need to read more."""
         self._mark(self._acknowledged, now)
 
     def drain_rate(self, now: float) -> float | None:
-        """Return bytes a second over the last window; None while no window is over."""
+        """Return bytes per second over the last window; None before the window is over."""
         passed = now - self._mark_seconds
         if not self.outstanding or passed < DRAIN_WINDOW_SECONDS:
             return None

@@ -1,1 +1,1 @@
-"""Reads commands: parsed, fields of them unparsed, and the bounds of what is parsed at all."""
+"""Reading of commands: parsing, fields of unparsed commands, and size bounds."""

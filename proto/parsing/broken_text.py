@@ -1,4 +1,4 @@
-"""Text that is not UTF-8, mended as a real broker reads it: with U+FFFD in its place."""
+"""Repair of text that is not UTF-8, with U+FFFD as by a real broker."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 MAX_MENDED_BYTES = 65_536
-"""Bytes of the largest command that is mended: more would hold the event loop."""
+"""Largest repaired command in bytes: a larger command would block the event loop."""
 
 
 def mended(data: bytes, kind: Descriptor) -> bytes:
-    """Return a protobuf message with the broken parts of its texts replaced.
+    """Return a protobuf message with the invalid parts of its texts replaced.
 
     Args:
-        data: The message; what is not protobuf comes back as it is.
-        kind: What it is.
+        data: The message; bytes that are not protobuf are returned unchanged.
+        kind: The message's type.
     """
     if len(data) > MAX_MENDED_BYTES:
         return data

@@ -1,8 +1,8 @@
-"""Bounds of commands by their type; the payload of SEND does not count.
+"""Size bounds of commands by type; the payload of SEND does not count.
 
-A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
-a fifth of a second. What the clients of the field send is far smaller. Two kinds are larger than
-the others: an ACK, and what carries a schema, which is parsed in a process of its own.
+A command is parsed in one step, and the worst command that fits into a frame of 5 MB blocks the
+event loop for a fifth of a second. Real clients send far smaller commands. Two kinds are larger
+than the rest: ACK, and commands with a schema, which are parsed in a separate process.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 _Type = pb.BaseCommand
 
 COMMAND_BYTES = 65_536
-"""The largest command, and before CONNECT the largest frame."""
+"""Largest command, and before CONNECT the largest frame."""
 SCHEMA_BYTES = 1_048_576
-"""Bytes that a schema may add."""
+"""Additional bytes for a schema."""
 ACK_BYTES = 262_144
-"""Bytes of the largest ACK; the worst of this size takes 6 ms to parse.
+"""Bytes of the largest ACK; the worst ACK of this size takes 6 ms to parse.
 
-Upstream's clients send what they gathered when it is maxAcknowledgmentGroupSize (1,000) messages or
-batches: as one command, which may be 1,000 of each. A batch that is not done yet has a bit for each
-of its messages, in steps of 64 at 11 bytes: with batches of 1,000 messages that is 216 KB in all.
+Upstream's clients flush at maxAcknowledgmentGroupSize (1,000) messages or batches, in one command,
+which may contain 1,000 of each. A partly acknowledged batch has a bit for each of its messages, in
+steps of 64 at 11 bytes: with batches of 1,000 messages a sum of 216 KB.
+
 Source: upstream PersistentAcknowledgmentsGroupingTracker.flush, Commands.newMultiMessageAck.
 """
 _WITH_SCHEMA = COMMAND_BYTES + SCHEMA_BYTES
@@ -36,18 +37,18 @@ LARGER_COMMANDS: Mapping[int | None, int] = {
     _Type.SUBSCRIBE: _WITH_SCHEMA,
     _Type.GET_OR_CREATE_SCHEMA: _WITH_SCHEMA,
 }
-"""Types whose commands may be larger."""
+"""Bounds of the types with larger commands."""
 
 
 def check_command_size(kind: int | None, size_bytes: int) -> None:
-    """Refuse a command that is larger than any of its type should be.
+    """Check a command's size against the bound of its type.
 
     Args:
-        kind: Its type; None if that is not known before it is parsed.
-        size_bytes: Its size, as announced.
+        kind: Its type; None if unknown before parsing.
+        size_bytes: Its announced size.
 
     Raises:
-        CommandTooLargeError: It is.
+        CommandTooLargeError: The size exceeds the bound.
     """
     limit_bytes = LARGER_COMMANDS.get(kind, COMMAND_BYTES)
     if size_bytes > limit_bytes:
@@ -55,17 +56,17 @@ def check_command_size(kind: int | None, size_bytes: int) -> None:
 
 
 def check_first_frame(total_size: int) -> None:
-    """Refuse a large frame of a peer that has not sent CONNECT.
+    """Check the size of a frame from a peer that has not sent CONNECT.
 
     Raises:
-        CommandTooLargeError: It is.
+        CommandTooLargeError: The size exceeds the bound.
     """
     if total_size > COMMAND_BYTES:
         raise CommandTooLargeError("a frame before CONNECT", total_size, COMMAND_BYTES)
 
 
 def type_name(kind: int | None) -> str:
-    """Return the name of a type, also of an unknown one."""
+    """Return the name of a type, including unknown types."""
     if kind is None:
         return "a command of unknown type"
     found = _Type.Type.DESCRIPTOR.values_by_number.get(kind)

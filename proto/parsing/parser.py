@@ -1,4 +1,4 @@
-"""Parsers of commands: the strict one, and one that reads what a real broker reads."""
+"""Parsers of commands: a strict parser, and a parser as lenient as a real broker's."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from proto.parsing.unparsed import check_bodies, check_large_command
 
 Parser = Callable[[bytes], pb.BaseCommand]
 MAX_REQUEST_PROPERTIES = 10_000
-"""Properties that a listing request may have on the wire; a client with more is cut off."""
+"""Most properties of a topic-list request; a client that sends more is disconnected."""
 _GROUP = 3
 
 
 def parse_command(data: bytes) -> pb.BaseCommand:
-    """Parse one command.
+    """Parse a command.
 
     Raises:
-        RemoteProtocolError: Not protobuf, an unknown type, a required field is missing, or a
-            text is not UTF-8.
+        RemoteProtocolError: Not protobuf, an unknown type, a missing required field, or text that
+            is not UTF-8.
     """
     command = pb.BaseCommand()
     try:
@@ -36,17 +36,17 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
     properties = len(command.getTopicsOfNamespace.properties)
     if properties > MAX_REQUEST_PROPERTIES:
-        # A frame has room for 800,000 of them, which would take the loop for two seconds.
+        # A frame can contain 800,000 properties, which would block the loop for two seconds.
         raise RemoteProtocolError(f"a listing request with {properties} properties")
     return command
 
 
 def parse_from_client(data: bytes) -> pb.BaseCommand:
-    """Parse one command of a client, unless it would take long.
+    """Parse a client's command, unless parsing would take long.
 
     Raises:
-        RemoteProtocolError: As parse_command; also for a large command of too many fields, or one
-            that is large otherwise than by its schema.
+        RemoteProtocolError: As parse_command; also for a large command with too many fields, or
+            whose size is not due to its schema.
     """
     if len(data) > ACK_BYTES:
         check_large_command(data)
@@ -54,10 +54,10 @@ def parse_from_client(data: bytes) -> pb.BaseCommand:
 
 
 def parse_as_pulsar(data: bytes) -> pb.BaseCommand:
-    """Parse one command as a real broker does, which mends text that is not UTF-8.
+    """Parse a command as a real broker does, which repairs text that is not UTF-8.
 
     Raises:
-        RemoteProtocolError: As parse_command otherwise; also for a group, which is unknown there.
+        RemoteProtocolError: As parse_command otherwise; also for a group, unknown to upstream.
     """
     try:
         command = parse_command(data)
@@ -68,9 +68,9 @@ def parse_as_pulsar(data: bytes) -> pb.BaseCommand:
         data = whole
         command = parse_command(data)
     if len(data) > MAX_MENDED_BYTES:
-        return command  # What follows makes an object for each field.
+        return command  # The checks below create an object for each field.
     if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
         raise RemoteProtocolError("a command has a group, which no command has")
     if command.ByteSize() < len(data):
-        check_bodies(data)  # Something comes twice, as from no encoder.
+        check_bodies(data)  # A repeated field, which no encoder writes.
     return command

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FIELDS_PASSED = 64
-"""Fields that are passed over in the search for one: clients write them by number."""
+"""Fields skipped in a search for a field: clients write fields in order of their numbers."""
 VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 
 
 def request_id_in(kind: int, command: bytes) -> int | None:
-    """Return the request id of a command; None if its type has none, or it is not found.
+    """Return a command's request id; None if its type has none, or it is not found.
 
     Args:
         kind: The command's type.
@@ -32,7 +32,7 @@ def request_id_in(kind: int, command: bytes) -> int | None:
     Raises:
         RemoteProtocolError: Not protobuf.
     """
-    # In Pulsar's protocol the number of a body's field is the number of its type.
+    # In Pulsar's protocol a body's field number equals the number of its type.
     number = _request_id_number(kind)
     body = find_field(memoryview(command), kind)
     if number is None or not isinstance(body, memoryview):
@@ -48,7 +48,7 @@ def _request_id_number(kind: int) -> int | None:
 
 
 def find_field(message: memoryview, number: int) -> int | memoryview | None:
-    """Return the first value of a field, a number or bytes; None if it is not there.
+    """Return the first value of a field, a number or bytes; None if absent.
 
     Raises:
         RemoteProtocolError: Not protobuf.
@@ -62,12 +62,12 @@ def find_field(message: memoryview, number: int) -> int | memoryview | None:
 
 
 def check_bodies(command: bytes) -> None:
-    """Refuse a body that lacks a field it needs, also if another body beside it has that.
+    """Check that every body has its required fields, even if repeated.
 
-    Google's parser merges what comes twice; upstream's wants each to be whole.
+    Google's parser merges repeated bodies; upstream requires each to be complete.
 
     Raises:
-        RemoteProtocolError: There is one, or not protobuf.
+        RemoteProtocolError: A body is incomplete, or not protobuf.
     """
     known = pb.BaseCommand.DESCRIPTOR.fields_by_number
     for field in islice(fields(memoryview(command)), MAX_FIELDS_PASSED):
@@ -85,12 +85,14 @@ def check_bodies(command: bytes) -> None:
 
 
 class Field(NamedTuple):
-    """One field of a message.
+    """A field of a message.
 
     Attributes:
-        value: A number, or the bytes of what has a length or a fixed size.
-        start: Where it begins, with its tag.
-        end: Where the next one begins.
+        number: The field number.
+        wire_type: The wire type.
+        value: A number, or the bytes of a length-delimited or fixed-size field.
+        start: The offset of its tag.
+        end: The offset of the next field.
     """
 
     number: int
@@ -101,25 +103,25 @@ class Field(NamedTuple):
 
 
 MOST_FIELDS = 10_000
-"""Fields of a very large command, and of a schema in it; an object each would take long to make."""
+"""Most fields of a very large command, and of its schema, since each field costs an object."""
 _SCHEMAS = frozenset((3, 7, 12))
-"""Numbers of the schema in GET_OR_CREATE_SCHEMA, PRODUCER and SUBSCRIBE."""
+"""Field numbers of the schema in GET_OR_CREATE_SCHEMA, PRODUCER and SUBSCRIBE."""
 _LARGE_SCHEMA_BYTES = 4_096
 
 
 def check_large_command(command: bytes) -> None:
-    """Refuse a command that is large otherwise than by its schema, or has very many fields.
+    """Check that a large command has few fields, and is large only by its schema.
 
     Raises:
-        RemoteProtocolError: Its body, or the schema in it, has more fields than MOST_FIELDS, or
-            one that is no schema takes more bytes than a command without a schema may have.
+        RemoteProtocolError: Its body, or the schema in it, has more fields than MOST_FIELDS, or a
+            field other than a schema has more bytes than a command without a schema may have.
     """
     for _, body in _large_parts(memoryview(command)):
         for number, part in _large_parts(body):
             if number in _SCHEMAS:
                 deque(_counted(part), maxlen=0)
             elif len(part) > COMMAND_BYTES:
-                # Names are split and searched, and errors repeat them.
+                # Names are split and searched, and repeated in errors.
                 raise RemoteProtocolError(
                     f"a command whose field {number} has {len(part)} bytes; what is no schema may "
                     f"have {COMMAND_BYTES}"
@@ -140,7 +142,7 @@ def _counted(message: memoryview) -> Iterator[Field]:
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """Yield the fields of a message in their order.
+    """Yield the fields of a message in order.
 
     Raises:
         RemoteProtocolError: Not protobuf, or a group, which no command has.

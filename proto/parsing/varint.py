@@ -24,10 +24,10 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
-    """Return the varint at ``offset``, cut to 64 bits, and the offset behind it.
+    """Return the varint at ``offset``, cut to 64 bits, and the offset after it.
 
     Raises:
-        RemoteProtocolError: The data ends within the varint, or it has more than ten bytes.
+        RemoteProtocolError: The varint is incomplete or has more than ten bytes.
     """
     value = shift = 0
     for index in range(offset, min(offset + MAX_VARINT_BYTES, len(data))):

@@ -1,13 +1,13 @@
-"""A connection to a peer, as an asyncio protocol: the base of all connections.
+"""Base class of all connections, as an asyncio protocol.
 
 Outgoing: see proto.transport.sender.
 
-Incoming: the decoder stops between frames, and while the read gate is closed nothing is handled
-but control frames that break deadlocks (see proto.transport.frame_intake; as shipped: nothing
-at all).
+Incoming: the decoder stops between frames, and while the read gate is closed no frame is handled
+except control frames that break deadlocks (see proto.transport.frame_intake; in profile ``pulsar``:
+none).
 
-When the peer vanishes, every entry gives back what it holds in that very turn, before anything
-else learns of it.
+When the peer disconnects, every outbound entry releases its resources in the same turn, before any
+other notification.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FRAMES_A_TURN = 256
-"""Frames of one peer that are handled before others have their turn: a socket may bring megabytes,
-which are a million of the smallest."""
+"""Frames of a peer handled in one turn: a socket may deliver megabytes, a million of the
+smallest frames."""
 BYTES_A_TURN = 65_536
-"""Bytes after which a turn ends as well: parsing takes most of the time."""
+"""Bytes of work that end a turn as well: parsing dominates its time."""
 _unread: set[Connection] = set()
-"""Those that are not read at the moment: the event loop keeps only what it reads."""
+"""Paused connections, kept alive here: the event loop refers only to those that it reads."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection to one peer. Subclasses handle its frames.
+    """A connection to a peer. Subclasses handle its frames.
 
     Args:
-        max_message_bytes: Largest message; bounds what a length field may say.
-        marks: When the connection counts as unwritable.
-        process: What the connections of this process share for flow control.
-        tls: TLS above the plain transport; None without.
+        max_message_bytes: Largest message; bounds the length field.
+        marks: Water marks of writability.
+        process: Flow control shared by the connections of the process.
+        tls: TLS above the plain transport; None without TLS.
 
     Attributes:
-        turn_ended: Set by the handler of a frame that took long: others have their turn next.
-        unfinished: Set while the last frame is handled in steps: the next ones wait, unread.
-        tells_from_bytes: With more bytes undecoded than these ``bytes_kept`` is told; never, unless
-            a subclass sets it.
+        turn_ended: Set by the handler of a slow frame to end the connection's turn.
+        unfinished: Set while the last frame is handled in steps: further frames wait, unread.
+        tells_from_bytes: ``bytes_kept`` is called above this number of undecoded bytes; set by
+            subclasses, otherwise never.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class Connection(asyncio.Protocol):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.peer} {self.outbound!r} {self.gate!r}>"
 
-    # -- what subclasses add ------------------------------------------------------------------
+    # -- overridden by subclasses -------------------------------------------------------------
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """The fields of a structured log line about the connection, beside its sentence."""
+        """The connection's fields in structured log lines."""
         return {"address": self.peer}
 
     def _fields_of_log(self) -> dict[str, object]:
@@ -117,54 +117,54 @@ class Connection(asyncio.Protocol):
         return True
 
     def peer_certificate(self) -> dict[str, Any] | None:
-        """Return the peer's certificate, if TLS has checked one."""
+        """Return the peer's certificate, if verified by TLS."""
         return self._tls.peer_certificate() if self._tls is not None else None
 
     def accepted(self) -> None:
-        """Learn that the socket is connected; TLS, if any, comes next."""
+        """Handle the connected socket, before a TLS handshake."""
 
     def connected(self) -> None:
-        """Begin: the connection is up."""
+        """Handle the established connection."""
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame that came while the gate was open.
+        """Handle a frame.
 
         Raises:
-            RemoteProtocolError: The peer broke the protocol; the connection is closed.
+            RemoteProtocolError: The peer violated the protocol; the connection is closed.
         """
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Follow the outbound buffer, which crossed a mark."""
+        """Handle the outbound buffer's crossing of a mark."""
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Decide on a large frame that begins; false drains it. See FrameDecoder."""
+        """Return False to drain an announced large frame. See FrameDecoder."""
         return True
 
     def bytes_kept(self) -> None:
-        """Learn that more than ``tells_from_bytes`` wait to be frames; told after each chunk."""
+        """Handle more than ``tells_from_bytes`` undecoded bytes; called after each chunk."""
 
     def lost(self, error: Exception | None) -> None:
-        """End: the connection is gone, and its entries have given back what they held."""
+        """Handle the end of the connection, after its entries have released their resources."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
-        """Call each with this connection in the turn in which the peer vanishes, in order."""
+        """Call each with this connection in the turn of the disconnect, in order."""
         self._told_when_lost += told
 
     # -- sending ------------------------------------------------------------------------------
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command that holds no memory permit."""
+        """Queue a command without a memory permit."""
         data = encode_command(command)
         self.enqueue([data], len(data))
 
     def resume_writing(self) -> None:
-        """Go on sending: asyncio calls this when the transport's own buffer is empty."""
+        """Continue sending; called by asyncio when the transport's own buffer is empty."""
         self.sender.buffer_is_empty()
 
     # -- receiving ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin: asyncio calls this when the socket is connected."""
+        """Start the connection; called by asyncio when the socket is connected."""
         self.peer = _address(transport.get_extra_info("peername"))
         self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
@@ -177,7 +177,7 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Take a chunk: asyncio calls this when one has come."""
+        """Handle a received chunk; called by asyncio."""
         self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
@@ -186,7 +186,7 @@ class Connection(asyncio.Protocol):
 
     def _plain_received(self, data: bytes) -> None:
         if self.sender.closing or not self.taking_frames:
-            return  # Nobody takes it any more, and kept it would have no bound.
+            return  # The bytes have no receiver, and keeping them would have no bound.
         if self._raw is not None:
             self._raw(data)
         else:
@@ -196,7 +196,7 @@ class Connection(asyncio.Protocol):
     # -- TLS ----------------------------------------------------------------------------------
 
     def _decrypted(self, tls: TlsLayer, ciphertext: bytes) -> None:
-        """Take ciphertext; its handshake ends in ``connected``, its plain bytes in frames."""
+        """Process ciphertext: the handshake ends in ``connected``, plain bytes become frames."""
         was_established = tls.established
         try:
             plain = tls.receive(ciphertext)
@@ -216,14 +216,14 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Learn why TLS ends the connection; for those who tell somebody else."""
+        """Handle a TLS failure, before the connection is closed."""
 
     # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
-        """Hand over bytes instead of frames from now on, beginning with those not decoded.
+        """Deliver raw bytes to ``sink`` instead of frames, beginning with undecoded bytes.
 
-        Nothing may be parked: whoever waits to do this does not park meanwhile.
+        No frame may be parked: a caller that waits for this disables parking meanwhile.
         """
         self._raw = sink
         residue = self.decoder.take_residue()
@@ -231,21 +231,21 @@ class Connection(asyncio.Protocol):
             sink(residue)
 
     def receive_frames(self, data: bytes | memoryview) -> None:
-        """Take frames again instead of bytes, beginning with ``data``."""
+        """Decode frames again instead of raw bytes, beginning with ``data``."""
         self._raw = None
         self.decoder.feed(data)
         self.take_frames()
 
     def take_again(self, frame: Frame) -> None:
-        """Handle a frame next, in a turn of its own: it came before, and was kept."""
+        """Handle a received and kept frame next, in a separate turn."""
         if not self.closed:
             self.intake.give_back(frame)
             self._drain_soon()
 
     def take_frames(self) -> None:
-        """Handle the frames that are complete: all while the gate is open, then what overtakes.
+        """Handle the complete frames: all while the gate is open, then frames that overtake.
 
-        This is the connection's exception boundary: what breaks here ends this peer only.
+        The connection's exception boundary: an error here closes this connection only.
         """
         try:
             self._wants_turn(not self._took_all() and not self.closed)
@@ -262,12 +262,12 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def _wants_turn(self, wanted: bool) -> None:
-        """Say whether frames wait for a next turn."""
+        """Count whether frames wait for another turn."""
         self._turns.wanted += wanted - self._turn_is_over
         self._turn_is_over = wanted
 
     def _took_all(self) -> bool:
-        """Handle the frames of one turn; false when there may be more."""
+        """Handle the frames of a turn; return False if more frames may wait."""
         taken_bytes, self.turn_ended = 0, False
         end = perf_counter() + self._turns.seconds
         for _ in range(FRAMES_A_TURN):
@@ -287,7 +287,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def record_commands(self, record: command_log.CommandRecord | None) -> None:
-        """Have commands kept from now on, in both directions; None: no more."""
+        """Record commands in both directions from now on; None stops recording."""
         self.sender.record = record
         self._tells_commands = self.sender.tells_commands = (
             self._logs_commands or record is not None
@@ -304,10 +304,10 @@ class Connection(asyncio.Protocol):
         return self.taking_frames and self._raw is None and not ended
 
     def take_no_more(self) -> None:
-        """Drop what the peer sends from now on; what it asked before is still answered.
+        """Drop further frames of the peer; earlier requests are still answered.
 
-        It is read all the same: a socket that is closed with bytes unread resets the connection,
-        and the peer then loses answers that it has not read yet.
+        Reading goes on: closing a socket with unread bytes resets the connection, and the peer then
+        loses responses that it has not read.
         """
         self.taking_frames = False
         self._read_or_pause()
@@ -316,11 +316,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def paused(self) -> bool:
-        """True if frames are not handled as they come, or not even read."""
+        """True if frames are not handled as they arrive, or not even read."""
         return not (self.gate.open and self._reading)
 
     def _gate_opened(self) -> None:
-        """Handle the frames that wait here, in a turn of its own; only then read more."""
+        """Handle the waiting frames in a separate turn before reading more."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 
@@ -335,14 +335,14 @@ class Connection(asyncio.Protocol):
             self.take_frames()
 
     def _read_or_pause(self) -> None:
-        """Read from the socket only while there is room for what comes."""
+        """Read from the socket only while there is capacity for frames."""
         wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
         wanted = wanted and not self._turn_is_over
         transport = self.sender.transport
         if wanted is self._reading or transport is None or transport.is_closing():
             return
         if wanted and self._drain_is_due:
-            return  # First what waits here.
+            return  # Waiting frames come first.
         self._reading = wanted
         if wanted:
             _unread.discard(self)
@@ -354,7 +354,7 @@ class Connection(asyncio.Protocol):
             self._watch_for_hangup(on=True)
 
     def _watch_for_hangup(self, *, on: bool) -> None:
-        """Watch for the peer's leaving, which the event loop sees only while it reads."""
+        """Watch for a disconnect, which the event loop detects only while reading."""
         if self._hangups is None or self.sender.descriptor < 0:
             return
         if on:
@@ -369,12 +369,12 @@ class Connection(asyncio.Protocol):
     # -- ending -------------------------------------------------------------------------------
 
     def eof_received(self) -> bool:
-        """End the connection: its peer sends no more, whether or not answers are queued."""
+        """Close the connection, since its peer sends no more, even with responses queued."""
         self.abort()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End: asyncio calls this when the socket is gone."""
+        """End the connection; called by asyncio when the socket is closed."""
         self.closed = True
         _unread.discard(self)
         if self._logs_commands:
@@ -393,7 +393,7 @@ class Connection(asyncio.Protocol):
             self._gone.set_result(None)
 
     def _tell(self, error: Exception | None) -> None:
-        """Tell all that the connection is lost, also when one of them fails."""
+        """Notify all listeners of the loss, even if a listener fails."""
         for told in (lambda _: self.lost(error), *self._told_when_lost):
             try:
                 told(self)
@@ -401,7 +401,7 @@ class Connection(asyncio.Protocol):
                 logger.exception("%s is lost, and what it held may not be given back", self.peer)
 
     async def wait_closed(self) -> None:
-        """Return when the connection is gone."""
+        """Return when the connection is closed."""
         await asyncio.shield(self._gone)
 
 

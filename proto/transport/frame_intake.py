@@ -1,10 +1,10 @@
-"""The intake of frames: each is handled at once, after others, or left in the socket.
+"""Intake of frames: each frame is handled immediately, parked, or left in the socket.
 
 While the connection's gate is closed, no request is handled. Under profile ``pulsar`` nothing is
-read then either. Otherwise a few frames are parked, so that a control frame behind them can be
-handled: what breaks a deadlock (PING, PONG, ACK, FLOW, the closing of a producer or consumer)
-overtakes requests that only ask (lookups, metadata, topic lists, watches), and nothing else. At
-the first parked frame of another kind, or at the bound, the rest stays in the socket.
+read either. Otherwise a few frames are parked, so that a control frame behind them can be handled:
+frames that break a deadlock (PING, PONG, ACK, FLOW, closing a producer or consumer) overtake
+read-only requests (lookups, metadata, topic lists, watches) and no other frames. At the first
+parked frame of another kind, or at the bound, the rest stays in the socket.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_PARKED_FRAMES = 256
 MAX_PARKED_BYTES = 65_536
 MAX_ANSWERED_OVERTAKERS = 256
-"""Control frames with an answer that may overtake in one pause; beyond, nothing more is read."""
+"""Answered control frames that may overtake in one pause; beyond, reading stops."""
 
 _Type = pb.BaseCommand
 OVERTAKEN = frozenset(
@@ -32,19 +32,19 @@ OVERTAKEN = frozenset(
 """Requests that may be overtaken."""
 _ANSWERED = frozenset({_Type.CLOSE_PRODUCER, _Type.CLOSE_CONSUMER})
 OVERTAKES = _ANSWERED | {_Type.PING, _Type.PONG, _Type.ACK, _Type.FLOW}
-"""Control frames that overtake. Not WATCH_TOPIC_LIST_CLOSE: its watch may be parked before it."""
+"""Control frames that overtake. WATCH_TOPIC_LIST_CLOSE does not: its watch may be parked before."""
 
 
 class FrameIntake:
-    """The frames of one connection, in the order in which they are handled.
+    """The frames of a connection, in handling order.
 
     Args:
-        decoder: Cuts what arrives into frames.
+        decoder: Splits received bytes into frames.
         parks: Whether frames are parked while the gate is closed.
-        totals: Where the process adds up what is parked.
+        totals: The process's totals of parked frames.
 
     Attributes:
-        held: Nothing is parked and nothing overtakes for now, whatever ``parks`` says.
+        held: Disables parking and overtaking for now, regardless of ``parks``.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class FrameIntake:
 
     @property
     def wants_more(self) -> bool:
-        """True if reading goes on although the gate is closed."""
+        """True if reading continues although the gate is closed."""
         waiting = self.parked_bytes + self._decoder.buffered_bytes
         return self._may_park and waiting < MAX_PARKED_BYTES
 
     @property
     def idle(self) -> bool:
-        """True if nothing that came is waiting, not even a part of a frame."""
+        """True if no frame is waiting, not even a partial frame."""
         return not self._parked and not self._decoder.buffered_bytes
 
     @property
@@ -87,7 +87,7 @@ class FrameIntake:
         )
 
     def next_frame(self, *, gate_open: bool) -> Frame | None:
-        """Return the frame to handle now; None if there is none.
+        """Return the frame to handle now, or None.
 
         Raises:
             FrameTooLargeError: A length field is above the limit.
@@ -98,7 +98,7 @@ class FrameIntake:
         return self._unpark() if self._parked else self._decode()
 
     def _next_overtaking(self) -> Frame | None:
-        """Park the frames that come, until one may overtake them."""
+        """Park received frames until a frame may overtake them."""
         while self._may_park:
             frame = self._decode()
             if frame is None:
@@ -118,7 +118,7 @@ class FrameIntake:
 
     def _park(self, frame: Frame, *, another_kind: bool) -> None:
         self._another_kind = another_kind
-        # A copy: its views would keep the whole chunk in which it came.
+        # Copied, since its views would keep the whole received chunk.
         self._parked.append(Frame(frame.total_size, (memoryview(frame.body()),)))
         self._change(1, frame.total_size)
 
@@ -130,13 +130,13 @@ class FrameIntake:
         return frame
 
     def give_back(self, frame: Frame) -> None:
-        """Take a frame back, to be the next behind those given back before."""
+        """Put a frame back, next after frames put back earlier."""
         self._parked.insert(self._given_back, frame)
         self._given_back += 1
         self._change(1, frame.total_size)
 
     def discard(self) -> None:
-        """Drop all frames: the connection is gone."""
+        """Drop all frames of a closed connection."""
         self._change(-len(self._parked), -self.parked_bytes)
         self._parked.clear()
         self._given_back = 0

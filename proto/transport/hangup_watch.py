@@ -1,7 +1,7 @@
-"""A watch for peers that leave while their socket is not read.
+"""Detection of disconnects while a socket's reading is paused.
 
-Neither asyncio nor uvloop sees a FIN or RST while reading is paused, unless something is being
-written. The kernel does: ``poll`` tells of it, whatever lies unread in the socket.
+Neither asyncio nor uvloop detects a FIN or RST while reading is paused, unless bytes are being
+written. The kernel does: ``poll`` reports it, regardless of unread bytes in the socket.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 LOOK_EVERY_SECONDS = 0.2
-# Where the kernel cannot tell of a FIN alone (macOS), it still tells of a reset.
+# Systems that cannot report a FIN alone (macOS) still report a reset.
 _HANGUP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class HangupWatch:
-    """A look at the paused sockets of a process, all in one call, five times a second.
+    """Polls the paused sockets of a process, all in one call, five times a second.
 
-    Bound: one entry a paused connection. Nothing runs while none is paused.
+    Bound: an entry for each paused connection. No timer runs without paused connections.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -35,14 +35,14 @@ class HangupWatch:
         return len(self._callbacks)
 
     def watch(self, descriptor: int, on_hangup: Callable[[], object]) -> None:
-        """Call back once when the peer of a socket has closed it; it stays watched until then."""
+        """Call back once when the peer of a socket has closed the connection."""
         self._callbacks[descriptor] = on_hangup
         self._poll.register(descriptor, _HANGUP)
         if self._timer is None:
             self._arm()
 
     def forget(self, descriptor: int) -> None:
-        """Watch a socket no more; before it is closed."""
+        """Stop watching a socket; call before closing the socket."""
         if self._callbacks.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 

@@ -1,9 +1,9 @@
-"""The keep-alive of a connection: a verdict at each tick of keepAliveIntervalSeconds.
+"""Keep-alive of a connection: a verdict at each tick of keepAliveIntervalSeconds.
 
-As shipped: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
-otherwise a PING is sent. Reading that is paused without end therefore keeps a silent peer for
-ever. Judged by progress, a peer that takes what it is sent is alive, however slowly it answers;
-one that does not is closed, paused or not.
+As upstream: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
+otherwise a PING is sent. A connection paused without end therefore keeps a silent peer forever. By
+progress (profile ``floodgate``), a peer that reads is alive, however slowly it answers; a peer that
+does not read is closed, paused or not.
 
 Source: upstream PulsarHandler.handleKeepAliveTimeout.
 """
@@ -15,7 +15,7 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """The action that a tick asks for."""
+    """The action of a tick."""
 
     SEND_PING = "send a PING"
     WAIT = "nothing"
@@ -29,14 +29,14 @@ CLOSING = {Verdict.CLOSE_HANDSHAKE, Verdict.CLOSE_SILENT, Verdict.CLOSE_STUCK}
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """A peer at a tick.
+    """The state of a peer at a tick.
 
     Attributes:
         ready: Its handshake is finished.
-        paused: It is not read.
-        frames_seen: Frames that came from it, ever.
-        acknowledged_bytes: What it acknowledged, ever.
-        outstanding: Whether it has anything to acknowledge.
+        paused: Its reading is paused.
+        frames_seen: All frames received from the peer.
+        acknowledged_bytes: All bytes acknowledged by the peer.
+        outstanding: Whether any bytes are unacknowledged.
     """
 
     ready: bool
@@ -47,10 +47,10 @@ class PeerState:
 
 
 class KeepAlive:
-    """The ticks of one connection.
+    """The keep-alive state of a connection.
 
     Args:
-        by_progress: Whether progress counts as life, and its lack ends a paused peer.
+        by_progress: Whether progress counts as life, and its lack closes a paused peer.
     """
 
     def __init__(self, *, by_progress: bool) -> None:
@@ -61,7 +61,7 @@ class KeepAlive:
         self._was_outstanding = False
 
     def tick(self, state: PeerState) -> Verdict:
-        """Judge the time since the last tick."""
+        """Return the verdict on the time since the last tick."""
         heard = state.frames_seen != self._frames_seen
         progressed = state.acknowledged_bytes > self._acknowledged_bytes
         stuck = state.outstanding and self._was_outstanding and not progressed
@@ -72,7 +72,7 @@ class KeepAlive:
         if not state.ready:
             return Verdict.CLOSE_HANDSHAKE
         if self._by_progress and state.paused:
-            self._waiting = False  # What is not read cannot answer a PING.
+            self._waiting = False  # A paused peer's PONG would not be read.
             return Verdict.CLOSE_STUCK if stuck and not heard else Verdict.WAIT
         if self._waiting and self._by_progress and progressed:
             return Verdict.WAIT

@@ -1,8 +1,8 @@
-"""A connection's outgoing entries: queued, handed to the kernel whole, then gone.
+"""Outbound entries of a connection: queued, handed to the kernel whole, then released.
 
-An entry is gone when the transport's own buffer is empty after it: with TLS, too, because the
-ciphertext is made here. Only then does the entry give back what it holds. The mutable state is
-the queue and the batch that was handed over.
+An entry is done when the transport's own buffer is empty after it, with TLS as well, because the
+ciphertext is made here. Only then does the entry release its resources. The mutable state is the
+queue and the batch that was handed over.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from proto.transport.writers import Buffer, Writer
 
 HANDOVER_BYTES = 65_536
-"""Bytes of small entries that leave together; a large one goes alone."""
+"""Bytes of small entries sent together; a large entry is sent alone."""
 TURN_BYTES = 4 << 20
-"""Bytes after which others have their turn, however fast the kernel takes more: some 5 ms."""
+"""Bytes after which a turn ends, however fast the kernel accepts more: some 5 ms."""
 
 
 class OutboundEntry:
-    """Bytes that leave together, and a callback for when the kernel has the last of them."""
+    """Bytes sent together, and a callback for when the kernel has accepted all of them."""
 
     __slots__ = ("buffers", "on_left", "paid_bytes", "size_bytes")
 
@@ -38,26 +38,26 @@ class OutboundEntry:
         self.buffers = buffers
         self.size_bytes = size_bytes
         self.on_left = on_left
-        # What of it a permit of the memory limiter pays for.
+        # The part covered by a permit of the memory limiter.
         self.paid_bytes = paid_bytes
 
     def leave(self) -> None:
-        """Give back what the entry holds, once."""
+        """Release the entry's resources, once."""
         on_left, self.on_left = self.on_left, None
         if on_left is not None:
             on_left()
 
 
 class OutboundQueue:
-    """The entries of one connection.
+    """The entries of a connection.
 
     Args:
-        buffer: Weighs what is pending.
+        buffer: Weighs the pending entries.
         writer: Turns a batch into writes.
-        writability_changed: Told when the weight crosses a mark.
+        writability_changed: Called when the weight crosses a mark.
 
     Attributes:
-        written_bytes: All that was given to the transport, with TLS as ciphertext.
+        written_bytes: All bytes written to the transport, with TLS as ciphertext.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class OutboundQueue:
         return len(self._entries) + len(self._handed_over)
 
     def was_written(self, entry: OutboundEntry) -> None:
-        """Take over an entry whose bytes the transport has, not all of them the kernel."""
+        """Add an entry whose bytes are in the transport, partly not accepted by the kernel."""
         self._handed_over = [entry]
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
@@ -88,20 +88,21 @@ class OutboundQueue:
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def judge(self) -> None:
-        """Tell when the weight has crossed the high mark."""
+        """Notify if the weight has crossed the high mark."""
         if self._buffer.became_unwritable():
             self._writability_changed(False)
 
     def hand_over(self, transport: asyncio.Transport) -> bool:
-        """Give the transport as many entries as go at once, while it has none of ours.
+        """Write as many entries as possible, while the transport's buffer is empty.
 
         Returns:
-            Whether the kernel took all of a turn's bytes, and ``drained`` is to go on in another.
+            True if the kernel accepted all of a turn's bytes, and ``drained`` must continue in
+                another.
         """
         return not self._goes_on and self._hand_over(transport, TURN_BYTES)
 
     def drained(self, transport: asyncio.Transport) -> bool:
-        """Go on: the transport's own buffer is empty. Returns what ``hand_over`` returns."""
+        """Continue with an empty transport buffer. Returns as ``hand_over``."""
         left = TURN_BYTES
         if self._handed_over:
             left = self._hand_over_rest(transport, left)
@@ -118,9 +119,9 @@ class OutboundQueue:
         return self._goes_on
 
     def _taken_buffers(self) -> list[Buffer]:
-        """Return the buffers of the batch, which only the writer keeps from now on.
+        """Return the buffers of the batch, from now on referenced by the writer only.
 
-        So a large entry is freed while it is written: 100 MB at once would take 20 ms.
+        Frees a large entry while it is written: freeing 100 MB in one step would take 20 ms.
         """
         buffers = [buffer for entry in self._handed_over for buffer in entry.buffers]
         for entry in self._handed_over:
@@ -128,7 +129,7 @@ class OutboundQueue:
         return buffers
 
     def discard(self) -> None:
-        """Let every entry give back what it holds: the connection is gone."""
+        """Release the entries of a closed connection."""
         entries = [*self._handed_over, *self._entries]
         self._handed_over = []
         self._entries.clear()
@@ -137,14 +138,14 @@ class OutboundQueue:
             entry.leave()
 
     def _hand_over_rest(self, transport: asyncio.Transport, left: int) -> int:
-        """Go on with the batch for as long as the kernel takes everything at once.
+        """Continue with the batch while the kernel accepts everything immediately.
 
         Args:
-            transport: It has nothing of ours, or it is not asked for more.
+            transport: Its buffer must be empty; otherwise nothing is written.
             left: Bytes that may be written in this turn.
 
         Returns:
-            What is left of them.
+            The remaining bytes of the turn.
         """
         while transport.get_write_buffer_size() == 0:
             if left <= 0 and self._writer.pending and not transport.is_closing():
@@ -158,7 +159,7 @@ class OutboundQueue:
         return left
 
     def _batch_left(self) -> None:
-        """End a batch, of which the kernel has every byte."""
+        """End a batch that the kernel has accepted entirely."""
         batch, self._handed_over = self._handed_over, []
         for entry in batch:
             if self._buffer.left(entry.size_bytes, entry.paid_bytes):

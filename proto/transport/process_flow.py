@@ -1,4 +1,4 @@
-"""The part of flow control that the connections of a process share."""
+"""Flow control shared by the connections of a process."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ if TYPE_CHECKING:
 
 
 TURN_SECONDS = 0.004
-"""Seconds for which the frames of one peer are handled before others have their turn: some small
-commands take long."""
+"""Most seconds for which the frames of a peer are handled in one turn: some small commands take
+long."""
 SHORTEST_TURN_SECONDS = 0.0005
-"""The turn of each where many have more than a turn's."""
+"""The shortest turn, when many connections need more than a turn."""
 
 
 @dataclass(slots=True)
 class Turns:
-    """The turns of the connections of a process, which become short where many want long ones.
+    """The turns of a process's connections, shortened when many connections need long turns.
 
     Attributes:
-        wanted: Connections that have frames which wait for their next turn.
+        wanted: Connections with frames waiting for their next turn.
     """
 
     wanted: int = 0
 
     @property
     def seconds(self) -> float:
-        """The time that one may take now."""
+        """The length of a connection's turn now."""
         return max(SHORTEST_TURN_SECONDS, TURN_SECONDS / max(1, self.wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFlow:
-    """Totals and watches of one process; without one a connection is on its own.
+    """Totals and watches of a process; a connection without a process has its own.
 
     Attributes:
-        outbound: Pending bytes of all, and their bound.
-        totals: Who is paused, and why.
-        hangups: Notices that a peer has left whose socket is not read.
-        parks_frames: Profile ``floodgate``: frames are parked while a connection is paused, so
-            that control frames can overtake them; and an entry that the kernel takes at once
-            makes nobody unwritable, so that a large answer to a fast reader is no pause.
-        turns: How long each may have its frames handled.
+        outbound: Pending bytes of all connections, and their bound.
+        totals: Counters of pauses by cause.
+        hangups: Detects disconnects of peers whose socket is not read.
+        parks_frames: Profile ``floodgate``: frames are parked while a connection is paused, so that
+            control frames can overtake them; and an entry that the kernel accepts immediately does
+            not make the connection unwritable, so that a large response to a fast reader is no
+            pause.
+        turns: The turn lengths of connections.
     """
 
     outbound: OutboundTotals = field(default_factory=OutboundTotals)

@@ -1,4 +1,4 @@
-"""The send queue of a socket: bytes in the kernel that the peer has not acknowledged."""
+"""The send queue of a socket: bytes in the kernel not acknowledged by the peer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ try:
     import termios
 
     _REQUEST: int | None = getattr(termios, "TIOCOUTQ", None)
-except ImportError:  # no such calls on this system
+except ImportError:  # not available on this system
     _REQUEST = None
 
 _INT = struct.Struct("i")
@@ -22,8 +22,8 @@ _LINGER_NOT = struct.pack("ii", 1, 0)
 def unacknowledged_bytes(descriptor: int) -> int:
     """Return the length of a TCP socket's send queue (SIOCOUTQ): unsent and unacknowledged bytes.
 
-    0 where the system cannot tell, or the socket is no more: then what was handed to the kernel
-    counts as taken.
+    0 if unavailable, or if the socket is closed: then bytes handed to the kernel count as
+    acknowledged.
     """
     if _REQUEST is None or descriptor < 0:
         return 0
@@ -36,7 +36,7 @@ def unacknowledged_bytes(descriptor: int) -> int:
 
 
 def forget_unsent(descriptor: int) -> None:
-    """Let the next close of a socket reset the connection and free its send queue (SO_LINGER)."""
-    # A socket object of our own: what uvloop hands out has no options.
+    """Make the next close of a socket reset the connection and free its send queue (SO_LINGER)."""
+    # A separate socket object, since uvloop's has no options.
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
         same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)

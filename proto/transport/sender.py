@@ -1,8 +1,8 @@
-"""The sender of a connection: takes entries from the queue to the kernel.
+"""Sender of a connection: moves entries from the queue to the kernel.
 
-Entries wait in our own queue and are handed to the transport whole; the transport's own limits
-are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then is an entry
-gone, and only then does it give back what it holds.
+Entries wait in a queue of their own and are handed to the transport whole; the transport's own
+limits are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then is an
+entry done, and releases its resources.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ logger = logging.getLogger(__name__)
 
 
 MAX_RECORDS_WAITING = 65_536
-"""Bytes of records of TLS itself that may wait for a peer: a handshake has some 10,000 at most."""
+"""Most waiting bytes of TLS's own records: a handshake has some 10,000 at most."""
 
 
 class Sender:
-    """Sends the entries of one connection.
+    """Sends the entries of a connection.
 
     Args:
-        gate: The connection's, closed here when the process has too much pending.
-        marks: When the connection counts as unwritable.
-        process: What the connections of this process share for flow control.
-        tls: TLS above the plain transport; None without.
-        on_mark: Told whether the connection is writable, when it crossed a mark.
+        gate: The connection's gate, closed when the process has too many pending bytes.
+        marks: Water marks of writability.
+        process: Flow control shared by the connections of the process.
+        tls: TLS above the plain transport; None without TLS.
+        on_mark: Called with ``writable`` when a mark was crossed.
 
     Attributes:
         transport: Asyncio's; None before the connection and after its loss.
         descriptor: The socket's; -1 without a socket.
         peer: The peer's address.
-        outbound: The weight of what waits.
-        closing: Nothing more is taken.
-        passes_queue: Whether frames may go past the queue; with encryption none does all the same.
-        in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
-            may stop its reading.
-        on_sent: Called when something is on its way to the peer.
-        log_fields: Returns what structured log lines say of the connection.
-        screen: Looks into each entry and may change it; false if nothing of it is to leave.
+        outbound: The weight of the waiting entries.
+        closing: True if further entries are dropped.
+        passes_queue: Whether frames may bypass the queue; with encryption none does.
+        in_a_pipe: Its bytes are bounded by the marks, and only the other side of its pipe may pause
+            its reading.
+        on_sent: Called when bytes are on their way to the peer.
+        log_fields: Returns the connection's fields in structured log lines.
+        screen: Inspects each entry and may change it; returns False to drop the entry.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Sender:
         self._queue = OutboundQueue(self.outbound, writer, weakly(self._crossed_a_mark))
 
     def attach(self, transport: asyncio.Transport, peer: str) -> None:
-        """Send by a transport from now on."""
+        """Set the transport."""
         self.transport, self.peer = transport, peer
         transport.set_write_buffer_limits(high=0, low=0)
         sock = transport.get_extra_info("socket")
         self.descriptor = -1 if sock is None else sock.fileno()
-        # A transport without a socket may know better.
+        # A transport without a socket may provide its own count.
         self._unacknowledged = transport.get_extra_info("unacknowledged_bytes")
 
     def _crossed_a_mark(self, writable: bool) -> None:
@@ -110,13 +110,13 @@ class Sender:
         on_left: Callable[[], object] | None = None,
         paid_bytes: int = 0,
     ) -> None:
-        """Queue bytes as one entry.
+        """Queue bytes as an entry.
 
         Args:
             buffers: The bytes, in order; they must not change until they have left.
             size_bytes: Their length.
             on_left: Called once, when the kernel has the last byte or the connection is lost.
-            paid_bytes: What of them a permit of the memory limiter pays for.
+            paid_bytes: The bytes covered by a permit of the memory limiter.
         """
         entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
         if self.screen is not None and not self.in_a_pipe:
@@ -131,7 +131,7 @@ class Sender:
             self._tell_commands(buffers, size_bytes)
         self._queue.add(entry)
         if not self._process.parks_frames:
-            self._queue.judge()  # As Netty: before the kernel was asked.
+            self._queue.judge()  # As Netty: before the write to the kernel.
         self.hand_over()
         self._queue.judge()
         self._wait_for_room()
@@ -142,14 +142,14 @@ class Sender:
             self.on_sent()
 
     def _wait_for_room(self) -> None:
-        """Close the gate while the process has too much pending, and this peer some of it."""
+        """Close the gate while the process has too many pending bytes, some of them this peer's."""
         if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
             self._gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     @property
     def may_write_through(self) -> bool:
-        """True if ``write_through`` would: nothing is queued or encrypted, and ``passes_queue``."""
+        """True if ``write_through`` would write: empty queue, no encryption, ``passes_queue``."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
             return False
@@ -163,19 +163,19 @@ class Sender:
         part: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> bool:
-        """Give the kernel a frame past the queue, where nothing is queued: an entry costs more.
+        """Write a frame past an empty queue, saving the cost of an entry.
 
-        For what many connections are sent at once, and for what is there at once. What the kernel
-        does not take at once becomes an entry like every other.
+        For a frame sent to many connections simultaneously, and for a response that is ready
+        immediately. Bytes not accepted immediately by the kernel become a regular entry.
 
         Args:
             frame: The bytes, in one piece or several; they must not change until they have left.
-            part: Asked, if it becomes an entry, what to call when that has left.
+            part: Returns the callback for the end of the entry, if an entry is needed.
             paid_bytes: See ``enqueue``.
 
         Returns:
-            False when something is queued, or encryption is, or it is too much to be given at
-            once: then nothing was sent.
+            False, with nothing sent, if the queue is not empty, TLS is used, or the frame is too
+                large for a single write.
         """
         transport = self.transport
         if transport is None or not self.may_write_through:
@@ -211,7 +211,7 @@ class Sender:
         self._gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     def hand_over(self) -> None:
-        """Give the kernel what it takes of the queue; close when all has left, if that is due."""
+        """Write queued entries to the kernel; a closing connection then closes if all left."""
         transport = self.transport
         if transport is None or transport.is_closing() or not self.established:
             return
@@ -219,20 +219,20 @@ class Sender:
         self._close_when_empty(transport)
 
     def buffer_is_empty(self) -> None:
-        """Go on: the transport's own buffer is empty."""
+        """Continue with an empty transport buffer."""
         transport = self.transport
         if transport is not None and self.established:
             self._write(transport, self._queue.drained)
-            # Within this call asyncio's transport must not be closed: it would end twice.
+            # asyncio's transport must not be closed within this call: it would end twice.
             if self.closing and not self._queue:
                 asyncio.get_running_loop().call_soon(self.hand_over)
 
     def _write(
         self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], bool]
     ) -> None:
-        """Give the transport entries; what breaks here ends this peer only.
+        """Write entries to the transport; an error here closes this connection only.
 
-        How much of them was written is unknown then, so nothing may follow.
+        After an error the number of written bytes is unknown, so no further bytes may follow.
         """
         try:
             goes_on = hand_over(transport)
@@ -243,7 +243,7 @@ class Sender:
             if goes_on:
                 asyncio.get_running_loop().call_soon(self.buffer_is_empty)
             if not self._queue and self._gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
-                # Whatever the others have pending, this one has nothing.
+                # The process is full, but this connection has nothing pending.
                 self._process.outbound.forget(self._process_has_room)
                 self._process_has_room()
 
@@ -253,17 +253,17 @@ class Sender:
                 transport.write(self._tls.close())
             transport.close()
 
-    # -- what has arrived at the peer -----------------------------------------------------------
+    # -- acknowledgements -------------------------------------------------------------------------
 
     @property
     def written_bytes(self) -> int:
-        """All that was given to the transport; with TLS as ciphertext."""
+        """All bytes written to the transport; with TLS as ciphertext."""
         return self._queue.written_bytes + self._tls_bytes
 
     def acknowledged_bytes(self) -> int:
-        """Return how many bytes the peer has acknowledged since it connected.
+        """Return the number of bytes acknowledged by the peer since it connected.
 
-        Where the system does not tell (and without a socket), what the kernel took.
+        If the system does not report it (or without a socket), the bytes accepted by the kernel.
         """
         if self.transport is None:
             return 0
@@ -272,7 +272,7 @@ class Sender:
 
     @property
     def outstanding(self) -> bool:
-        """True if the peer has not acknowledged everything that was queued for it."""
+        """True if any queued or sent bytes are unacknowledged."""
         if self.transport is None:
             return False
         return bool(self._queue) or self._in_the_kernel() > 0
@@ -285,7 +285,7 @@ class Sender:
     # -- ending -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Take no more, let queued entries leave, then close. Once is enough."""
+        """Drop further entries, send queued entries, then close. Idempotent."""
         if not self.established:
             self.abort()
         elif not self.closing:
@@ -293,22 +293,22 @@ class Sender:
             self.hand_over()
 
     def abort(self) -> None:
-        """Close now; queued entries give back what they hold."""
+        """Close immediately; queued entries release their resources."""
         self.closing = True
         if self.transport is not None:
             self.transport.abort()
 
     def reset(self) -> None:
-        """Abort, and let the kernel forget what the peer has not read.
+        """Abort, and free the kernel's send buffer.
 
-        Otherwise it keeps a full send buffer for minutes, for a peer that does not know.
+        Otherwise the kernel keeps a full send buffer for minutes, for an unaware peer.
         """
         if self.descriptor >= 0 and self.transport is not None:
             forget_unsent(self.descriptor)
         self.abort()
 
     def lost(self) -> None:
-        """Let every entry give back what it holds: the connection is gone."""
+        """Release the entries of a closed connection."""
         self.transport = None
         self._queue.discard()
         self._process.outbound.forget(self._process_has_room)
@@ -317,13 +317,13 @@ class Sender:
 
     @property
     def established(self) -> bool:
-        """True if bytes may be sent: with TLS, when its handshake is finished."""
+        """True if bytes may be sent: with TLS, after its handshake."""
         return self._tls is None or self._tls.established
 
     def send_records(self, tls: TlsLayer) -> None:
-        """Send the records of TLS itself: handshake, alerts and keys.
+        """Send TLS's own records: handshake, alerts and keys.
 
-        A peer may ask for them without end (KeyUpdate), and read none.
+        A peer may request them without end (KeyUpdate), and read none.
         """
         records, transport = tls.take_outgoing(), self.transport
         if not records or transport is None or transport.is_closing():

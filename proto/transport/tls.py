@@ -1,8 +1,8 @@
 """TLS as bytes in, bytes out: ssl.MemoryBIO and SSLObject, without a socket or a loop.
 
-A TLS transport of asyncio or uvloop hides how much of an entry is still on its way (measured: a
-write of 50 MB to a peer that reads nothing shows an empty buffer). Encrypting above the plain
-transport keeps an entry's end as exact as without TLS: its ciphertext is with the kernel.
+A TLS transport of asyncio or uvloop hides the unsent part of an entry (measured: a write of 50 MB
+to a non-reading peer shows an empty buffer). Encrypting above the plain transport keeps an entry's
+end as exact as without TLS: the moment the kernel has its ciphertext.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TlsLayer:
     Args:
         context: Certificates and rules.
         server_side: Whether this side accepts.
-        server_hostname: Whose certificate a client expects.
+        server_hostname: The host name that a client expects in the certificate.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class TlsLayer:
         self.ended = False
 
     def start(self) -> None:
-        """Begin the handshake; see :meth:`take_outgoing` for what to send.
+        """Begin the handshake; :meth:`take_outgoing` returns the bytes to send.
 
         Raises:
-            RemoteProtocolError: The peer speaks no TLS, or none that both accept.
+            RemoteProtocolError: The peer does not speak TLS, or no common version or cipher.
         """
         try:
             self._tls.do_handshake()
@@ -58,7 +58,7 @@ class TlsLayer:
         self.established = True
 
     def receive(self, ciphertext: bytes) -> bytes:
-        """Take what arrived and return the plain bytes that are complete.
+        """Decrypt received bytes and return the complete plain bytes.
 
         Raises:
             RemoteProtocolError: The handshake failed, or a record is broken.
@@ -83,9 +83,9 @@ class TlsLayer:
         return bytes(plain)
 
     def peer_certificate(self) -> dict[str, Any] | None:
-        """Return the certificate that the peer has shown and somebody trusted vouches for.
+        """Return the peer's verified certificate.
 
-        As ``ssl.SSLObject.getpeercert`` tells it; None if it has shown none, or nobody looked.
+        In the format of ``ssl.SSLObject.getpeercert``; None without a certificate or verification.
         """
         return self._tls.getpeercert() or None if self.established else None
 
@@ -96,13 +96,14 @@ class TlsLayer:
         return self._outgoing.read()
 
     def take_outgoing(self) -> bytes:
-        """Return what TLS itself wants to send: handshake, tickets, alerts."""
+        """Return TLS's own outgoing bytes: handshake, tickets, alerts."""
         return self._outgoing.read()
 
     def discard(self) -> None:
-        """Give back what OpenSSL holds, 40 KiB and more, with the connection and not later.
+        """Free OpenSSL's memory, 40 KiB and more, immediately with the connection.
 
-        A connection is a cycle, and waits for the garbage collector, which sees none of this.
+        A connection is a reference cycle, and would wait for the garbage collector, which does not
+        see OpenSSL's memory.
         """
         self.established = False
         del self._tls
@@ -110,7 +111,7 @@ class TlsLayer:
 
     def close(self) -> bytes:
         """Return the closing alert."""
-        # The peer's own alert is not waited for.
+        # Without waiting for the peer's alert.
         with suppress(ssl.SSLError):
             self._tls.unwrap()
         return self._outgoing.read()

@@ -1,4 +1,4 @@
-"""Gathers what a connection is sent in one turn of the event loop, and writes it at once."""
+"""Collects the frames of a connection in one turn of the event loop, and writes them together."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 65_536
-"""As much is sent before the turn ends."""
+"""Bytes that are sent before the turn ends."""
 
 
 class TurnWriter:
-    """Gathers frames until the turn ends; then they are one entry of the outbound queue.
+    """Collects frames until the turn ends; then they become a single entry of the outbound queue.
 
-    A receipt or a message is small and there are many: an entry and a system call each would cost
-    more than all else about them.
+    Receipts and messages are small and numerous: a separate entry and system call for each would
+    dominate their cost.
 
     Args:
-        enqueue: Queues buffers and their size as one entry.
+        enqueue: Queues buffers and their size as an entry.
     """
 
     __slots__ = ("_enqueue", "_frames", "_is_due", "_size_bytes")
@@ -34,11 +34,11 @@ class TurnWriter:
         self._is_due = False
 
     def add(self, *frame: Buffer) -> None:
-        """Send a frame, given in one piece or several, when the turn ends."""
+        """Send a frame, in one piece or several, when the turn ends."""
         self._frames += frame
         self._size_bytes += sum(map(len, frame))
         if self._size_bytes >= MOST_BYTES:
-            # So that who sends more sees at once that the connection takes no more.
+            # So that the sender notices immediately that the connection is full.
             self.flush()
         elif not self._is_due:
             self._is_due = True
@@ -49,7 +49,7 @@ class TurnWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Send now what was gathered: something else is sent behind it."""
+        """Send the collected frames now, before other bytes."""
         if self._frames:
             frames, size_bytes = self._frames, self._size_bytes
             self._frames, self._size_bytes = [], 0

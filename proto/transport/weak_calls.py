@@ -1,8 +1,8 @@
-"""Calls back to an owner that do not keep it: a connection that is lost is freed at once.
+"""Callbacks to an owner without keeping it alive: a lost connection is freed immediately.
 
-A connection owns its parts, and these tell it what happens to them. Were that a cycle, thousands of
-lost connections would wait for a full collection, which holds the event loop for as long as it has
-objects to look at: 0.3 s for 5,000 connections.
+A connection owns its parts, and the parts notify the connection. If the references formed a cycle,
+thousands of lost connections would wait for a full collection, which blocks the event loop in
+proportion to the number of objects: 0.3 s for 5,000 connections.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a bound method as long as its object is there, else nothing."""
+    """Return a function that calls a bound method while its object lives; a no-op after."""
     owner, name = ref(method.__self__), method.__name__  # type: ignore[attr-defined]
 
     def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the method takes and returns

@@ -1,8 +1,8 @@
 """Writers of entries to a transport: plain, or encrypted piece by piece.
 
-Both kinds are driven by the connection: ``begin`` takes the buffers of one batch, and ``more``
-is called whenever the transport's own buffer is empty, until it says that nothing is left. Both
-return how many bytes they gave the transport.
+Both kinds are driven by the connection: ``begin`` takes the buffers of a batch, and ``more`` is
+called whenever the transport's own buffer is empty, until nothing is left. Both return the number
+of bytes written to the transport.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     Buffer = bytes | memoryview
 
 TLS_STEP_BYTES = 262_144
-"""Plain bytes that are encrypted ahead of the kernel: a large entry is never in memory twice."""
+"""Plain bytes encrypted ahead of the kernel: a large entry is never in memory twice."""
 WRITELINES_TELLS_NOTHING = (3, 12) <= sys.version_info[:3] < (3, 12, 8) or (
     sys.version_info[:3] == (3, 13, 0)
 )
-"""asyncio's own ``writelines`` does not pause the protocol there, which then never hears that the
-buffer is empty (CPython issue 127655)."""
+"""asyncio's own ``writelines`` does not pause the protocol in these versions, which then never
+learns that the buffer is empty (CPython issue 127655)."""
 PLAIN_STEP_BYTES = 4 << 20
-"""Bytes given to the transport at once: a loop may write on for as long as the peer reads as fast,
-and others wait meanwhile, some 5 ms for so much."""
+"""Bytes written to the transport in one call: a loop may write on as long as the peer reads as
+fast, some 5 ms for this size."""
 
 
 class Writer(Protocol):
-    """Hands one batch over to a transport."""
+    """Writes batches to a transport."""
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """Start a batch; the one before is gone."""
+        """Start a batch; the previous batch is done."""
 
     def more(self, transport: asyncio.Transport) -> int:
-        """Write the next part of the batch; 0 when there is none."""
+        """Write the next part of the batch; return 0 when done."""
 
     @property
     def pending(self) -> bool:
@@ -46,7 +46,7 @@ class Writer(Protocol):
 
 
 class PlainWriter:
-    """Writes a batch at once, in steps of PLAIN_STEP_BYTES."""
+    """Writes a batch immediately, in steps of PLAIN_STEP_BYTES."""
 
     def __init__(self) -> None:
         self._pieces: deque[Buffer] = deque()
@@ -74,7 +74,7 @@ class PlainWriter:
 
 
 class TlsWriter:
-    """Writes a batch as ciphertext, of TLS_STEP_BYTES of plain bytes at a time."""
+    """Writes a batch as ciphertext, TLS_STEP_BYTES of plain bytes at a time."""
 
     def __init__(self, tls: TlsLayer) -> None:
         self._tls = tls
@@ -99,17 +99,17 @@ class TlsWriter:
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
-    """Give a transport buffers in one call; for a single one ``write`` costs less."""
+    """Write buffers in one call; for a single buffer ``write`` is cheaper."""
     if len(buffers) == 1:
         transport.write(buffers[0])
         return
     transport.writelines(buffers)
     if WRITELINES_TELLS_NOTHING and transport.get_write_buffer_size():
-        transport.set_write_buffer_limits(0)  # This tells the protocol to pause.
+        transport.set_write_buffer_limits(0)  # Makes asyncio pause the protocol.
 
 
 def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
-    """Yield buffers in order, longer ones as views of ``size_bytes``."""
+    """Yield buffers in order, longer buffers as views of ``size_bytes``."""
     for buffer in buffers:
         if len(buffer) <= size_bytes:
             yield buffer
@@ -120,7 +120,7 @@ def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
 
 
 def taken(pending: deque[Buffer], size_bytes: int) -> list[Buffer]:
-    """Take buffers off until ``size_bytes`` are reached; none of them may be longer."""
+    """Remove and return up to ``size_bytes`` of buffers; no buffer may be longer."""
     some: list[Buffer] = []
     total = 0
     while pending and total + len(pending[0]) <= size_bytes:

@@ -1,1 +1,1 @@
-"""Authentication: who a peer is, by credentials of a method; the same for broker and proxy."""
+"""Authentication of peers by credentials of a method; shared by broker and proxy."""

@@ -1,4 +1,4 @@
-"""Mutual TLS: the common name of a client's certificate is its role."""
+"""Mutual TLS: the common name of a client's certificate as its role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CertificateProvider:
-    """Takes the name of a certificate that TLS has checked.
+    """Takes the role from a certificate verified by TLS.
 
     Attributes:
         method: ``tls``.
@@ -27,7 +27,7 @@ class CertificateProvider:
     name = "AuthenticationProviderTls"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """See AuthenticationProvider; the data of CONNECT says nothing."""
+        """See AuthenticationProvider; the data of CONNECT is ignored."""
         if not certificate:
             raise AuthenticationError("Failed to get TLS certificates from client", "INVALID_CERTS")
         for part in certificate.get("subject", ()):
@@ -39,5 +39,5 @@ class CertificateProvider:
         )
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """See AuthenticationProvider: a certificate is with the connection."""
+        """See AuthenticationProvider: the certificate comes with the connection."""
         return b""

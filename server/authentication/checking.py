@@ -1,4 +1,4 @@
-"""Credentials of CONNECT whose check takes time: the peer is not read until it is done."""
+"""Slow checks of CONNECT's credentials, with reading paused until they are done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Checked(Protocol):
-    """A connection, as far as its peer can be made to wait."""
+    """A connection whose peer can be paused."""
 
     peer: str
     closed: bool
@@ -33,13 +33,13 @@ def when_checked(
     shown: Iterable[tuple[str, bytes]],
     go_on: Callable[[], object],
 ) -> None:
-    """Go on with CONNECT: at once, or when what takes time of its credentials is done.
+    """Continue with CONNECT: immediately, or after the slow checks of its credentials.
 
     Args:
-        cnx: Whose CONNECT it is.
-        service: Judges credentials.
-        shown: The methods and credentials in it.
-        go_on: Asks the service, which answers at once then.
+        cnx: The connection of the CONNECT.
+        service: Checks credentials.
+        shown: Its methods and credentials.
+        go_on: Authenticates by the service, which then returns immediately.
     """
     slow = [one for one in shown if service.takes_time(*one)]
     if not slow:
@@ -54,6 +54,6 @@ def when_checked(
             go_on()
             cnx.gate.open_for(PauseCause.CHECKING_CREDENTIALS)
 
-    cnx.intake.held = True  # What came behind CONNECT is for whom CONNECT let in.
+    cnx.intake.held = True  # Frames after CONNECT require its admission.
     cnx.gate.close_for(PauseCause.CHECKING_CREDENTIALS)
     cnx.requests.tasks.start(NO_REQUEST, check)

@@ -1,4 +1,4 @@
-"""The outcomes of authentication that an operator sees, counted as upstream's metrics have them."""
+"""Counters of authentication outcomes, as in upstream's metrics."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 EXPIRING_MINUTES = (
     5, 10, 60, 240, 1_440, 10_080, 20_160, 43_200, 129_600, 259_200, 388_800, 525_600,
 )  # fmt: skip
-"""Buckets of the time that a token still has."""
+"""Buckets of a token's remaining minutes."""
 
 
 @dataclass
 class AuthenticationCounters:
-    """The counts of one process.
+    """The counts of a process.
 
-    Bound: one count for each provider, and for each with each reason.
+    Bound: a count for each provider, and for each provider with each reason.
 
     Attributes:
-        successes: Credentials that were found good, by provider and method.
-        failures: Those that were not, by provider, method and reason.
-        expired_tokens: Tokens that were refused because their time is over.
-        expiring: Good tokens by the time they have, for each of EXPIRING_MINUTES and above.
-        expiring_minutes: The sum of these times.
+        successes: Accepted credentials, by provider and method.
+        failures: Refused credentials, by provider, method and reason.
+        expired_tokens: Tokens refused as expired.
+        expiring: Accepted tokens by remaining minutes, for each of EXPIRING_MINUTES and above.
+        expiring_minutes: The sum of the remaining minutes.
 
     Source: upstream AuthenticationMetrics and AuthenticationMetricsToken.
     """
@@ -35,6 +35,6 @@ class AuthenticationCounters:
     expiring_minutes: float = 0.0
 
     def expires_in(self, minutes: float) -> None:
-        """Count a good token by the time that it has."""
+        """Count an accepted token by its remaining minutes."""
         self.expiring[bisect_left(EXPIRING_MINUTES, minutes)] += 1
         self.expiring_minutes += minutes

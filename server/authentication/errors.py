@@ -1,17 +1,17 @@
-"""The one error of authentication."""
+"""Errors of authentication."""
 
 from __future__ import annotations
 
 
 class AuthenticationError(Exception):
-    """The credentials do not prove who the peer is.
+    """The credentials do not prove the peer's identity.
 
-    The reason is for the log. The peer is told "Failed to authenticate" and no more, as a real
-    broker tells it: whoever guesses learns nothing.
+    The reason is for the log. The peer receives only "Failed to authenticate", as from a real
+    broker, so that guessing reveals nothing.
 
     Attributes:
-        reason: One sentence, without any part of a credential.
-        code: Upstream's word for it in metrics; empty: nobody's credentials were judged.
+        reason: A sentence, without any part of a credential.
+        code: Upstream's error code in metrics; empty if no credentials were checked.
     """
 
     def __init__(self, reason: str, code: str = "") -> None:
@@ -21,4 +21,4 @@ class AuthenticationError(Exception):
 
 
 class ExpiredError(AuthenticationError):
-    """The credentials were good once."""
+    """The credentials have expired."""

@@ -1,4 +1,4 @@
-"""CONNECT with authentication: whose credentials are in it, and may this peer speak for others?"""
+"""CONNECT with authentication: checks its credentials, and a proxy's right to name a client."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 INVALID_ROLES = "Invalid roles."
 NO_PROXY_ROLE = "Must not set proxyVersion without connecting as a ProxyRole."
 WEBSOCKET_PRINCIPAL = "__websocket_dummy_original_principle"
-"""The original principal that a WebSocket proxy names while nobody's is known."""
+"""The original principal named by a WebSocket proxy for an unknown client."""
 _OLD_METHODS = {pb.AuthMethodYcaV1: "ycav1", pb.AuthMethodAthens: "athens"}
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """The rules by which a broker believes peers that speak for others.
+    """The rules by which a broker trusts peers that act for other clients.
 
     Attributes:
         roles: proxyRoles.
-        enforced: Only these may, and these must: with authorization.
-        checks_original: authenticateOriginalAuthData: the client's own credentials are needed.
+        enforced: Only these roles may name a client, and must; with authorization.
+        checks_original: authenticateOriginalAuthData: the client's own credentials are required.
     """
 
     roles: frozenset[str] = frozenset()
@@ -38,17 +38,17 @@ class ProxyRules:
     checks_original: bool = False
 
     def believes(self, session: ClientSession) -> bool:
-        """Tell whether a peer that calls itself a proxy is one; without roles each may be."""
+        """Return True if a peer that claims to be a proxy has a proxy role; True without roles."""
         return not self.roles or session.principal.role in self.roles
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectRules:
-    """The parts by which a broker authenticates its peers.
+    """The authentication settings for a broker's peers.
 
     Attributes:
-        service: Knows credentials.
-        proxies: Who may speak for others.
+        service: Checks credentials.
+        proxies: The rules for proxies.
         refresh_seconds: authenticationRefreshCheckSeconds.
     """
 
@@ -58,14 +58,14 @@ class ConnectRules:
 
 
 def shown_method(connect: pb.CommandConnect) -> str:
-    """Return the method of a CONNECT; old clients send a number."""
+    """Return the method of a CONNECT; a number from old clients."""
     if connect.HasField("auth_method_name"):
         return connect.auth_method_name
     return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
 
 
 def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
-    """Yield the methods and credentials of a CONNECT: the peer's, and whom it speaks for."""
+    """Yield the methods and credentials of a CONNECT: the peer's, and its original client's."""
     yield shown_method(connect), connect.auth_data
     if connect.original_auth_data:
         yield _original_credentials(connect)
@@ -82,18 +82,18 @@ def session_of(
     service: AuthenticationService,
     rules: ProxyRules,
 ) -> ClientSession:
-    """Return who has sent a CONNECT to a broker.
+    """Return the session of a CONNECT sent to a broker.
 
     Raises:
-        AuthenticationError: Nobody who is known.
-        RequestError: Somebody who may not speak for others, or must.
+        AuthenticationError: The credentials are not accepted.
+        RequestError: The peer may not act for a client, or must.
 
     Source: upstream ServerCnx.handleConnect and completeConnect.
     """
     method = shown_method(connect)
     principal = service.authenticate(method, connect.auth_data, certificate)
     session = ClientSession(principal, proxy_version=connect.HasField("proxy_version"))
-    # An anonymous peer's word for others is not even read.
+    # An anonymous peer's original principal is ignored.
     if principal.method != NO_METHOD and connect.HasField("original_principal"):
         _take_original(session, connect, certificate, service, rules)
     if rules.enforced:
@@ -121,10 +121,10 @@ def _take_original(
 
 
 def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
-    """Refuse a proxy without a client, a client that speaks for others, a proxy behind a proxy.
+    """Refuse a proxy without a client, a client acting as a proxy, a proxy behind a proxy.
 
     Raises:
-        RequestError: AuthorizationError, in a real broker's words.
+        RequestError: AuthorizationError, with a real broker's text.
 
     Source: upstream AuthorizationService.isValidOriginalPrincipal.
     """

@@ -24,7 +24,7 @@ _PROVIDER = ["cluster", "provider_name", "auth_method"]
 class AuthenticationMetrics(Collector):
     """A collector that reads the counters at each scrape.
 
-    Differs: upstream does not count a token of CONNECT that is good.
+    Differs: upstream does not count a valid token of CONNECT.
     """
 
     def __init__(self, cluster: str, counters: AuthenticationCounters) -> None:
@@ -32,7 +32,7 @@ class AuthenticationMetrics(Collector):
         self._counters = counters
 
     def collect(self) -> Iterator[Metric]:
-        """Return all families."""
+        """Yield all families."""
         counted = self._counters
         success = CounterMetricFamily(
             "pulsar_authentication_success", "Accepted credentials", labels=_PROVIDER

@@ -1,8 +1,8 @@
-"""HTTP authorization of a server's own routes: superusers alone, unless a path is listed here.
+"""HTTP authorization of a server's own routes: superusers only, unless a path is listed here.
 
-Own routes are those that are no part of Pulsar's REST: the limiter's figures, faults, connections,
-imports. One that is added later is closed too. Who asks for Pulsar's is judged where it
-is dispatched: by the broker's endpoints, and through a proxy by its broker.
+Own routes are outside of Pulsar's REST: the limiter's figures, faults, connections, imports. Routes
+added later are closed by default. Requests for Pulsar's REST are authorized where they are
+dispatched: by the broker's endpoints, and through a proxy by its broker.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _PAGE = ("/floodgate", "/floodgate/")
 FOR_ALL_WHO_ARE_KNOWN = frozenset(
     {*OPEN_PATHS, *METRICS_PATHS, *_PAGE, READY_PATH, "/openapi.json"}
 )
-"""Paths that no role is needed for, as recorded of a real broker or since they tell no secret: the
-page is empty without what it asks for. Whether credentials are needed is authentication's."""
+"""Paths that need no role, as recorded of a real broker or because they contain no secret: the
+page is empty without its data requests. Authentication applies separately."""
 
 
 def superusers_only(
@@ -38,12 +38,12 @@ def superusers_only(
     dispatches: Collection[Handler],
     refused: RefusedOperations,
 ) -> Middleware:
-    """Return the step that lets only superusers use a server's own routes.
+    """Return the middleware that restricts a server's own routes to superusers.
 
     Args:
-        settings: Returns those in force.
-        dispatches: Handlers that see to authorization themselves.
-        refused: Counts who is refused.
+        settings: Returns the effective settings.
+        dispatches: Handlers that check authorization themselves.
+        refused: Counts refusals.
     """
 
     @web.middleware
@@ -52,7 +52,7 @@ def superusers_only(
     ) -> web.StreamResponse:
         found = request.match_info
         resource = found.route.resource
-        # Without a resource there is nothing of that path or method.
+        # Without a resource no route matches the path and method.
         if (
             resource is not None
             and found.handler not in dispatches

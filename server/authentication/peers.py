@@ -1,4 +1,4 @@
-"""Peers as rules see them: that part of a session, and the rules about roles alone."""
+"""Peers for authorization: the required part of a session, and the rules about roles alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class Peer(Protocol):
-    """Somebody who is known (``server.authentication.principal.Principal``)."""
+    """An authenticated peer (``server.authentication.principal.Principal``)."""
 
     @property
     def role(self) -> str:
-        """The name under which it is authorized."""
+        """The name for authorization."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -21,7 +21,7 @@ class Peer(Protocol):
 
 
 class Session(Protocol):
-    """A peer, and whom it speaks for (``server.authentication.session.ClientSession``)."""
+    """A peer, and its original client (``server.authentication.session.ClientSession``)."""
 
     @property
     def principal(self) -> Peer:
@@ -29,25 +29,25 @@ class Session(Protocol):
 
     @property
     def original(self) -> Peer | None:
-        """Whom a proxy speaks for; None without a proxy."""
+        """The client behind a proxy; None without a proxy."""
 
 
 def all_checked(session: Session) -> tuple[Peer, ...]:
-    """Return those who must all be allowed something: the proxy, and whom it speaks for."""
+    """Return the peers that must all be authorized: the proxy, and its client."""
     if session.original is None:
         return (session.principal,)
     return (session.principal, session.original)
 
 
 def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
-    """Return the roles any one of which may have what is needed; of no name there is none."""
+    """Return a peer's roles, any of which suffices; an empty role is dropped."""
     return (peer.roles if settings.multi_roles else frozenset({peer.role})) - {""}
 
 
 def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
-    """Tell whether a session may be of both: a proxy, and the client that it names.
+    """Return True if a session is valid: a proxy with a client, or a client alone.
 
-    A proxy speaks for somebody who is no proxy, and who is no proxy for itself.
+    A proxy must name a client that is not a proxy.
 
     Source: upstream AuthorizationService.isValidOriginalPrincipal, as over HTTP.
     """
@@ -59,12 +59,12 @@ def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
 
 
 def is_superuser(session: Session, settings: AuthorizationSettings) -> bool:
-    """Tell whether everybody in a session is a superuser."""
+    """Return True if every peer of a session is a superuser."""
     return is_believed(session, settings) and all(
         is_superuser_alone(one, settings) for one in all_checked(session)
     )
 
 
 def is_superuser_alone(peer: Peer, settings: AuthorizationSettings) -> bool:
-    """Tell whether somebody is a superuser, whomever it speaks for."""
+    """Return True if a peer is a superuser, regardless of its client."""
     return not settings.superusers.isdisjoint(roles_of(peer, settings))

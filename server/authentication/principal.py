@@ -1,22 +1,22 @@
-"""A peer whose credentials were good."""
+"""A peer with accepted credentials."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 NO_METHOD = "none"
-"""The method of a peer that showed no credentials."""
+"""The method of a peer without credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A peer that is known.
+    """An authenticated peer.
 
     Attributes:
-        role: The name under which it is authorized.
-        method: The method that proved it; ``none`` for the anonymous role.
-        expires_at_ms: The last millisecond since 1970 at which its credentials hold; None: no end.
-        roles: All roles of a token that has several; else the role alone.
+        role: The name for authorization.
+        method: The authentication method; ``none`` for the anonymous role.
+        expires_at_ms: The last valid millisecond of its credentials since 1970; None: no expiry.
+        roles: All roles of a token with several; else the role alone.
     """
 
     role: str
@@ -29,5 +29,5 @@ class Principal:
             object.__setattr__(self, "roles", frozenset({self.role}))
 
     def expired(self, now_ms: int) -> bool:
-        """Return True if its credentials hold no longer."""
+        """Return True if its credentials have expired."""
         return self.expires_at_ms is not None and self.expires_at_ms < now_ms

@@ -1,4 +1,4 @@
-"""The interface of a provider: it knows one kind of credentials."""
+"""Interface of a provider of authentication, for one kind of credentials."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Certificate: TypeAlias = "Mapping[str, Any]"
 
 
 class AuthenticationProvider(Protocol):
-    """Tells who has shown certain credentials.
+    """Authenticates peers by one kind of credentials.
 
     Attributes:
-        method: Pulsar's name of the method, as CONNECT has it: ``token``, ``tls``, ``basic``.
+        method: Pulsar's name of the method, as in CONNECT: ``token``, ``tls``, ``basic``.
         name: Its class upstream, for metrics.
 
     Source: upstream AuthenticationProvider.
@@ -27,19 +27,19 @@ class AuthenticationProvider(Protocol):
     name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return whose credentials these are; at once, without waiting for anybody.
+        """Return the principal of credentials, without waiting.
 
         Args:
             data: The credentials of CONNECT or AUTH_RESPONSE.
-            certificate: The peer's, if it showed one that is trusted.
+            certificate: The peer's trusted certificate, if any.
 
         Raises:
-            AuthenticationError: They prove nothing.
+            AuthenticationError: The credentials are not accepted.
         """
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
         """Return the credentials of an HTTP request, for ``authenticate``.
 
         Raises:
-            AuthenticationError: There are none of this method.
+            AuthenticationError: The request has none of this method.
         """

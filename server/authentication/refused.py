@@ -1,4 +1,4 @@
-"""Counts who was refused for want of a right, and tells of it in the log, at most once a second."""
+"""Counts and logs operations refused by authorization, at most one line a second."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOLD_SECONDS = 1.0
-"""The least time between two lines at level info: who asks again and again fills no disk."""
+"""The least time between two lines at level info, so that repeated requests fill no disk."""
 
 
 class Subject(StrEnum):
-    """Something that an operation is done to; the value is the metric's label."""
+    """The kind of object of an operation; the value is the metric's label."""
 
     BROKER = "broker"
     CLUSTER = "cluster"
@@ -35,14 +35,14 @@ class Subject(StrEnum):
     TOPIC = "topic"
     POLICY = "policy"
     ROUTE = "route"
-    """A path that only superusers, or only admins of a tenant, may ask for."""
+    """A path restricted to superusers, or to admins of a tenant."""
 
 
 class RefusedOperations:
-    """The number of refusals by subject, and their lines in the log.
+    """Refusals by subject, and their log lines.
 
     Args:
-        clock: The time.
+        clock: The source of time.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -55,10 +55,10 @@ class RefusedOperations:
         """Count a refusal.
 
         Args:
-            session: Who was refused.
-            subject: The kind of what it was about.
-            operation: The operation by upstream's name.
-            name: The name of what it was about.
+            session: The refused session.
+            subject: The kind of the operation's object.
+            operation: Upstream's name of the operation.
+            name: The name of the object.
         """
         self.counts[subject] += 1
         now, untold = self._clock.now(), self._untold
@@ -73,7 +73,7 @@ class RefusedOperations:
 
 
 def shown_session(session: Session | None, nobody: str = "nobody") -> str:
-    """Return the role of a session, and of whom it speaks for, as lines of the log have it."""
+    """Return the roles of a session and its original client, for log lines."""
     if session is None:
         return nobody
     role = quoted(session.principal.role)
@@ -88,7 +88,7 @@ class RefusedMetrics(Collector):
         self._refused = refused
 
     def collect(self) -> Iterator[Metric]:
-        """Return one family, a sample a subject."""
+        """Yield the family, with a sample for each subject."""
         family = CounterMetricFamily(
             "floodgate_authorization_refusals",
             "Unauthorized commands and requests, by subject",

@@ -1,4 +1,4 @@
-"""HTTP authentication, a step before every handler: who sends a request is known, or it is 401."""
+"""HTTP authentication as middleware: a request without accepted credentials gets 401."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SESSION = web.RequestKey("session", ClientSession)
 """A request's key of its session; missing without authentication, and on an open path."""
 METRICS_PATHS = ("/metrics", "/metrics/")
 OPEN_PATHS = ("/", "/status.html", "/floodgate", "/floodgate/")
-"""Paths that everybody may ask for: they tell who this server is, and that it lives; the page has
-nothing in it but what asks for everything else, with the credentials that somebody gives it."""
+"""Paths open to all: they reveal the server's identity and liveness only; the page requests all
+of its data separately, with the credentials entered by its user."""
 
 
 def session_of_request(request: web.Request) -> ClientSession | None:
-    """Return who sends a request; None without authentication, and on an open path."""
+    """Return a request's session; None without authentication, and on an open path."""
     return request.get(SESSION)
 
 
@@ -49,10 +49,10 @@ def open_paths(*, covers_metrics: bool) -> frozenset[str]:
 def authentication_middleware(
     service: AuthenticationService, open_to_all: Collection[str]
 ) -> Middleware:
-    """Return the step that lets in only who is known.
+    """Return the middleware that requires authentication.
 
-    Source: upstream AuthenticationFilter. Differs: the body of a 401 is JSON, and a path that
-    nobody serves is refused too.
+    Source: upstream AuthenticationFilter. Differs: the body of a 401 is JSON, and an unknown path
+    is refused too.
     """
 
     @web.middleware

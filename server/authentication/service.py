@@ -1,4 +1,4 @@
-"""The authentication service: finds the provider of a method, and knows the anonymous role."""
+"""Authentication service: providers by method, and the anonymous role."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 
 
 class AuthenticationService:
-    """Tells who a peer is, by any of its providers.
+    """Authenticates peers by its providers.
 
     Args:
-        providers: One for each method, asked in this order where a request names none.
-        anonymous_role: The role of whoever shows no credentials of a known method; empty: none.
+        providers: A provider for each method, tried in order for a request without a method.
+        anonymous_role: The role of peers without credentials of a known method; empty: none.
         strict: HTTP requests must name their method.
-        clock: Says how long tokens still hold.
+        clock: The source of time, for the remaining life of tokens.
 
     Attributes:
-        counters: What was found good, and what was not.
+        counters: Counts of accepted and refused credentials.
 
     Source: upstream AuthenticationService.
     """
@@ -56,17 +56,17 @@ class AuthenticationService:
         self._strict = strict
 
     def takes_time(self, method: str, data: bytes) -> bool:
-        """Tell whether credentials should be prepared before they are judged."""
+        """Return True if credentials should be prepared before ``authenticate``."""
         passwords = self._passwords if method == BasicProvider.method else None
         return passwords is not None and passwords.takes_time(data)
 
     async def prepare(self, method: str, data: bytes, address: str) -> None:
-        """Do what takes time of ``authenticate``, which tells the outcome."""
+        """Do the slow part of ``authenticate``, which then returns the outcome."""
         if self._passwords is not None and method == BasicProvider.method:
             await self._passwords.prepare(data, address)
 
     async def prepare_request(self, headers: Mapping[str, str], address: str) -> None:
-        """Do what takes time of ``authenticate_request``, which tells the outcome."""
+        """Do the slow part of ``authenticate_request``, which then returns the outcome."""
         method = headers.get(METHOD_HEADER, "" if self._strict else BasicProvider.method)
         if self._passwords is None or method != BasicProvider.method:
             return
@@ -74,12 +74,12 @@ class AuthenticationService:
             await self._passwords.prepare(self._passwords.http_data(headers), address)
 
     def authenticate(self, method: str, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return who shows these credentials in CONNECT or AUTH_RESPONSE.
+        """Return the principal of credentials in CONNECT or AUTH_RESPONSE.
 
-        A method without a provider is the anonymous role's; wrong credentials are nobody's.
+        A method without a provider gets the anonymous role; wrong credentials do not.
 
         Raises:
-            AuthenticationError: They prove nothing.
+            AuthenticationError: The credentials are not accepted.
         """
         provider = self._providers.get(method)
         if provider is not None:
@@ -93,29 +93,29 @@ class AuthenticationService:
     def refreshed(
         self, before: Principal, data: bytes, certificate: Certificate | None
     ) -> Principal:
-        """Return who shows fresh credentials of the method that was used before.
+        """Return the principal of fresh credentials of the former method.
 
         Raises:
-            AuthenticationError: They prove nothing, or nobody asked for any.
+            AuthenticationError: The credentials are not accepted, or none were requested.
         """
         provider = self._providers.get(before.method)
         if provider is None:
             raise AuthenticationError("credentials of a peer that had shown none")
         if self.takes_time(before.method, data):
-            # They do not expire, and its own are known: nobody else's are hashed for it.
+            # Passwords do not expire, and the peer's own are known: no other password is hashed.
             raise AuthenticationError("another password than before", "INVALID_TOKEN")
         return self._judged(provider, data, certificate)
 
     def authenticate_request(
         self, headers: Mapping[str, str], certificate: Certificate | None
     ) -> Principal:
-        """Return who sends an HTTP request.
+        """Return the principal of an HTTP request.
 
-        Without the method's name every provider is asked, and who fails with all of them is
-        anonymous, where there is such a role.
+        Without a method's name every provider is tried; if all fail, the request is anonymous, if
+        an anonymous role is set.
 
         Raises:
-            AuthenticationError: Nobody who is known.
+            AuthenticationError: The credentials are not accepted.
         """
         method = headers.get(METHOD_HEADER)
         if method is not None:
@@ -142,7 +142,7 @@ class AuthenticationService:
         shown: bytes | Mapping[str, str],
         certificate: Certificate | None,
     ) -> Principal:
-        """Return whose credentials these are, of CONNECT or in headers, and count the outcome."""
+        """Return the principal of credentials, from CONNECT or headers, and count the outcome."""
         counters = self.counters
         try:
             data = shown if isinstance(shown, bytes) else provider.http_data(shown)

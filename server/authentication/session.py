@@ -1,4 +1,4 @@
-"""The facts that a connection has of its peer, and their renewal when the credentials expire."""
+"""Authenticated sessions of connections, and the renewal of expired credentials."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FAILED = "Failed to authenticate"
-"""The words of a real broker and proxy, whatever was wrong."""
+"""The text of a real broker and proxy, whatever the reason."""
 REFRESH_DATA = b"PulsarAuthRefresh"
-"""The data of a challenge that asks for fresh credentials (upstream: REFRESH_AUTH_DATA)."""
+"""The data of a challenge that requests fresh credentials (upstream: REFRESH_AUTH_DATA)."""
 
 
 @dataclass(slots=True)
 class ClientSession:
-    """A peer that was authenticated.
+    """An authenticated peer.
 
     Attributes:
         principal: The peer itself: a client, or a proxy.
-        original: The client behind a proxy; None without one.
+        original: The client behind a proxy; None without a proxy.
         original_is_proved: The client's own credentials were checked here; otherwise the proxy
             vouches for its role.
-        proxy_version: The peer called itself a proxy.
+        proxy_version: The peer announced itself as a proxy.
     """
 
     principal: Principal
@@ -46,20 +46,20 @@ class ClientSession:
 
     @property
     def checked_roles(self) -> tuple[str, ...]:
-        """The roles that must all be allowed: the peer's, and that of the client behind it."""
+        """The roles that must all be allowed: the peer's, and its client's."""
         if self.original is None:
             return (self.principal.role,)
         return (self.principal.role, self.original.role)
 
     @property
     def watched(self) -> Principal:
-        """The credentials whose end is watched: the client's own where they are known."""
+        """The credentials whose expiry is watched: the client's own, if known."""
         if self.original is not None and self.original_is_proved:
             return self.original
         return self.principal
 
     def renew(self, fresh: Principal) -> bool:
-        """Take fresh credentials; false if they are another's."""
+        """Replace the credentials; return False if their role differs."""
         before = self.watched.role
         if before and fresh.role != before:
             return False
@@ -72,7 +72,7 @@ class ClientSession:
 
 
 class Challenged(Protocol):
-    """A connection, as far as its credentials are renewed."""
+    """A connection whose credentials are renewed."""
 
     peer: str
 
@@ -80,27 +80,27 @@ class Challenged(Protocol):
         """Queue a command."""
 
     def take_no_more(self) -> None:
-        """Drop what the peer sends from now on."""
+        """Drop further frames of the peer."""
 
     def close(self) -> None:
-        """Close once everything queued has left."""
+        """Close after all queued bytes have left."""
 
 
 class Refreshed(Challenged, Protocol):
     """A connection whose peer may send fresh credentials.
 
     Attributes:
-        refresh: Takes them; None without authentication.
+        refresh: Receives fresh credentials; None without authentication.
     """
 
     refresh: CredentialRefresh | None
 
     def peer_certificate(self) -> Certificate | None:
-        """Return the certificate that the peer has shown."""
+        """Return the peer's certificate."""
 
 
 def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
-    """Take fresh credentials; without authentication nobody has any, as recorded."""
+    """Handle fresh credentials; without authentication they are refused, as recorded."""
     response = with_body(command, "authResponse").authResponse
     given = response.response
     if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
@@ -112,7 +112,7 @@ def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
 
 
 def fail_authentication(cnx: Challenged, reason: str) -> None:
-    """Tell a peer that it is not known, and close."""
+    """Send a peer an authentication error, and close."""
     logger.warning("closing %s: %s: %s", cnx.peer, FAILED, reason)
     refuse_connection(cnx, pb.AuthenticationError, FAILED)
 
@@ -125,21 +125,21 @@ def refuse_connection(cnx: Challenged, code: pb.ServerError.ValueType, words: st
 
 
 class CredentialRefresh:
-    """Looks again and again whether a connection's credentials still hold, and asks for fresh ones.
+    """Checks a connection's credentials periodically, and requests fresh ones after expiry.
 
-    Without an end of the credentials there is no timer.
+    Credentials without an expiry need no timer.
 
     Args:
         cnx: The connection.
-        session: The facts of its peer.
+        session: The session of its peer.
         service: Checks fresh credentials.
         seconds: authenticationRefreshCheckSeconds.
-        clock: Where time comes from.
-        protocol_version: Told in a challenge; None for a peer that cannot answer any, as it
-            did not announce supports_auth_refresh.
+        clock: The source of time.
+        protocol_version: Sent in a challenge; None for a peer that cannot answer, as it did not
+            announce supports_auth_refresh.
 
     Attributes:
-        renewed: Told fresh credentials that were found good.
+        renewed: Called with accepted fresh credentials.
 
     Source: upstream ServerCnx.refreshAuthenticationCredentials.
     """
@@ -167,13 +167,13 @@ class CredentialRefresh:
         self._arm()
 
     def stop(self) -> None:
-        """Look no more; harmless when repeated."""
+        """Stop checking; idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def answered(self, response: pb.CommandAuthResponse, certificate: Certificate | None) -> None:
-        """Take fresh credentials, or end the connection of somebody else's."""
+        """Accept fresh credentials, or close the connection if they are refused."""
         self._asked = False
         watched = self._session.watched
         try:
@@ -192,10 +192,10 @@ class CredentialRefresh:
             self._arm()
 
     def ask_if_expired(self) -> bool:
-        """Ask for fresh credentials now, unless these hold; a peer that cannot answer is closed.
+        """Request fresh credentials if expired; close a peer that cannot answer.
 
         Returns:
-            Whether fresh ones are waited for.
+            True while fresh credentials are awaited.
         """
         if not self._session.watched.expired(self._clock.wall_ms()):
             return False
@@ -209,7 +209,7 @@ class CredentialRefresh:
         if self._session.watched.expires_at_ms is None:
             return
         now = self._clock.now()
-        # At a fixed rate from the first moment on, as upstream.
+        # At a fixed rate from the start, as upstream.
         self._next += self._seconds * max(1, int((now - self._next) / self._seconds) + 1)
         self._timer = self._clock.call_at(self._next, self._look)
 

@@ -1,4 +1,4 @@
-"""Tokens: JSON web tokens, signed with a secret or with the private half of a key pair."""
+"""Authentication by JSON web tokens, signed with a secret or a private key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BEARER = "Bearer "
 _INVALID, _NO_TOKEN = "INVALID_TOKEN", "INVALID_AUTH_DATA"
 LEAST_RSA_BITS = 2048
 FARTHEST_MS = 2**63 - 1
-"""The last moment that Java's dates can say, in milliseconds since 1970."""
+"""The last moment of Java's dates, in milliseconds since 1970."""
 _OF_SECRETS = (("HS256", 32), ("HS384", 48), ("HS512", 64))
 _OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -36,11 +36,11 @@ _BROKEN = (jwt.PyJWTError, ValueError, TypeError, NotImplementedError, Recursion
 
 
 class TokenProvider:
-    """Checks tokens: signature, times, audience, and the role in them.
+    """Checks tokens: signature, times, audience, and role.
 
     Args:
         settings: The keys of tokens.
-        clock: Says what has expired.
+        clock: The source of time, for expiry.
 
     Attributes:
         method: ``token``.
@@ -85,7 +85,7 @@ class TokenProvider:
             )
             claims = json.loads(signed["payload"])
         except _BROKEN as error:
-            # Their words quote nothing of a token but the names of its algorithm and header.
+            # The libraries' texts quote only algorithm and header names of a token.
             raise AuthenticationError(
                 f"Failed to authentication token: {type(error).__name__}", _INVALID
             ) from None
@@ -96,7 +96,7 @@ class TokenProvider:
         return claims
 
     def _check_times(self, claims: Mapping[str, Any]) -> int | None:
-        """Return until when a token holds, in milliseconds since 1970."""
+        """Return a token's expiry in milliseconds since 1970."""
         now_ms, skew_ms = self._clock.wall_ms(), self._settings.skew_seconds * 1000
         expires_at_ms, begins_at_ms = _time_ms(claims, "exp"), _time_ms(claims, "nbf")
         if expires_at_ms is not None and now_ms - skew_ms > expires_at_ms:
@@ -120,7 +120,7 @@ class TokenProvider:
             )
 
     def _role(self, claims: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """Return the role, and all of a list; none is an empty one, which is allowed nothing."""
+        """Return the role, and all roles of a list; without a role an empty one, without rights."""
         claim = self._settings.claim
         found = claims.get(claim)
         if found is None or found == []:
@@ -136,7 +136,7 @@ class TokenProvider:
         return found, frozenset()
 
     def _check_text(self, *roles: str) -> None:
-        """Refuse half a character, which JSON can hold: nobody could be told of such a role."""
+        """Refuse unpaired surrogates, possible in JSON, as such a role cannot be sent."""
         try:
             "".join(roles).encode()
         except UnicodeEncodeError:
@@ -158,7 +158,7 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
 
 
 def _seconds_of(value: object) -> float:
-    """Return seconds since 1970: of a number, of its digits, or of a date as ISO 8601 has it."""
+    """Return seconds since 1970 from a number, its digits, or an ISO 8601 date."""
     if isinstance(value, str):
         return (
             int(value)
@@ -171,7 +171,7 @@ def _seconds_of(value: object) -> float:
 
 
 def _key_of(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
-    """Return the key that tokens are checked with, and the algorithms it is good for."""
+    """Return the key for checking tokens, and its algorithms."""
     if settings.secret_key:
         secret = _read("tokenSecretKey", settings.secret_key, may_be_pem=False)
         algorithms = tuple(name for name, least in _OF_SECRETS if len(secret) >= least)

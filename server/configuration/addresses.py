@@ -1,4 +1,4 @@
-"""Addresses: where a server listens, which one clients are told, and how they are written."""
+"""Addresses: the bind address, the address advertised to clients, and their notation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
 
 LOOPBACK = "127.0.0.1"
-# An address that means "every address of this machine", and its loopback twin.
+# Addresses that mean "every address of this machine", with their loopback addresses.
 _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class ServerUrls(NamedTuple):
-    """The addresses that clients are told; each is empty where there is no such port.
+    """The advertised addresses; each is empty without such a port.
 
     Attributes:
         service: ``pulsar://host:port``.
@@ -30,21 +30,21 @@ class ServerUrls(NamedTuple):
 
     @property
     def any_service(self) -> str:
-        """The address for clients; by TLS only where there is no other port."""
+        """The address for clients; the TLS port's only without a plain port."""
         return self.service or self.service_tls
 
     @property
     def any_web(self) -> str:
-        """The address of the web port; by TLS only where there is no other."""
+        """The address of the web port; the TLS port's only without a plain port."""
         return self.web or self.web_tls
 
     @property
     def web_address(self) -> str:
-        """``host:port`` of the web port, by which upstream names a broker."""
+        """``host:port`` of the web port, upstream's name of a broker."""
         return self.any_web.partition("://")[2]
 
     def told(self) -> list[str]:
-        """Return all there are: two of them, then those for TLS beside them."""
+        """Return all addresses: service and web, then their TLS addresses."""
         return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
@@ -52,21 +52,21 @@ NO_URLS = ServerUrls()
 
 
 def host_port(host: str, port: int) -> str:
-    """Write an address as in a URL; an IPv6 address gets its brackets."""
+    """Return an address as in a URL, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def bind_address(checked: CheckedKeys) -> str:
-    """Return the address to listen on: bindAddress, or the loopback's where it is not given.
+    """Return the address to listen on: bindAddress, by default the loopback's.
 
-    Others are let in only by an operator who says so, and reads one warning while authentication
-    is off. Differs: upstream's default is 0.0.0.0.
+    Other machines have access only if the operator configures it, with a warning while
+    authentication is off. Differs: upstream's default is 0.0.0.0.
     """
     given = checked.text("bindAddress")
     if given is None or not checked.is_set("bindAddress"):
         return LOOPBACK
     if given.startswith("[") and given.endswith("]"):
-        given = given[1:-1]  # IPv6, written as in a URL
+        given = given[1:-1]  # IPv6, in URL notation
     if not is_loopback(given) and not checked.flag("authenticationEnabled"):
         checked.warn(
             f"bindAddress={given}: authentication is off, so whoever reaches this address "
@@ -76,12 +76,12 @@ def bind_address(checked: CheckedKeys) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches a host."""
+    """Return True if a host is reachable from this machine only."""
     return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
 
 
 def is_address(host: str) -> bool:
-    """Tell whether a host is written as an IP address, without brackets, and not as a name."""
+    """Return True if a host is an IP address, without brackets."""
     try:
         ip_address(host)
     except ValueError:
@@ -90,10 +90,10 @@ def is_address(host: str) -> bool:
 
 
 def advertised_address(checked: CheckedKeys, bind_address: str) -> str:
-    """Return the host that clients are told: advertisedAddress, or where the server listens.
+    """Return the host advertised to clients: advertisedAddress, or the bind address.
 
-    A server that listens on every address tells the loopback's, which always works from this
-    machine and from no other; a notice says so.
+    A server that listens on every address advertises the loopback's, which always works from this
+    machine and from no other; a notice reports it.
     """
     given = checked.text("advertisedAddress")
     if given:

@@ -1,4 +1,4 @@
-"""Pulsar's keys of authentication, as frozen models; secrets are named, not held."""
+"""Pulsar's authentication keys, as frozen models; secrets are referenced, not stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS = {
     f"{_PACKAGE}AuthenticationProviderTls": "tls",
     f"{_PACKAGE}AuthenticationProviderBasic": "basic",
 }
-"""Provider classes by their names in Pulsar -> the method of CONNECT."""
+"""Provider classes by their names in Pulsar, with the method of CONNECT."""
 PREFIX_KEY = "tokenSettingPrefix"
 TOKEN_KEYS = (
     "tokenSecretKey",
@@ -30,19 +30,19 @@ TOKEN_KEYS = (
     "tokenAllowedClockSkewSeconds",
 )
 SECRET_KEYS = ("tokenSecretKey", "brokerClientAuthenticationParameters", "basicAuthConf")
-"""Keys whose value may be a secret itself: refused on a command line, masked everywhere."""
+"""Keys whose value may be a secret: refused on a command line, masked everywhere."""
 STORE_KEYS = ("metadataStoreUrl", "floodgateMetadataStoreUrl", "zookeeperServers")
-"""Keys whose value may be a URL with a password, which may stand in a file."""
+"""Keys whose value may be a URL with a password, which a file may contain."""
 SECRET_KEY = re.compile(
     r"password|secret|credential|authenticationparam|sensitive|basicauthconf", re.IGNORECASE
 )
-"""The names of keys whose values are secret, also of those without effect here."""
+"""Names of keys with secret values, including keys without effect here."""
 DEFAULT_CLAIM, DEFAULT_ALGORITHM = "sub", "RS256"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 
 
 class Source(str):
-    """A configuration value that says where a secret is, or is one: never shown."""
+    """A configuration value that locates a secret, or is a secret: never shown."""
 
     __slots__ = ()
 
@@ -54,11 +54,11 @@ class TokenSettings(NamedTuple):
     """The keys of tokens.
 
     Attributes:
-        secret_key: tokenSecretKey; wins over the public one.
+        secret_key: tokenSecretKey; precedes the public key.
         public_key: tokenPublicKey.
         public_algorithm: tokenPublicAlg: the family of the public key.
-        claim: tokenAuthClaim: the claim that names the role.
-        audience_claim: tokenAudienceClaim; empty: no audience is asked for.
+        claim: tokenAuthClaim: the claim with the role.
+        audience_claim: tokenAudienceClaim; empty: the audience is not checked.
         audience: tokenAudience.
         skew_seconds: tokenAllowedClockSkewSeconds.
     """
@@ -73,14 +73,14 @@ class TokenSettings(NamedTuple):
 
 
 class AuthenticationSettings(NamedTuple):
-    """The keys of authentication of a server; one without authentication has none.
+    """The authentication keys of a server; absent without authentication.
 
     Attributes:
-        methods: authenticationProviders, as methods and in their order.
-        token: token*, where a provider of tokens is named.
+        methods: authenticationProviders, as methods in order.
+        token: token*, if a provider of tokens is configured.
         basic_source: basicAuthConf.
-        anonymous_role: anonymousUserRole; empty: credentials are needed.
-        strict: strictAuthMethod: an HTTP request names its method.
+        anonymous_role: anonymousUserRole; empty: credentials are required.
+        strict: strictAuthMethod: an HTTP request must name its method.
         refresh_seconds: authenticationRefreshCheckSeconds.
         checks_original: authenticateOriginalAuthData (broker).
         proxy_roles: proxyRoles (broker).
@@ -101,9 +101,9 @@ class AuthenticationSettings(NamedTuple):
 
 
 def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys with those of tokens under their own names, whatever tokenSettingPrefix is.
+    """Return the keys, with token keys under their own names regardless of tokenSettingPrefix.
 
-    With a prefix Pulsar reads only the keys that have it.
+    With a prefix Pulsar reads only the prefixed token keys.
     """
     prefix = properties.get(PREFIX_KEY, "").strip()
     if prefix in ("", "null"):
@@ -114,7 +114,7 @@ def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> AuthenticationSettings | None:
-    """Return what the keys say; None if authentication is off. What is wrong becomes a problem."""
+    """Return the settings; None if authentication is off. Errors become problems."""
     checked.text(PREFIX_KEY)
     if not checked.flag("authenticationEnabled"):
         return None
@@ -201,7 +201,7 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 
 def literal_refusal(key: str, value: str) -> str | None:
-    """Return the refusal of a secret on a command line, where every user of the machine sees it."""
+    """Return the refusal of a secret on a command line, visible to all users of the machine."""
     read_from_elsewhere = key.endswith(SECRET_KEYS) or key in STORE_KEYS
     hidden = key.endswith(SECRET_KEYS) or SECRET_KEY.search(key) is not None
     hidden = hidden and not value.lstrip().startswith("tlsCertFile:") and is_literal(value)

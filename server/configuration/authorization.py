@@ -11,18 +11,18 @@ _PACKAGE = "org.apache.pulsar.broker.authorization."
 DEFAULT_PROVIDER = f"{_PACKAGE}PulsarAuthorizationProvider"
 MULTI_ROLES_PROVIDER = f"{_PACKAGE}MultiRolesTokenAuthorizationProvider"
 PROVIDERS = (DEFAULT_PROVIDER, MULTI_ROLES_PROVIDER)
-"""Classes that ``authorizationProvider`` may name; both are built in."""
+"""Supported classes of ``authorizationProvider``, both built in."""
 
 
 class AuthorizationSettings(NamedTuple):
-    """The roles that may do everything, and those that may speak for others.
+    """Superuser roles, proxy roles, and the matching of roles.
 
     Attributes:
         superusers: ``superUserRoles``.
         proxy_roles: ``proxyRoles``; a proxy has no such key.
-        wildcards: ``authorizationAllowWildcardsMatching``: grants to ``abc*`` and ``*abc`` are for
-            all roles that begin or end so.
-        multi_roles: ``authorizationProvider`` is the one that looks at all roles of a token.
+        wildcards: ``authorizationAllowWildcardsMatching``: grants to ``abc*`` and ``*abc`` match
+            all roles with the prefix or suffix.
+        multi_roles: ``authorizationProvider`` is the provider that checks all roles of a token.
     """
 
     superusers: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class AuthorizationSettings(NamedTuple):
 
 
 def authorization_settings(checked: CheckedKeys, *, proxy: bool) -> AuthorizationSettings | None:
-    """Return what the keys say; None if authorization is off. What is wrong becomes a problem."""
+    """Return the settings; None if authorization is off. Errors become problems."""
     if not checked.flag("authorizationEnabled"):
         return None
     if not checked.flag("authenticationEnabled"):

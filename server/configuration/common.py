@@ -1,7 +1,7 @@
-"""The parts of a configuration that broker and proxy have in common.
+"""Configuration shared by broker and proxy.
 
-Each concern is one frozen model. Megabytes and milliseconds are converted here, once;
-everything behind this module counts bytes and seconds.
+Each concern is a frozen model. Megabytes and milliseconds are converted here, once; all other
+modules use bytes and seconds.
 """
 
 from __future__ import annotations
@@ -47,24 +47,25 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """The behaviour of a process: that of Pulsar as released, or of Floodgate."""
+    """The behaviour of a process: Pulsar's as released, or Floodgate's."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
 
 
 class ResponseBuffers(Enum):
-    """The buffers of answers: requests for the same listing share its encoded bytes, or not."""
+    """Buffers of responses: requests for the same topic list share its encoded bytes, or not."""
 
     PRIVATE = "private"
     SHARED = "shared"
 
 
 class TopicListLimits(BaseModel):
-    """Limits on the memory that topic listings in flight may hold.
+    """Memory limits of in-flight topic lists.
 
-    Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue
-    size of 0 or less an unbounded queue, as upstream.
+    Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue size
+    of 0 or less an unbounded queue, as upstream.
+
     Source: PIP-442, ServiceConfiguration's six maxTopicListInFlight* keys; same defaults.
     """
 
@@ -107,8 +108,8 @@ class TopicListLimits(BaseModel):
 class ServerConfig(BaseModel):
     """The configuration of a server process.
 
-    A field's ``validation_alias`` is its key in the file; fields without one are converted
-    from the keys their docstring names. Units are in the names: bytes and seconds.
+    A field's ``validation_alias`` is its key in the file; fields without an alias are converted
+    from the keys named in their docstrings. Units are in the names: bytes and seconds.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
@@ -118,13 +119,13 @@ class ServerConfig(BaseModel):
     bind_address: str = LOOPBACK
     """bindAddress: the address to listen on. Differs: upstream's default is 0.0.0.0."""
     advertised_address: str = LOOPBACK
-    """advertisedAddress: the host that clients are told.
+    """advertisedAddress: the host advertised to clients.
 
-    Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
-    it is the bind address, or the loopback's when that means every address.
+    Differs: upstream uses this machine's host name, which need not be resolvable. Here it is the
+    bind address, or the loopback's if the bind address means every address.
     """
     web_service_port: int | None = Field(default=8080, ge=0, le=65535)
-    """webServicePort; 0 is any free port, None only where there is one for TLS."""
+    """webServicePort; 0 is any free port, None only if a TLS port is set."""
     web_service_port_tls: int | None = Field(default=None, ge=0, le=65535)
     """webServicePortTls; 0 is any free port, None for no TLS."""
     web_tls: ServerTlsSettings | None = None
@@ -134,7 +135,7 @@ class ServerConfig(BaseModel):
     tls: ServerTlsSettings | None = None
     """tls... keys, and floodgateTlsHandshakeTimeoutMs; None for no TLS."""
     max_message_size: int = Field(default=5_242_880, ge=1, validation_alias="maxMessageSize")
-    """Bytes of one message; a frame may have 10,240 more."""
+    """Most bytes of a message; a frame may have 10,240 more."""
     topic_list_limits: TopicListLimits = TopicListLimits()
     """The six maxTopicListInFlight* keys."""
     flow: FlowConfig = FlowConfig()
@@ -143,11 +144,12 @@ class ServerConfig(BaseModel):
     Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
     """
     status_file_path: str | None = Field(default=None, validation_alias="statusFilePath")
-    """A file whose presence /status.html tells of."""
+    """A file whose presence is reported by /status.html."""
     limits: LimitConfig = LimitConfig()
-    """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
+    """httpRequestsLimitEnabled and other HTTP keys, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE
-    """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
+    """floodgateProfile: the default of the next three, which have their own keys, and of ``flow``.
+    """
     admission: InstanceOf[AdmissionRules] = AdmissionRules(AdmissionPolicy.FAIR)
     """floodgateAdmissionPolicy; profile pulsar: fifo. Unless the policy is fifo also
     floodgateTopicListMaxBytesPerConnection, ...PerNamespace, ...PerTenant and
@@ -157,44 +159,44 @@ class ServerConfig(BaseModel):
     response_buffers: ResponseBuffers = ResponseBuffers.SHARED
     """floodgateResponseBuffers; profile pulsar: private."""
     limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
-    """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
-    holds after the drain is an error then."""
+    """floodgateLimiterLedger: record every acquire and release of memory; memory unreleased
+    after the drain is an error."""
     allowed_hosts: frozenset[str] = frozenset()
-    """floodgateAllowedHosts: names under which HTTP is served besides this server's own.
+    """floodgateAllowedHosts: host names under which HTTP is served besides this server's own.
 
-    One that begins with a dot stands for all names below it; ``*`` for every name.
+    A name beginning with a dot matches all names below it; ``*`` matches every name.
     """
     faults_enabled: bool = Field(default=False, validation_alias="floodgateFaultsEnabled")
-    """floodgateFaultsEnabled: faults can be set on command, and a broker can be reset to empty."""
+    """floodgateFaultsEnabled: faults can be set by request, and a broker can be reset to empty."""
     socket_send_buffer_bytes: int = Field(
         default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
     )
-    """SO_SNDBUF of accepted connections; 0 leaves the kernel's own."""
+    """SO_SNDBUF of accepted connections; 0 keeps the kernel's default."""
     authentication: InstanceOf[AuthenticationSettings] | None = None
     """authentication* and token*, basicAuthConf, anonymousUserRole, strictAuthMethod,
-    authenticateMetricsEndpoint, and a role's own; None: whoever connects is served."""
+    authenticateMetricsEndpoint, and the keys of broker or proxy; None: no authentication."""
     authorization: InstanceOf[AuthorizationSettings] | None = None
-    """authorization*, superUserRoles, proxyRoles; None: whoever is served may do everything."""
+    """authorization*, superUserRoles, proxyRoles; None: all peers may do everything."""
     notices: tuple[Notice, ...] = ()
-    """Sentences to be logged when the process starts."""
+    """Sentences to log at the start."""
 
     @property
     def own_keys(self) -> dict[str, str]:
-        """The keys of this kind of server alone that it tells of itself, with values in force."""
+        """The keys of this kind of server in its info, with effective values."""
         return {}
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """Most connections of clients at once."""
+        """Most simultaneous connections of clients."""
         return ConnectionBounds()
 
 
 def shared_values(checked: CheckedKeys, port_key: str) -> dict[str, object]:
-    """Return the values of ServerConfig's fields that have no alias, by field name.
+    """Return the values of ServerConfig's fields without an alias, by field name.
 
     Args:
         checked: The keys.
-        port_key: That of the plain binary port, which each kind of server names in its own way.
+        port_key: The key of the plain binary port, different for broker and proxy.
     """
     listen_on = bind_address(checked)
     _, service_port_tls = checked.ports(port_key, f"{port_key}Tls")
@@ -233,7 +235,7 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
 
 
 def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission]:
-    """Return the policy of a word, or a class, which is imported; what cannot be is a problem."""
+    """Return a built-in policy, or an imported class; an unusable class becomes a problem."""
     if not is_class_path(name):
         return AdmissionPolicy(name)
     try:
@@ -246,7 +248,7 @@ def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission
 def _admission_rules(
     checked: CheckedKeys, policy: AdmissionPolicy | type[Admission]
 ) -> AdmissionRules:
-    """Read the limits of fair and of policies of one's own; fifo has no use for them."""
+    """Read the limits of fair and of custom policies; fifo has none."""
     if policy is AdmissionPolicy.FIFO:
         for key in (*CAP_KEYS.values(), OVERDRAFT_KEY):
             if checked.value(key):

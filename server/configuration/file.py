@@ -1,10 +1,10 @@
-"""Pulsar's configuration files: Java properties, read as Java reads them.
+"""Pulsar's configuration files: Java properties, read by Java's rules.
 
-``parse_properties`` is pure; ``read_properties`` is the one function that opens a file.
+``parse_properties`` is pure; only ``read_properties`` opens a file.
 
 Source: java.util.Properties.load, which Pulsar's PulsarConfigurationLoader calls.
-Differs: UTF-8 instead of ISO-8859-1, and a line that cannot be ``key=value`` is refused
-instead of becoming a key nobody asked for.
+Differs: UTF-8 instead of ISO-8859-1, and a line other than ``key=value`` is refused instead of
+becoming an unintended key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Pulsar's own broker.conf has about 100 kB; far more is not a configuration file.
+# Pulsar's own broker.conf has about 100 kB; a far larger file is not a configuration file.
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 _BLANKS = " \t\f"
@@ -32,10 +32,10 @@ _NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_setting(text: str) -> tuple[str, str]:
-    """Read ``key=value`` of the command line; the value may contain ``=`` and may be empty.
+    """Parse ``key=value`` of the command line; the value may contain ``=`` and may be empty.
 
     Raises:
-        ConfigError: There is no ``=``, or nothing usable before it.
+        ConfigError: No ``=``, or no valid key.
     """
     key, separator, value = text.partition("=")
     key = key.strip()
@@ -86,18 +86,18 @@ def _decoded(content: bytes, source: str) -> str:
 
 
 def parse_properties(text: str, source: str) -> dict[str, str]:
-    r"""Parse the text of a properties file; of a key given twice the later value wins.
+    r"""Parse the text of a properties file; the last value of a key wins.
 
-    Comments begin with ``#`` or ``!``; key and value are separated by ``=``, ``:`` or blanks;
-    a line that ends in a backslash goes on; ``\t \n \r \f \uXXXX`` and ``\`` before any
-    other character are escapes.
+    Comments begin with ``#`` or ``!``; key and value are separated by ``=``, ``:`` or blanks; a
+    line ending in a backslash continues; ``\t \n \r \f \uXXXX`` and ``\`` before any other
+    character are escapes.
 
     Args:
         text: The file's text.
         source: The file's name, for the error message.
 
     Raises:
-        ConfigError: Some lines are malformed; one sentence for each, with its number.
+        ConfigError: Some lines are malformed; a sentence for each, with its number.
     """
     values: dict[str, str] = {}
     problems: list[str] = []
@@ -111,7 +111,7 @@ def parse_properties(text: str, source: str) -> dict[str, str]:
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Return the line of each key's value: of a key given twice the later."""
+    """Return the line of each key's effective value."""
     return {_unescaped(_split(line)[0]): number for number, line in _logical_lines(text)}
 
 
@@ -135,12 +135,12 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """Return True for an odd number of backslashes at the end: the last escapes the line's end."""
+    """Return True if the line continues: an odd number of backslashes at its end."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def _take_line(line: str, values: dict[str, str]) -> str | None:
-    """Put the line's key and value into ``values``, or return what is wrong with it."""
+    """Put the line's key and value into ``values``, or return the error."""
     if not line.strip(_BLANKS):
         return None
     if _BAD_UNICODE_ESCAPE.search(line):
@@ -154,7 +154,7 @@ def _take_line(line: str, values: dict[str, str]) -> str | None:
 
 
 def _split(line: str) -> tuple[str, str | None]:
-    """Split at the first separator that is not escaped; without one there is no value."""
+    """Split at the first unescaped separator; without a separator there is no value."""
     position = 0
     while position < len(line):
         if line[position] == "\\":
@@ -171,7 +171,7 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     plain = _ESCAPE.sub(_escape_value, text)
-    # A character beyond the basic plane is written as two escapes, as in Java's own strings.
+    # A character beyond the basic plane is two escapes, as in Java's own strings.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -183,7 +183,7 @@ def _escape_value(match: re.Match[str]) -> str:
 
 
 def _shown(raw_key: str) -> str:
-    """Return the beginning of what should be a key: it may be a secret in the wrong place."""
+    """Return the beginning of a malformed key, which may be a misplaced secret."""
     return repr(
         raw_key if len(raw_key) <= _SHOWN_CHARACTERS else f"{raw_key[:_SHOWN_CHARACTERS]}..."
     )

@@ -1,7 +1,7 @@
-"""Flow control's keys (PIP-434, keep-alive, slow peers), read in bytes and seconds.
+"""Flow control keys (PIP-434, keep-alive, slow peers), read in bytes and seconds.
 
-PIP-434 shipped with other keys for the rate after a resume than it had proposed. Both are read;
-the shipped ones win.
+The released PIP-434 has other keys for the rate after a resume than its proposal. Both are read;
+the released keys win.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ _DEFAULTS = {
     RESPONSE_BYTES_KEY: _MEGABYTE_BYTES,
     PENDING_OUTBOUND_KEY: 256,
 }
-"""Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
+"""Defaults of profile ``floodgate``; of ``pulsar`` each is 0, which is off, as upstream has none.
+"""
 
 
 class FlowConfig(BaseModel):
-    """The flow control of a process's connections.
+    """Flow control of a process's connections.
 
     Attributes:
-        rules: What pauses one connection.
-        slow_peers: When a peer that takes nothing is closed.
-        max_pending_outbound_bytes: floodgateMaxPendingOutboundMB: what may wait for all peers
+        rules: The rules for pausing a connection.
+        slow_peers: The rules for closing a non-reading peer.
+        max_pending_outbound_bytes: floodgateMaxPendingOutboundMB: most pending bytes for all peers
             together without a permit of the memory limiter; 0 is unlimited.
-        keep_alive_seconds: keepAliveIntervalSeconds; 0 or less: peers are never asked.
+        keep_alive_seconds: keepAliveIntervalSeconds; 0 or less: no keep-alive.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,7 +68,7 @@ class FlowConfig(BaseModel):
 
     @classmethod
     def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
-        """Read the keys; what does not fit together becomes a problem."""
+        """Read the keys; contradictions become problems."""
 
         def own(key: str) -> int:
             default = 0 if pulsar_compatible else _DEFAULTS.get(key, 0)
@@ -92,7 +93,7 @@ class FlowConfig(BaseModel):
 
 
 def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
-    """Read both marks; a pair in the wrong order becomes a problem.
+    """Read both marks; a low mark above the high mark becomes a problem.
 
     Source: PIP-434. Differs: upstream accepts such a pair and then refuses every connection.
     """
@@ -107,7 +108,7 @@ def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
 
 
 def _cooldown(checked: CheckedKeys) -> CooldownRules:
-    """Read the shipped keys, unless only the proposal's are set."""
+    """Read the released keys, unless only the proposal's are set."""
     shipped = [key for key in _SHIPPED_KEYS if checked.is_set(key)]
     proposed = [key for key in _PROPOSED_KEYS if checked.is_set(key)]
     rate, seconds = (checked.value(key) for key in _PROPOSED_KEYS)

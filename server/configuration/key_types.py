@@ -1,10 +1,10 @@
-"""Types of configuration values, read as Pulsar's loader reads them.
+"""Types of configuration values, read by the rules of Pulsar's loader.
 
-The Java renderings that appear when defaults are printed (``Optional[6650]``,
-``Optional.empty``, ``[a, b]``, ``null``) are read as what they mean.
+Java's printed defaults (``Optional[6650]``, ``Optional.empty``, ``[a, b]``, ``null``) are read as
+the values they represent.
 
 Source: org.apache.pulsar.common.util.FieldParser.
-Differs: anything but true and false is refused as a boolean (Java reads it as false).
+Differs: a boolean other than true and false is refused (Java reads it as false).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from server.configuration.loaded_class import is_class_path
 Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
 
 NO_PORT = "Optional.empty"
-"""A port that is switched off, as Java prints it."""
+"""A disabled port, as printed by Java."""
 _INT_RANGE = (-(2**31), 2**31 - 1)
 _LONG_RANGE = (-(2**63), 2**63 - 1)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
@@ -33,16 +33,16 @@ class KnownKey:
     """A configuration key with type, range and default.
 
     Attributes:
-        key: The key as it stands in the file.
+        key: The key in the file.
         type: Java's type: int, long, double, boolean, String, Set, List, Optional<...> or an enum.
-        default: Upstream's default, as Java prints it; None when it has none.
+        default: Upstream's default, as printed by Java; None without a default.
         dynamic: Pulsar can change it at run time.
-        deprecated: Pulsar still reads it and asks to use another.
-        min: Smallest number allowed.
-        max: Largest number allowed.
+        deprecated: Pulsar still reads it, and recommends another key.
+        min: Smallest allowed number.
+        max: Largest allowed number.
         required: Pulsar does not start without it.
-        values: What an enum may be; empty for other types.
-        or_class: Beside ``values``, a class may be named: ``module:Class``.
+        values: The values of an enum; empty for other types.
+        or_class: Besides ``values``, a class is allowed: ``module:Class``.
         suffixes: ``64k`` and ``1m`` are read as bytes, with a warning.
     """
 
@@ -65,15 +65,15 @@ class KnownKey:
 
     @property
     def is_port(self) -> bool:
-        """True for a port to listen on, which may be switched off."""
+        """True for a port to listen on, which may be disabled."""
         return self.type == "Optional<Integer>" and "Port" in self.key
 
     def parse(self, text: str) -> Value:
-        """Read ``text``; an empty value and ``null`` mean the default.
+        """Parse ``text``; an empty value and ``null`` mean the default.
 
         Raises:
-            ValueError: It is not of this key's type or out of its range. The message names
-                key, value and what is expected.
+            ValueError: Not of this key's type or out of its range. The message names key, value and
+                expected values.
         """
         stripped = text.strip()
         if stripped in ("", "null"):
@@ -85,7 +85,7 @@ class KnownKey:
 
     @property
     def expected(self) -> str:
-        """The values that are accepted, as the end of a sentence."""
+        """The accepted values, as the end of a sentence."""
         if self.values:
             own = ", or a class of Python, module:Class" if self.or_class else ""
             return f"one of {', '.join(self.values)}{own}"
@@ -97,7 +97,7 @@ class KnownKey:
         return f"{kind}{self._range_sentence()}"
 
     def same_as_default(self, value: Value) -> bool:
-        """True when ``value`` means what the default means; the order of a Set is none."""
+        """Return True if ``value`` equals the default; a Set is unordered."""
         default = self.default_value
         if isinstance(default, tuple) and isinstance(value, tuple) and self.type == "Set":
             return set(default) == set(value)
@@ -160,7 +160,7 @@ class KnownKey:
 
 
 def _choice(text: str, values: tuple[str, ...]) -> str:
-    # Upstream wants the exact spelling; another case or "_" for "-" cannot mean anything else.
+    # Upstream requires the exact spelling; another case or "_" for "-" is unambiguous.
     folded = {_folded(value): value for value in values}
     if _folded(text) not in folded:
         raise ValueError(text)

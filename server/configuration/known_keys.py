@@ -1,8 +1,8 @@
-"""The keys that Pulsar knows, and the check of a configuration against them.
+"""The keys known to Pulsar, and the check of a configuration against them.
 
-All wrong values are found at once. Keys nobody knows and keys that have no effect here are
-not errors in a file: an operator's own is passed as it is, so each kind is one line of the log. On
-the command line a key nobody knows is a slip, and refused.
+All wrong values are reported together. Unknown keys and keys without effect here are no errors in a
+file, since an operator's existing file is used unchanged: each kind is one log line. On the command
+line an unknown key is a mistake, and refused.
 
 Invariant: a key "has no effect here" exactly when no configuration model has read it.
 """
@@ -18,33 +18,33 @@ from server.configuration.key_types import NO_PORT, KnownKey, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-# Keys of both roles -> the protection that this version does not have: ignored, one would leave a
-# server open that its operator believes closed.
+# Keys of both roles with an unsupported protection: ignoring a key would leave a server open that
+# its operator believes closed.
 REFUSED_WHEN_TRUE = {
     "haProxyProtocolEnabled": "the HAProxy protocol",
     "webServiceHaProxyProtocolEnabled": "the HAProxy protocol",
 }
 
-# Upstream hands keys with these prefixes on to its clients, whatever follows.
+# Upstream passes keys with these prefixes to its clients, whatever follows.
 PASSED_ON_PREFIXES = ("bookkeeper_", "brokerClient_")
-# The proxy's keys of this prefix are named by the operator.
+# The operator chooses the names of the proxy's keys with this prefix.
 REVERSE_PROXY_PREFIX = "httpReverseProxy."
 _FREE_PREFIXES = (*PASSED_ON_PREFIXES, REVERSE_PROXY_PREFIX)
 
-# A log line names at most this many keys.
+# Most keys named in a log line.
 MAX_KEYS_NAMED = 50
 MAX_KEY_LENGTH = 100
 
 
 class Notice(NamedTuple):
-    """A sentence to be logged when the process starts."""
+    """A sentence to log at the start."""
 
     level: Literal["info", "warning"]
     sentence: str
 
 
 class KnownKeys:
-    """The keys of one role (broker or proxy), with types and defaults."""
+    """The keys of a role (broker or proxy), with types and defaults."""
 
     def __init__(self, keys: Iterable[KnownKey]) -> None:
         self._by_name = {known.key: known for known in keys}
@@ -65,7 +65,7 @@ class KnownKeys:
         return self._by_name[key]
 
     def check(self, properties: Mapping[str, str]) -> CheckedKeys:
-        """Read every value; nothing is raised, problems and notices are collected."""
+        """Read every value; problems and notices are collected instead of raised."""
         checked = CheckedKeys(self)
         unknown: list[str] = []
         for key, text in properties.items():
@@ -75,15 +75,15 @@ class KnownKeys:
             elif not key.startswith(_FREE_PREFIXES):
                 unknown.append(key)
         if unknown:
-            # Suggestions are costly, so only the keys that are named get one.
+            # Suggestions are costly, so only the named keys get a suggestion.
             named = [self._with_suggestion(key) for key in unknown[:MAX_KEYS_NAMED]]
             checked.warn(f"unknown keys, ignored: {_listed(named + unknown[MAX_KEYS_NAMED:])}")
         return checked
 
     def refusal(self, key: str) -> str | None:
-        """Return the refusal of an unknown key; None for a known one.
+        """Return the refusal of an unknown key; None for a known key.
 
-        In a file such a key is only warned of: it may be meant for somebody else.
+        In a file an unknown key is only a warning, as it may be meant for another program.
         """
         if key in self._by_name or key.startswith(_FREE_PREFIXES):
             return None
@@ -103,11 +103,11 @@ class KnownKeys:
 
 
 class CheckedKeys:
-    """Typed values of all known keys: those given, and the defaults of the others.
+    """Typed values of all known keys: given values, and defaults.
 
     Attributes:
         problems: Sentences that make the configuration unusable.
-        notices: Sentences to be logged at start.
+        notices: Sentences to log at the start.
 
     The mutable state is both lists, the values, and the set of keys that were read.
     """
@@ -120,10 +120,10 @@ class CheckedKeys:
         self._read: set[str] = set()
 
     def take(self, known: KnownKey, text: str) -> None:
-        """Read one value; a wrong one becomes a problem and counts as the default.
+        """Read a value; an invalid value becomes a problem and counts as the default.
 
-        An empty one, and ``null``, mean the default: as if the key were not there. An empty port
-        is none, as upstream: who writes it wants that port closed.
+        An empty value, and ``null``, mean the default, like a missing key. An empty port is
+        disabled, as upstream: the operator's intention is a closed port.
         """
         if text.strip() == "" and known.is_port:
             text = NO_PORT
@@ -158,11 +158,11 @@ class CheckedKeys:
         return key in {known.key for known in self._known}
 
     def is_set(self, key: str) -> bool:
-        """Return True if the key was given a value that can be read."""
+        """Return True if the key was given a valid value."""
         return key in self._given
 
     def value(self, key: str) -> Value:
-        """Return the value of ``key`` and note that it was read."""
+        """Return the value of ``key`` and record the read."""
         self._read.add(key)
         if key in self._given:
             return self._given[key]
@@ -176,18 +176,18 @@ class CheckedKeys:
         return value
 
     def positive(self, key: str) -> int:
-        """Return the number of a key; one below 1 becomes a problem."""
+        """Return the number of a key; a number below 1 becomes a problem."""
         number = self.integer(key)
         if number < 1:
             self.refuse(f"{key}={number}: expected 1 or more")
         return max(1, number)
 
     def flag(self, key: str) -> bool:
-        """Return a boolean; false when it has neither value nor default."""
+        """Return a boolean; False without value and default."""
         return self.value(key) is True
 
     def text(self, key: str) -> str | None:
-        """Return a string, or None when it is empty."""
+        """Return a string, or None if empty."""
         value = self.value(key)
         return value if isinstance(value, str) and value else None
 
@@ -199,7 +199,7 @@ class CheckedKeys:
         return value if isinstance(value, tuple) else ()
 
     def seconds(self, key: str, least_ms: int | None = None) -> float:
-        """Return a key that counts milliseconds as seconds; less than it may be is a problem."""
+        """Return a key in milliseconds as seconds; a value below ``least_ms`` becomes a problem."""
         milliseconds = self.integer(key)
         if least_ms is not None and milliseconds < least_ms:
             self.refuse(f"{key}={milliseconds}: expected {least_ms} or more")
@@ -207,7 +207,7 @@ class CheckedKeys:
         return milliseconds / 1000
 
     def ports(self, key: str, tls_key: str) -> tuple[int | None, int | None]:
-        """Return the ports to listen on, plain and TLS; one of them may be switched off."""
+        """Return the ports to listen on, plain and TLS; one may be disabled."""
         plain, tls = self.value(key), self.value(tls_key)
         if plain is None and tls is None:
             self.refuse(
@@ -220,7 +220,7 @@ class CheckedKeys:
         )
 
     def without_effect(self) -> tuple[str, ...]:
-        """Keys that were given, differ from their default, and were read by nobody."""
+        """Keys that were given, differ from their default, and were never read."""
         return tuple(
             key
             for key, value in self._given.items()
@@ -228,7 +228,7 @@ class CheckedKeys:
         )
 
     def finish(self) -> tuple[Notice, ...]:
-        """Return all notices, with the line on keys that have no effect here."""
+        """Return all notices, including the line on keys without effect here."""
         ignored = self.without_effect()
         if ignored:
             self.inform(f"keys without effect here: {_listed(ignored)}")

@@ -1,4 +1,4 @@
-"""Keys of limits on connections and requests: Pulsar's where there are some, ours for the rest."""
+"""Keys of limits on connections and requests: Pulsar's if any, otherwise Floodgate's."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ REQUEST_RATE_KEY = "floodgateMaxRequestsPerSecondPerConnection"
 UNFINISHED_KEY = "floodgateMaxUnfinishedFramesMB"
 HTTP_TIME_KEY = "floodgateHttpRequestTimeoutMs"
 _HANDSHAKE_MS, _HTTP_MS, _UNFINISHED_MB = 10_000, 30_000, 256
-"""Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
+"""Defaults of profile ``floodgate``; of ``pulsar`` each is 0, which is off, as upstream has none.
+"""
 _HTTP_IDLE_SECONDS = 30.0
-"""Upstream's default; its proxy has no key for it."""
+"""Upstream's default; its proxy has no such key."""
 
 
 class LimitConfig(BaseModel):
-    """Limits of all clients and of one. Units: bytes and seconds; 0 or less is no limit.
+    """Limits of all clients and of a single client. Units: bytes and seconds; 0 or less: unlimited.
 
     Attributes:
         handshake_seconds: floodgateHandshakeTimeoutMs: until CONNECT, a TLS handshake included.
-        requests_a_second: floodgateMaxRequestsPerSecondPerConnection: commands that are answered,
-            of one connection.
-        unfinished_frame_bytes: floodgateMaxUnfinishedFramesMB: what all connections keep of frames
-            that have not ended.
+        requests_a_second: floodgateMaxRequestsPerSecondPerConnection: requests of a connection.
+        unfinished_frame_bytes: floodgateMaxUnfinishedFramesMB: bytes of incomplete frames, of all
+            connections together.
         http_a_second: httpRequestsMaxPerSecond, if httpRequestsLimitEnabled.
         http_at_once: maxConcurrentHttpRequests.
         http_connections: maxHttpServerConnections.
-        http_body_bytes: httpMaxRequestSize; a body without a length is refused then, as upstream.
+        http_body_bytes: httpMaxRequestSize; with a limit, a body without a length is refused, as
+            upstream.
         http_header_bytes: httpMaxRequestHeaderSize: of the request line and of each header.
-        http_seconds: floodgateHttpRequestTimeoutMs: until a request has come whole.
+        http_seconds: floodgateHttpRequestTimeoutMs: until a request is complete.
         http_idle_seconds: httpServerIdleTimeout: until a connection without a request is closed.
     """
 
@@ -52,7 +53,7 @@ class LimitConfig(BaseModel):
 
     @classmethod
     def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
-        """Read the keys; a rate of 0 that is switched on becomes a problem."""
+        """Read the keys; an enabled rate of 0 becomes a problem."""
 
         def own_seconds(key: str, default_ms: int) -> float:
             if checked.is_set(key):
@@ -90,12 +91,12 @@ def _http_rate(checked: CheckedKeys) -> float:
 
 
 def _http_body_bytes(checked: CheckedKeys) -> int:
-    """Read the broker's key; the proxy has none."""
+    """Read the broker's key, which the proxy lacks."""
     key = "httpMaxRequestSize"
     return checked.integer(key) if checked.knows(key) else -1
 
 
 def _http_idle_seconds(checked: CheckedKeys) -> float:
-    """Read the broker's key; the proxy has none."""
+    """Read the broker's key, which the proxy lacks."""
     key = "httpServerIdleTimeout"
     return checked.seconds(key) if checked.knows(key) else _HTTP_IDLE_SECONDS

@@ -1,4 +1,4 @@
-"""Classes that a configuration names: ``module:Class`` of Python, found where a process looks."""
+"""Classes named by a configuration, ``module:Class`` of Python, found on the import path."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 BaseT = TypeVar("BaseT")
 
 MAX_TEXT_CHARACTERS = 300
-"""Characters that are shown of an exception's own text."""
+"""Most characters of an exception's own text."""
 
 
 class UnusableClassError(Exception):
-    """The reason why a class cannot be used."""
+    """A class cannot be used."""
 
 
 def is_class_path(text: str) -> bool:
-    """Return True for a text of the form ``module:Class``; nothing is imported for it."""
+    """Return True for a text of the form ``module:Class``, without importing it."""
     module, colon, name = text.partition(":")
     return bool(colon) and all(map(str.isidentifier, [*module.split("."), name]))
 
 
 def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> type[BaseT]:
-    """Import ``module:Class``: what is installed goes before what is in the working directory.
+    """Import ``module:Class``; installed modules precede the working directory's.
 
     Args:
         path: The class path.
-        base: The class has to be a subclass of it.
-        methods: The class has to have them.
+        base: The required base class.
+        methods: The required methods.
 
     Raises:
-        UnusableClassError: There is no such class, or not of this kind.
+        UnusableClassError: The class does not exist, or does not meet the requirements.
     """
     module_name, _, class_name = path.partition(":")
     if not {"", os.getcwd()} & set(sys.path):
@@ -59,7 +59,7 @@ def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> t
 
 
 def told(error: BaseException) -> str:
-    """Return an exception of foreign code as text that can go into an answer, whatever it says."""
+    """Return a foreign exception as safe text for a response."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - even its text may be broken

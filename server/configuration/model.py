@@ -1,7 +1,7 @@
 """Configuration models, built from checked keys; pydantic's findings become sentences.
 
-Fields whose value needs no conversion carry Pulsar's key as their ``validation_alias``; the
-others are given by name. Everything that is wrong is raised at once.
+Fields whose value needs no conversion have Pulsar's key as their ``validation_alias``; the
+remaining fields are passed by name. All errors are raised together.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 def build_model(
     model: type[ModelT], converted: Mapping[str, object], checked: CheckedKeys
 ) -> ModelT:
-    """Make ``model`` from the keys its aliases name and from ``converted`` values.
+    """Make ``model`` from the keys of its aliases and from ``converted`` values.
 
     Args:
         model: A frozen model with a field ``notices``.
         converted: Values of the fields without alias, by field name.
-        checked: The keys; its problems are raised together with those of the model.
+        checked: The keys; its problems are raised together with the model's.
 
     Raises:
-        ConfigError: Something is wrong; all of it.
+        ConfigError: Invalid configuration, with all problems.
     """
     plain = {
         field.validation_alias: checked.value(field.validation_alias)
@@ -50,10 +50,10 @@ def build_model(
 
 
 def problems_of(error: ValidationError) -> list[str]:
-    """Render every finding as a sentence.
+    """Return a sentence for every finding.
 
-    A relation between two fields has no location, so its own message names both keys; the
-    values shown are numbers and names, never secrets: no model has a secret field.
+    A relation between two fields has no location, so its own message names both keys; the shown
+    values are numbers and names, never secrets: no model has a secret field.
     """
     sentences = []
     for finding in error.errors(include_url=False, include_context=False):

@@ -1,6 +1,6 @@
-"""Secrets and keys from where the configuration says they are.
+"""Secrets and keys, loaded from the sources in a configuration.
 
-A value is ``file:///path``, a path, ``env:NAME`` (ours), ``data:;base64,...`` or base64.
+A value is ``file:///path``, a path, ``env:NAME`` (Floodgate's own), ``data:;base64,...`` or base64.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ _FILE, _VARIABLE, _DATA = "file:", "env:", "data:"
 MAX_KEY_BYTES = 1024 * 1024
 """More than any key, and than a password file of ten thousand users."""
 PLACES = (_FILE, _VARIABLE)
-"""The beginnings of a value that says where something stands, whatever it is."""
+"""Prefixes of a value that refers to a source of any content."""
 _PLACES = (*PLACES, "/")
 _LIKE_A_PATH = re.compile(r"/[A-Za-z0-9+/]{30,}={0,2}")
-"""Base64 that begins with a slash, as one secret of 64 does."""
+"""Base64 that begins with a slash, as a 64th of all secrets do."""
 _URL_WITH_PASSWORD = re.compile(r"://[^/?#@]*:[^@]+@|[?&]\w*password=[^&]", re.IGNORECASE)
 
 
 class KeySourceError(Exception):
-    """A key cannot be read; ``str()`` says why, and shows nothing of what was read."""
+    """A key cannot be read; ``str()`` is the reason, without any content."""
 
 
 def is_literal(source: str) -> bool:
-    """Return True if a value is the secret itself, and not where it stands."""
+    """Return True if a value is the secret itself, not its source."""
     text = source.strip()
     is_place = text.startswith(_PLACES) and not _LIKE_A_PATH.fullmatch(text)
     return bool(text) and not is_place and not _is_path(text)
 
 
 def _is_path(text: str) -> bool:
-    """Return True if there is such a file; a text that can be none, or is too long, is none."""
-    # Not pathlib's, which raises for a key of more than 255 characters, with the key in its words.
+    """Return True if the file exists; invalid or overlong names do not."""
+    # Not pathlib's, which raises for a key of more than 255 characters, with the key in the
+    # message.
     return os.path.exists(text)
 
 
@@ -47,10 +48,10 @@ def has_password(url: str) -> bool:
 
 
 def read_source(source: str) -> bytes:
-    """Return the bytes that a value names.
+    """Return the bytes of a value's source.
 
     Raises:
-        KeySourceError: There are none.
+        KeySourceError: The source cannot be read.
 
     Source: upstream AuthTokenUtils.readKeyFromUrl.
     """
@@ -61,7 +62,7 @@ def read_source(source: str) -> bytes:
         return _data(text)
     path = Path(unquote(urlsplit(text).path) if text.startswith(_FILE) else text)
     if _LIKE_A_PATH.fullmatch(text) and not _is_path(text):
-        # It is not shown, and not taken either: the path of a file would be a key that all know.
+        # Neither shown nor accepted: a missing file's path would become a publicly known key.
         raise KeySourceError(
             "there is no such file; of a secret in base64 that begins with / write "
             "data:;base64,... with the secret behind it"
@@ -75,14 +76,14 @@ def read_source(source: str) -> bytes:
 
 
 def read_key(source: str, *, may_be_pem: bool) -> bytes:
-    """Return the bytes of a key; of a variable's text no key is made, such as a path's.
+    """Return the bytes of a key; plain text of a variable, such as a path, is refused.
 
     Args:
         source: See ``read_source``.
-        may_be_pem: A variable may hold it as PEM, too.
+        may_be_pem: A variable may contain PEM, too.
 
     Raises:
-        KeySourceError: There are none.
+        KeySourceError: The key cannot be read.
     """
     if not source.strip().startswith(_VARIABLE):
         return read_source(source)
@@ -113,7 +114,7 @@ def _held(name: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Return what a variable holds: a data URL, base64, or a text such as a password file's."""
+    """Return a variable's content: a data URL, base64, or a text such as a password file's."""
     if text.startswith(_DATA):
         return _data(text)
     try:

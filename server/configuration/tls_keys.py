@@ -1,7 +1,7 @@
-"""Pulsar's keys of TLS, read into the settings of ports and of connections to brokers.
+"""Pulsar's TLS keys, read into the settings of ports and of connections to brokers.
 
-Key stores (JKS, PKCS12) and factories of one's own are refused by name where TLS is switched on:
-ignored, they would leave a server with other certificates than its operator believes.
+Key stores (JKS, PKCS12) and custom factories are refused if TLS is enabled: ignoring them would
+leave a server with other certificates than its operator believes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _TO_PEM = (
 
 
 def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSettings | None:
-    """Return the TLS of a port; None where it is not switched on.
+    """Return the TLS settings of a port; None if disabled.
 
     Args:
-        checked: The keys; what is wrong becomes a problem.
+        checked: The keys; errors become problems.
         port_key: The port's key.
-        web: It is the web port, which has protocols and ciphers of its own.
+        web: True for the web port, which has its own protocols and ciphers.
     """
     if checked.value(port_key) is None:
         return None
@@ -67,7 +67,7 @@ def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSett
 
 
 def broker_tls(checked: CheckedKeys) -> ClientTlsSettings | None:
-    """Return the TLS of connections to brokers; None where tlsEnabledWithBroker is not set."""
+    """Return the TLS settings of connections to brokers; None without tlsEnabledWithBroker."""
     if not checked.flag("tlsEnabledWithBroker"):
         return None
     own = "brokerClient"
@@ -109,7 +109,7 @@ def _refuse_java(checked: CheckedKeys, prefix: str, store_key: str, factory_key:
 
 
 def _spoken(checked: CheckedKeys, prefix: str) -> tuple[tuple[str, ...], CipherChoice]:
-    """Return the protocols and ciphers that may be spoken; both keys may leave all to OpenSSL."""
+    """Return the allowed protocols and ciphers; without the keys, OpenSSL's defaults."""
     protocols_key, ciphers_key = f"{prefix}Protocols", f"{prefix}Ciphers"
     protocols = _protocols(checked, protocols_key)
     ciphers = _ciphers(checked, ciphers_key)

@@ -1,1 +1,1 @@
-"""A client's connection, as broker and proxy serve it."""
+"""A client's connection to a broker or proxy."""

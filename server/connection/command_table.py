@@ -1,4 +1,4 @@
-"""The table of the commands that a server serves: a row a command, a handler a row."""
+"""Table of a server's commands: a row with a handler for each command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 Handler = Callable[[Any, pb.BaseCommand], object]
-"""Handles a command of a connection, in the turn in which it came."""
+"""Handles a command of a connection, in the turn of its arrival."""
 FrameHandler = Callable[[Any, "Frame"], object]
 """Handles a command with its payload, unparsed."""
 
@@ -25,11 +25,11 @@ class HasState(Protocol):
 
     @property
     def state(self) -> Enum:
-        """The stage of its life."""
+        """The stage of its lifecycle."""
 
 
 class Row(NamedTuple):
-    """One command.
+    """A command.
 
     Attributes:
         kind: Its type.
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class FrameRow(NamedTuple):
-    """One command that is handled with its payload, and parsed by its handler.
+    """A command with a payload, parsed by its handler.
 
     Attributes:
         kind: Its type.
@@ -57,13 +57,13 @@ class FrameRow(NamedTuple):
 
 
 class CommandTable:
-    """The commands that are legal in each state.
+    """The legal commands of each state.
 
     Args:
         rows: The commands.
-        frame_rows: Those that are handled with their payload.
-        handshake: The states before CONNECT is answered, the first of a connection first.
-        refuse: Answers a command that is not legal, unparsed; by default its connection closes.
+        frame_rows: The commands with a payload.
+        handshake: The states before CONNECT is answered, beginning with a connection's first.
+        refuse: Answers an illegal, unparsed command; by default closes the connection.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class CommandTable:
         self._legal_frames = {state: self._frames_in(state) for state in type(handshake[0])}
 
     def legal_in(self, state: Enum) -> Mapping[int, Handler]:
-        """Return the handlers of the commands that are legal in a state, by type."""
+        """Return the handlers of the legal commands in a state, by type."""
         return self._legal[state]
 
     def frames_in(self, state: Enum) -> Mapping[int, FrameHandler]:
-        """Return the handlers of the commands that are handled with their payload, by type."""
+        """Return the handlers of the legal commands with a payload, by type."""
         return self._legal_frames[state]
 
     def _frames_in(self, state: Enum) -> dict[int, FrameHandler]:
@@ -96,7 +96,7 @@ class CommandTable:
 
 
 def close_for_illegal(cnx: HasState, kind: int, _: Frame) -> None:
-    """Close a connection for a command that is not legal in its state.
+    """Close a connection for an illegal command in its state.
 
     Raises:
         RemoteProtocolError: Always.

@@ -1,6 +1,6 @@
-"""Counters of connections, as plain numbers that collectors read.
+"""Counters of connections, as plain numbers read by collectors.
 
-Every method is a few additions, so that counting costs nothing on the hot path.
+Every method is a few additions, so that counting costs almost nothing on the hot path.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ConnectionCounters:
-    """Connections that came, were answered CONNECTED or refused, and went.
+    """Connections opened, answered CONNECTED or refused, and closed.
 
-    Source: upstream's ConnectionMetrics; created_total may exceed success and failure
-    together, because a connection may end without ever sending CONNECT.
+    Source: upstream's ConnectionMetrics; created_total may exceed success and failure together,
+    because a connection may end without ever sending CONNECT.
     """
 
     created_total: int = 0
@@ -28,14 +28,14 @@ class ConnectionCounters:
         self.active += 1
 
     def closed(self) -> None:
-        """Count its end."""
+        """Count a closed connection."""
         self.closed_total += 1
         self.active -= 1
 
 
 @dataclass(slots=True)
 class ProxyCounters:
-    """The work of a proxy since it started; proxy.metrics describes each."""
+    """A proxy's counters since its start; proxy.metrics describes each."""
 
     new_connections: int = 0
     rejected_connections: int = 0

@@ -1,4 +1,4 @@
-"""The rules of client connections and the parts of flow control that they share."""
+"""Rules of client connections, and their shared parts of flow control."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRules:
-    """The rules of one profile.
+    """The rules of a profile.
 
     Attributes:
-        parse: Reads a command.
-        bounds_commands: A command larger than those of the field's clients closes, before its body
-            is buffered; otherwise it may be as large as a frame once CONNECT was answered.
-        answers_pings_once: A PONG that has not left yet answers every PING until it does;
-            otherwise each gets its own, also from a peer that reads none of them.
-        passes_queue: Frames may be written past the outbound queue; otherwise every mark is
-            Netty's, and its queue's.
-        keeps_alive_by_progress: A peer that takes what it is sent lives; see KeepAlive.
-        resets_dead_peers: The kernel forgets what a peer that is closed as dead has not read.
-        spares_proxies: A proxy has neither the budget nor the cooldown of one client.
-        spares_messages: What a client publishes, and what it says of messages it was sent, is not
-            counted in the cooldown.
+        parse: Parses a command.
+        bounds_commands: A command larger than real clients' closes the connection before its body
+            is buffered; otherwise it may be as large as a frame after CONNECT.
+        answers_pings_once: A queued PONG answers every PING until it is sent; otherwise each PING
+            gets its own, even from a non-reading peer.
+        passes_queue: Frames may be written past the outbound queue; otherwise the water marks act
+            as Netty's.
+        keeps_alive_by_progress: A peer that reads counts as alive; see KeepAlive.
+        resets_dead_peers: Closing a dead peer frees the kernel's unread bytes.
+        spares_proxies: A proxy is exempt from a single client's budget and cooldown.
+        spares_messages: Published messages, and commands about received messages, are exempt from
+            the cooldown.
     """
 
     parse: Parser = parse_from_client
@@ -61,13 +61,18 @@ PULSAR_RULES = ConnectionRules(
 
 @dataclass(slots=True)
 class FlowParts:
-    """The parts of flow control that all connections of a process share.
+    """The parts of flow control shared by all connections of a process.
 
     Attributes:
-        rules: Those of connections that come; the marks of the others follow (see
+        clock: The source of time.
+        rules: The rules of new connections; present connections follow changed marks (see
             ServerService.change_water_marks).
-        connection_rules: Those of the profile.
-        limits: How many connections there may be, and what one may ask for.
+        keep_alive_seconds: The keep-alive interval.
+        connection_rules: The rules of the profile.
+        process: Outbound totals and watches of the process.
+        totals: Flow control counters.
+        slow_peers: The watch for slow peers.
+        limits: Limits on connections and their requests.
     """
 
     clock: Clock

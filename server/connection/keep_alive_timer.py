@@ -1,4 +1,4 @@
-"""The timer that asks a client whether it lives, and closes its connection when it does not."""
+"""Keep-alive timer: pings a client, and closes the connection of a dead client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandP
 
 
 class KeepAliveTimer:
-    """Ticks every keepAliveIntervalSeconds of one connection; 0 or less: never."""
+    """Ticks every keepAliveIntervalSeconds of a connection; 0 or less: never."""
 
     def __init__(self, cnx: Connection, flow: FlowParts) -> None:
         self._cnx = proxy(cnx)
@@ -32,13 +32,13 @@ class KeepAliveTimer:
         self._unanswered_pings = 0
 
     def start(self) -> None:
-        """Tick after the next interval."""
+        """Schedule the next tick."""
         flow = self._flow
         if flow.keep_alive_seconds > 0:
             self._timer = flow.clock.call_at(flow.clock.now() + flow.keep_alive_seconds, self._tick)
 
     def stop(self) -> None:
-        """Tick no more."""
+        """Stop ticking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -49,7 +49,7 @@ class KeepAliveTimer:
         self._cnx.enqueue([_PING], len(_PING))
 
     def pong_was_asked_for(self) -> bool:
-        """Take a PONG; false if no PING asked for it."""
+        """Count a PONG; return False if unsolicited."""
         if not self._unanswered_pings:
             return False
         self._unanswered_pings -= 1

@@ -1,4 +1,4 @@
-"""One connection under the limits of all: counted, in time with its handshake, not too fast."""
+"""A connection's use of the shared limits: count, handshake deadline, request rate."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class LimitedPeer(Protocol):
 
     @property
     def handshake_finished(self) -> bool:
-        """True once it said who it is."""
+        """True after CONNECT."""
 
     def end_with(self, words: str) -> None:
-        """Tell the client why its connection ends."""
+        """Send the client the reason, and close."""
 
     @property
     def abort(self) -> Callable[[], object]:
-        """Ends it at once."""
+        """Closes the connection immediately."""
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """The fields of a log line about it, beside its sentence."""
+        """Its fields in structured log lines."""
 
     @property
     def decoder(self) -> FrameDecoder:
-        """Keeps the part of a frame that has come."""
+        """Holds the received part of a frame."""
 
     @property
     def sender(self) -> Sender:
@@ -53,7 +53,7 @@ class LimitedPeer(Protocol):
 
 
 class LimitedConnection:
-    """The limits as one connection meets them."""
+    """The limits of a single connection."""
 
     def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
         self._cnx = proxy(cnx)
@@ -65,14 +65,14 @@ class LimitedConnection:
         self._rate = Rate(a_second, clock) if a_second > 0 else None
 
     def accepted(self) -> str | None:
-        """Count the connection and begin its handshake's time; return why it is refused."""
+        """Count the connection and start its handshake deadline; return a refusal, if any."""
         self._counted_as, seconds = self._cnx.peer, self._limits.handshake_seconds
         if seconds > 0:
             self._timer = self._clock.call_at(self._clock.now() + seconds, self._handshake_is_late)
         return self._limits.connections.opened(self._counted_as)
 
     def lost(self) -> None:
-        """Count its end. Harmless when repeated, and before it was accepted."""
+        """Uncount the connection. Idempotent, also before ``accepted``."""
         if self._timer is not None:
             self._timer.cancel()
         self.keeps(0, 0)
@@ -82,7 +82,7 @@ class LimitedConnection:
             self._counted_as = ""
 
     def too_soon(self, kind: int) -> bool:
-        """Return whether a command asks for more than one connection may; a proxy is many."""
+        """Return True if a command exceeds a connection's request rate; a proxy is exempt."""
         if self._rate is None or kind not in REQUESTS or self._cnx.many_clients:
             return False
         if self._rate.take():
@@ -91,15 +91,15 @@ class LimitedConnection:
         return True
 
     def keeps(self, frame_number: int, size_bytes: int) -> None:
-        """Count what it keeps of a frame that has not ended; see UnfinishedFrames."""
+        """Count the kept bytes of an incomplete frame; see UnfinishedFrames."""
         self._limits.unfinished.keeps(self, frame_number, size_bytes)
 
     def keeps_first(self, size_bytes: int) -> None:
-        """Count what it keeps before CONNECT."""
+        """Count the kept bytes before CONNECT."""
         self._limits.first.keeps(self, 0, size_bytes)
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """Close it, and drop what came of its frame."""
+        """Close the connection, and drop its incomplete frame."""
         cnx = self._cnx
         all_of_them = "those" if cnx.handshake_finished else "those before CONNECT"
         key = " (floodgateMaxUnfinishedFramesMB)" if cnx.handshake_finished else ""
@@ -126,4 +126,4 @@ class LimitedConnection:
         if cnx.sender.established:
             cnx.end_with(words)
         else:
-            cnx.abort()  # Before TLS is up nobody can be told anything.
+            cnx.abort()  # Before TLS is established no text can be sent.

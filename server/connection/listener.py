@@ -1,7 +1,7 @@
-"""Listeners: bound addresses, or one sentence on why an address cannot be bound.
+"""Listeners: bound addresses, or an error sentence for an address that cannot be bound.
 
-SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it,
-on asyncio and uvloop alike, before their first byte is sent.
+SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it, on
+asyncio and uvloop alike, before their first byte is sent.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_BACKLOG = 4096
 ACCEPTED_A_TURN = 8
-"""The event loop accepts one connection a turn of each of its servers. A thousand that come at
-once, while turns are long, would wait longer than clients do: so several share the socket."""
+"""Servers that share a socket. The event loop accepts a single connection per turn and server:
+with one server, a thousand simultaneous connections would, in long turns, wait longer than
+clients do."""
 
 _REMEDIES = {
     errno.EADDRINUSE: "the port is in use; stop the other process, or set {port_key} to another "
@@ -41,10 +42,10 @@ _REMEDIES = {
 
 
 class AcceptsConnections(Protocol):
-    """The event loop's server, as far as it is needed."""
+    """The required part of the event loop's server."""
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,8 @@ class Listener:
     """A bound address on which connections are accepted until ``close``.
 
     Attributes:
-        host: The address that is listened on, as the kernel says it.
-        port: The port; where 0 was asked for, the one that was found.
+        host: The bound address, as reported by the kernel.
+        port: The bound port, also if 0 was requested.
         servers: The event loop's servers, all of the same socket.
     """
 
@@ -62,13 +63,13 @@ class Listener:
     servers: tuple[AcceptsConnections, ...]
 
     def close(self) -> None:
-        """Stop accepting; connections that are open live on. Harmless when repeated."""
+        """Stop accepting; open connections stay open. Idempotent."""
         for server in self.servers:
             server.close()
 
 
 class Listen(Protocol):
-    """Listens on an address: ``listen`` below, or what stands in for sockets."""
+    """Listens on an address: ``listen`` below, or a substitute for sockets."""
 
     async def __call__(
         self,
@@ -93,24 +94,24 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
     send_buffer_bytes: int = 0,
     tls: ListenerTls | None = None,
 ) -> Listener:
-    """Listen on one TCP address.
+    """Listen on a TCP address.
 
     Args:
         factory: Makes the protocol of each accepted connection.
-        host: An address or a name of this machine; of several addresses the first IPv4 one.
-        port: The port; 0 for any free one.
-        port_key: The configuration key that names it.
+        host: An address or a name of this machine; the first IPv4 address of several.
+        port: The port; 0 for any free port.
+        port_key: The port's configuration key.
         backlog: Connections the kernel may hold before they are accepted.
-        send_buffer_bytes: SO_SNDBUF of accepted connections; 0 leaves the kernel's own.
-            Linux keeps twice the number, for its own bookkeeping.
-        tls: What the event loop speaks; None for what the protocol does itself.
+        send_buffer_bytes: SO_SNDBUF of accepted connections; 0 keeps the kernel's default. Linux
+            keeps twice the number, for its own bookkeeping.
+        tls: TLS by the event loop; None if the protocol implements TLS, or without TLS.
 
     Raises:
-        ListenError: The address cannot be listened on; the message names it and a remedy.
+        ListenError: The address cannot be listened on; the message has address and remedy.
     """
     loop = asyncio.get_running_loop()
     family, address = await _resolved(host, port)
-    # Its protocol is named: asyncio's own loop sends at once by what is accepted then, as uvloop.
+    # With an explicit protocol, asyncio's own loop sets TCP_NODELAY, as uvloop does.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         _prepare(bound, send_buffer_bytes)
@@ -136,14 +137,14 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
 
 
 class _Refused(asyncio.Protocol):
-    """A connection that could not be made: it is closed."""
+    """A connection whose protocol could not be made: it is closed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()
 
 
 def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-    """Make a connection, whatever happens: uvloop ends a listener whose factory raises."""
+    """Make a connection, catching all errors: uvloop ends a listener whose factory raises."""
     try:
         return factory()
     except Exception:
@@ -152,7 +153,7 @@ def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
 
 
 def raise_open_files_limit() -> int:
-    """Allow this process as many open files as the system grants it; return that number.
+    """Raise this process's limit of open files to the hard limit; return the limit.
 
     Thousands of client connections need more than the usual soft limit of 1,024.
     """
@@ -162,7 +163,7 @@ def raise_open_files_limit() -> int:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (ValueError, OSError):
-        # macOS reports a hard limit that it then refuses; the soft one stands.
+        # macOS reports a hard limit that it then refuses; the soft limit stays.
         return soft
     return hard
 
@@ -176,14 +177,14 @@ async def _resolved(host: str, port: int) -> tuple[int, tuple[object, ...]]:
             f"cannot listen on {host_port(host, port)}: {host!r} is not an address or a known "
             "name; correct bindAddress"
         ) from None
-    # A name such as localhost has several addresses; clients are told one.
+    # A name such as localhost has several addresses; clients get a single address.
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     return family, address
 
 
 def _prepare(bound: socket.socket, send_buffer_bytes: int) -> None:
     bound.setblocking(False)
-    # A restarted server must not wait for the last one's connections to be forgotten.
+    # A restarted server must not wait until the former server's connections expire.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if send_buffer_bytes > 0:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

@@ -1,4 +1,4 @@
-"""Asks a client at once whether it lives: somebody else wants what it has."""
+"""Immediate liveness check of a client, when another client wants its resource."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class LivenessCheck:
-    """A PING to one client and the wait for anything that it sends; several who ask share one.
+    """A PING to a client and the wait for any sign of life, shared by concurrent callers.
 
     Args:
         ping: Sends the PING.
-        end: Ends the connection of a client that does not answer.
-        clock: Measures the time it has.
+        end: Closes the connection of a silent client.
+        clock: The source of time.
 
     Source: upstream ServerCnx.checkConnectionLiveness.
     """
@@ -33,7 +33,7 @@ class LivenessCheck:
         self._heard: asyncio.Future[bool] | None = None
 
     async def lives(self, seconds: float) -> bool:
-        """Return true once the client sends something; end it if it does not in time."""
+        """Return True once the client sends a frame; close its connection after ``seconds``."""
         if self._heard is None:
             self._heard = asyncio.get_running_loop().create_future()
             self._ping()
@@ -45,11 +45,11 @@ class LivenessCheck:
             return False
 
     def heard(self) -> None:
-        """Take that the client sent something."""
+        """Handle a frame of the client."""
         self._settle(lives=True)
 
     def lost(self) -> None:
-        """Take that the client is gone."""
+        """Handle the end of the connection."""
         self._settle(lives=False)
 
     def _settle(self, *, lives: bool) -> None:

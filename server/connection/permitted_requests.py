@@ -1,4 +1,4 @@
-"""The requests of one connection, each under a lookup permit until it is answered."""
+"""Requests of a connection, each under a lookup permit until it is answered."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Request(NamedTuple):
 
     Attributes:
         request_id: The client's id.
-        form: The commands by which its errors are answered.
-        subject: The topic or namespace it asks about, for the log.
+        form: The commands for its errors.
+        subject: The requested topic or namespace, for the log.
     """
 
     request_id: int
@@ -43,9 +43,9 @@ class PermitRules(NamedTuple):
 
     Attributes:
         lookups: Grants permits, or has a request refused.
-        unanswered: Counts the requests that are never answered.
-        held_until_answered: False: a permit is free again as soon as the request was started,
-            as at a real proxy.
+        unanswered: Counts requests that are never answered.
+        held_until_answered: False: a permit is released as soon as the request was started, as at a
+            real proxy.
     """
 
     lookups: LookupSemaphore
@@ -54,7 +54,7 @@ class PermitRules(NamedTuple):
 
 
 class PermittedRequests:
-    """The requests of one connection that are under way; they end with it."""
+    """A connection's in-flight requests, cancelled with it."""
 
     def __init__(self, cnx: ServedConnection, rules: PermitRules) -> None:
         self._owner = ref(cnx)
@@ -64,7 +64,7 @@ class PermittedRequests:
 
     @property
     def _cnx(self) -> ServedConnection:
-        """The connection itself, not a stand-in: permits know their owner by it."""
+        """The connection itself, not a weak proxy, as the owner of permits."""
         cnx = self._owner()
         if cnx is None:
             raise ReferenceError("a request has outlived its connection")
@@ -72,16 +72,16 @@ class PermittedRequests:
 
     @property
     def idle(self) -> bool:
-        """True if no request is under way, and a next one would find a permit."""
+        """True if no request is in flight, and a permit is free."""
         return not (self.tasks or self._rules.lookups.full)
 
     def permit(self, request: Request, expected_bytes: int | None = 0) -> LookupPermit | None:
-        """Return a permit for a request; None if there is none and the request was refused.
+        """Return a permit for a request; refuse the request and return None without a permit.
 
         Args:
             request: Refused if all permits are taken.
-            expected_bytes: What its answer will probably take of the connection's budget for
-                answers in the making, until the permit is released; None if nobody knows.
+            expected_bytes: The response's expected share of the connection's budget for responses
+                in the making, until the permit is released; None if unknown.
         """
         reservation = self._cnx.responses.reserve(expected_bytes)
         return self._permitted(request, reservation)
@@ -95,22 +95,22 @@ class PermittedRequests:
         return permit
 
     def start(self, request: Request, work: Work, expected_bytes: int | None = 0) -> bool:
-        """Run a request in a task of its own; false if it was refused for want of a permit."""
+        """Run a request in its own task; return False if refused for lack of a permit."""
         permit = self.permit(request, expected_bytes)
         if permit is not None:
             self.run(request, permit, work)
         return permit is not None
 
     def run(self, request: Request, permit: LookupPermit, work: Work) -> None:
-        """Run a request that has its permit in a task of its own."""
+        """Run a request with a permit in its own task."""
         self.tasks.start(request.request_id, partial(self._run, request, permit, work))
 
     def begin(self, request: Request, work: Work, expected_bytes: int | None = 0) -> None:
-        """Run a request in a task of its own, with a permit only once it begins.
+        """Run a request in its own task, acquiring a permit only once the task begins.
 
-        One that waits for nothing has its answer and gives the permit back before the next one
-        begins, as at a real broker: so a burst that came in one read is refused nothing, unless
-        others hold all permits while they wait.
+        A request that waits for nothing is answered and releases its permit before the next begins,
+        as at a real broker: so no request of a burst in a single read is refused, unless waiting
+        requests hold all permits.
         """
         if self._rules.lookups.full:
             self.refuse(request, request.form.no_permit)

@@ -1,4 +1,4 @@
-"""The errors of requests: how a handler refuses one, the texts, the commands that carry them."""
+"""Errors of requests: the exceptions of handlers, their texts and commands."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from limiter.memory.dual_limiter import LimitType
 
 TOO_LARGE_FOR_A_FRAME = pb.NotAllowedError
-"""The code of a refusal that repeating does not help: clients give up at once, and show its text.
-After TooManyRequests, ServiceNotReady or MetadataError they repeat, as if for want of memory."""
+"""Error code for a refusal that a retry cannot change: clients give up immediately, and show its
+text. After TooManyRequests, ServiceNotReady or MetadataError they retry, as for lack of memory."""
 
 
 class RequestError(Exception):
-    """The request is answered with an error.
+    """A request is answered with an error.
 
     Attributes:
         server_error: Pulsar's error code.
-        message: The text; upstream's own where clients may know it.
-        by_broker: At a proxy: the broker refused, and not the proxy or the way between them.
+        message: The text; upstream's own if clients may depend on it.
+        by_broker: At a proxy: the broker refused, not the proxy or its connection.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class RequestError(Exception):
 
 
 class UnansweredRequestError(Exception):
-    """Profile pulsar: the request is never answered, as recorded of a real broker and proxy.
+    """Profile pulsar: a request is never answered, as recorded of a real broker and proxy.
 
-    So is every listing of a namespace and mode whose first one exceeded the heap limit: with a
-    pattern that keeps nothing, with a hash, and also after the namespace has shrunk. And so is a
-    partition query for a name that is but ``-partition-0``.
+    Every topic-list request of a namespace and mode is such a request once its first exceeded the
+    heap limit: with a pattern that matches nothing, with a hash, and even after the namespace has
+    shrunk. So is a partition query for the name ``-partition-0``.
     """
 
 
@@ -52,12 +52,12 @@ ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
 
 
 class ErrorForm(NamedTuple):
-    """The commands by which the errors of one kind of request reach the client.
+    """The commands for errors of a kind of request.
 
     Attributes:
         build: Builds the command of an error of this server.
-        no_permit: The error of a request that finds no lookup permit.
-        build_relayed: At a proxy: builds the command of an error that the broker answered.
+        no_permit: The error without a lookup permit.
+        build_relayed: At a proxy: builds the command of a broker's error.
     """
 
     build: ErrorBuilder
@@ -65,13 +65,13 @@ class ErrorForm(NamedTuple):
     build_relayed: ErrorBuilder | None = None
 
     def command(self, request_id: int, error: RequestError) -> pb.BaseCommand:
-        """Build the answer to a request that failed."""
+        """Build the response to a failed request."""
         relayed = self.build_relayed if error.by_broker else None
         return (relayed or self.build)(request_id, error.server_error, error.message)
 
 
 def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
-    """Return the refusal of a request that got no memory: the policy's own reason, or ``text``."""
+    """Return the refusal of a request without memory: the policy's own reason, or ``text``."""
     own = isinstance(error, PermitAcquireRefusedError)
     return RequestError(pb.TooManyRequests, str(error) if own else text)
 
@@ -80,10 +80,10 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
     """Return the sentence of a refusal.
 
     Args:
-        what: What was too large; "heap estimate".
-        error: Says how large it was, and which limit it exceeds.
+        what: The name of the oversized object; "heap estimate".
+        error: Has its size, and the exceeded limit.
         limit_type: The budget that refused it.
-        whose: Who has the limit; "broker".
+        whose: The owner of the limit; "broker".
     """
     key = CAP_KEYS.get(error.scope, LIMIT_KEYS[limit_type])
     scope = "" if error.scope is LimitScope.ALL else f" for one {error.scope.value}"
@@ -94,11 +94,11 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
 
 
 def frame_text(size_bytes: int, limit_bytes: int) -> str:
-    """Return the sentence for an answer that no client takes.
+    """Return the sentence for a response too large for any client.
 
     Args:
-        size_bytes: Of the whole frame.
-        limit_bytes: What a whole frame may have: maxMessageSize and 10,240.
+        size_bytes: Size of the frame.
+        limit_bytes: Most bytes of a frame: maxMessageSize and 10,240.
     """
     return (
         f"the answer of {size_bytes} bytes is larger than the frame limit of {limit_bytes} bytes: "
@@ -107,5 +107,5 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
 
 def illegal_argument_text(error: PermitTooLargeError) -> str:
-    """Return the text of the same refusal as a real broker or proxy gives it."""
+    """Return the text of the same refusal by a real broker or proxy."""
     return f"java.lang.IllegalArgumentException: {error}"

@@ -1,7 +1,7 @@
-"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and end.
+"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and close.
 
-Whatever the peer does or leaves undone, what its connection holds comes back: it reads slowly and
-is paused, it reads nothing and is closed, it vanishes and is noticed.
+Whatever the peer does, its connection's resources are released: a slow reader is paused, a
+non-reading peer is closed, a disconnect is detected.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ logger = logging.getLogger(__name__)
 
 _NUMBERS = count(1)
 SHOWN_VERSION = 100
-"""Characters of a client's version that are shown."""
+"""Most characters of a client's version in log lines."""
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
 
 
 class FrameFaults(Protocol):
-    """The faults of one connection; see server.faults."""
+    """The faults of a connection; see server.faults."""
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame that is to be handled now, which may be another one; None: none."""
+        """Return the frame to handle now, possibly a different frame, or None."""
 
     def lost(self) -> None:
-        """Drop what is held up: the connection is gone."""
+        """Drop the held frames of a closed connection."""
 
 
 class ServedConnection(Connection):
-    """A connection to one client.
+    """A connection to a client.
 
     Attributes:
-        progress: How it has read so far.
-        many_clients: It announced that it is a proxy.
-        served: It is a client's: with TLS from the end of its handshake.
-        number: Its own, in this process.
-        refusal: The words of its refusal, if it was one connection too many.
-        responses: Bytes of answers that are being made for it.
-        client_version: As the client calls itself; empty before CONNECT.
-        faults: Those that may be set on command; None without floodgateFaultsEnabled.
+        progress: Its reading so far.
+        many_clients: True if it announced itself as a proxy.
+        served: True once established, with TLS after its handshake.
+        number: Its number in this process.
+        refusal: The reason for its refusal, if a limit of connections was reached.
+        responses: The budget of its responses in the making.
+        client_version: The client's announced version; empty before CONNECT.
+        faults: Its faults; None without floodgateFaultsEnabled.
     """
 
     faults: FrameFaults | None = None
@@ -105,7 +105,7 @@ class ServedConnection(Connection):
 
     @property
     def state(self) -> Enum:
-        """The stage of the connection's life, which says what commands are legal."""
+        """The stage of the connection's lifecycle, which determines the legal commands."""
         return self._state
 
     @state.setter
@@ -119,12 +119,12 @@ class ServedConnection(Connection):
 
     @property
     def shown_version(self) -> str:
-        """The client's name for itself, cut and in one line."""
+        """The client's announced version, cut and in one line."""
         return one_line(self.client_version[:SHOWN_VERSION])
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """The fields of a structured log line about the connection, beside its sentence."""
+        """The connection's fields in structured log lines."""
         principal = getattr(getattr(self, "session", None), "principal", None)
         return {
             **super().log_fields,
@@ -138,14 +138,14 @@ class ServedConnection(Connection):
         """True if the handshake is finished."""
         return self._state not in self._commands.handshake
 
-    # -- life ---------------------------------------------------------------------------------
+    # -- lifecycle ----------------------------------------------------------------------------
 
     def accepted(self) -> None:
-        """Count it, and give it time to say who it is."""
+        """Count the connection, and start its handshake deadline."""
         self.refusal = self._limits.accepted()
 
     def connected(self) -> None:
-        """Begin to ask whether the peer lives; one connection too many is refused."""
+        """Start the keep-alive; refuse a connection beyond the limit."""
         self.served = True
         if self._handshakes is not None:
             self._handshakes.finished(self)
@@ -155,12 +155,12 @@ class ServedConnection(Connection):
             self.end_with(self.refusal)
 
     def end_with(self, words: str) -> None:
-        """Tell a client why its connection is not allowed, and close it."""
+        """Send a client the reason, and close its connection."""
         self.send(error_command(NO_REQUEST, pb.NotAllowedError, words))
         self.close()
 
     def lost(self, error: Exception | None) -> None:
-        """Stop the timers, and leave flow control and the watch for slow peers."""
+        """Stop the timers, and unregister from flow control and the watch for slow peers."""
         if self._handshakes is not None:
             self._handshakes.lost(self)
         self._limits.lost()
@@ -172,23 +172,23 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.ended(self)
 
     def reset(self) -> None:
-        """Close it, so that the kernel keeps nothing of what was not sent."""
+        """Close the connection, so that the kernel frees its unsent bytes."""
         self.sender.reset()
 
     def begin_drain(self) -> None:
-        """Take no more requests: the server drains."""
+        """Accept no more requests, as the server drains."""
         self.take_no_more()
 
     async def drain(self) -> None:
-        """Take no more requests, then close; subclasses first let those under way answer."""
+        """Accept no more requests, then close; subclasses first finish in-flight requests."""
         self.take_no_more()
         self.close()
 
     def becomes_pipe(self) -> None:
-        """Let the other side of a pipe alone say when this one is read, from now on.
+        """From now on, let only the other side of a pipe control this side's reading.
 
-        Its keep-alive is between both ends of the pipe, and what it does not read must not stop
-        what it sends: that could be what makes it read.
+        The pipe's ends exchange keep-alives themselves, and unread bytes must not pause reading
+        from the peer: its frames may be a precondition of its reading.
         """
         self.intake.parks = False
         self._keep_alive.stop()
@@ -197,10 +197,10 @@ class ServedConnection(Connection):
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """Treat the peer as many clients: it announced that it is a proxy.
+        """Treat the peer as many clients, since it announced itself as a proxy.
 
-        What one of them waits for must not hold up the others, so that neither the budget of one
-        connection nor the cooldown applies; in profile pulsar the cooldown does.
+        A waiting client must not block the rest, so that neither a connection's budget nor the
+        cooldown applies; in profile pulsar the cooldown does.
         """
         self.many_clients = True
         self._flow_parts.slow_peers.vouched_for(self)
@@ -212,7 +212,7 @@ class ServedConnection(Connection):
     # -- receiving ----------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Refuse a command that would hold the event loop, before its body is buffered."""
+        """Refuse an oversized command before its body is buffered, as it would block the loop."""
         try:
             if not self.handshake_finished:
                 check_first_frame(total_size)
@@ -224,9 +224,9 @@ class ServedConnection(Connection):
         return True
 
     def bytes_kept(self) -> None:
-        """Count what is kept of an unfinished frame, after each chunk until it ends.
+        """Count the kept bytes of an incomplete frame, after each chunk until it ends.
 
-        Before CONNECT all that is kept counts, and less of it.
+        Before CONNECT all kept bytes count, from a smaller size on.
         """
         if not self.handshake_finished:
             kept = self.decoder.buffered_bytes
@@ -240,7 +240,7 @@ class ServedConnection(Connection):
         self._limits.keeps(self.intake.frames_seen, counted)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame, unless a fault that is set keeps it from that."""
+        """Handle a frame, unless a fault drops or delays it."""
         if self.faults is not None:
             left = self.faults.frame(frame)
             if left is None:
@@ -251,7 +251,7 @@ class ServedConnection(Connection):
     def handle_frame(self, frame: Frame) -> None:
         """Count a command against the cooldown, then handle it.
 
-        The state table is asked before anything is parsed, and again for the type that was.
+        The state table is checked before parsing, and again for the parsed type.
         """
         kind = frame.command_type()
         with_payload = self._frame_handlers.get(kind) if kind is not None else None
@@ -276,9 +276,9 @@ class ServedConnection(Connection):
     def _count(self, kind: int) -> None:
         """Count a command against the cooldown; a peer that answers a PING reads.
 
-        A consumer that is sent messages as fast as it reads is unwritable for a moment all the
-        time. Its commands about messages, and what is published beside it, have bounds of their
-        own, and are not answered with more than was asked.
+        A consumer that receives messages as fast as it reads is unwritable for moments all the
+        time. Its commands about messages, and messages published on the same connection, have
+        separate bounds, and their responses are never larger than requested.
         """
         if kind == _PONG_TYPE:
             if self._keep_alive.pong_was_asked_for():
@@ -287,7 +287,7 @@ class ServedConnection(Connection):
             self._flow.command_received()
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume reading, if that is configured."""
+        """Pause or resume reading, if configured."""
         super().writability_changed(writable=writable)
         if self._flow is not None:
             self._flow.writability_changed(writable=writable)
@@ -310,27 +310,27 @@ class ServedConnection(Connection):
     # -- faults -------------------------------------------------------------------------------
 
     def is_legal(self, kind: int) -> bool:
-        """Return True if a command of this type may come now."""
+        """Return True if a command of this type is legal now."""
         return kind in self._handlers or kind in self._frame_handlers
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the full name of a producer's topic; empty if it is not known."""
+        """Return the full name of a producer's topic; empty if unknown."""
         return ""
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the full name of a consumer's topic; empty if it is not known."""
+        """Return the full name of a consumer's topic; empty if unknown."""
         return ""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Have a producer closed as by the server; None: all. Here it has none."""
+        """Close a producer on behalf of the server; None: all. None exist here."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Have a consumer closed as by the server; None: all. Here it has none."""
+        """Close a consumer on behalf of the server; None: all. None exist here."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Let another broker serve a topic, where this server serves any."""
+        """Move a topic to another broker, if this server serves topics."""
 
-    # -- whether it reads, whether it lives ---------------------------------------------------
+    # -- reading and liveness -----------------------------------------------------------------
 
     @property
     def writable(self) -> bool:
@@ -338,7 +338,7 @@ class ServedConnection(Connection):
         return self.outbound.writable
 
     def sample_progress(self, now: float) -> None:
-        """Ask the kernel what the peer has acknowledged; see limiter.slow_peers.eviction."""
+        """Read the peer's acknowledged bytes; see limiter.slow_peers.eviction."""
         least_bytes = 1 if self.many_clients else WORTHY_BYTES
         self.progress.sample(
             self.sender.acknowledged_bytes(),
@@ -348,14 +348,14 @@ class ServedConnection(Connection):
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
+        """Send a PING, whose answer proves reading; return False if impossible, or for a pipe."""
         if not self.handshake_finished or self._flow is None or self.sender.transport is None:
             return False
         self._keep_alive.ping()
         return True
 
     def close_slow(self, sentence: str) -> None:
-        """End the connection of a peer that does not read."""
+        """Close the connection of a non-reading peer."""
         logger.warning("closing %s: %s", self.peer, sentence, extra=self.log_fields)
         self.sender.reset()
 
@@ -367,5 +367,5 @@ def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
 
 
 def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
-    """Take a PONG: that the peer lives was clear when its frame came."""
+    """Handle a PONG; its frame already counted as a sign of life."""
     with_body(command, "pong")

@@ -1,4 +1,4 @@
-"""The requests that profile pulsar never answers: counted and logged."""
+"""Counts and logs the requests that profile pulsar never answers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LINES_PER_PERIOD = 10
-"""Requests logged one by one in a period; a storm of them tells nothing more."""
+"""Requests logged individually in a period; more lines would add no information."""
 PERIOD_SECONDS = 60.0
 NAMESPACE_CHARACTERS = 200
-"""Characters of a namespace that are logged: the proxy has it as the client sent it."""
+"""Most logged characters of a namespace, which the proxy has in the client's spelling."""
 
 
 class UnansweredRequests:
-    """Requests left without an answer, as a real broker and proxy leave them.
+    """Requests left without an answer, as by a real broker and proxy.
 
-    Each is counted. Each is logged with a line of its own, but no more than LINES_PER_PERIOD
-    in PERIOD_SECONDS; the first line of the next period says how many had none.
+    Each is counted, and logged with a line of its own, up to LINES_PER_PERIOD in PERIOD_SECONDS;
+    the first line of the next period has the number of unlogged requests.
 
     Args:
-        clock: Where time comes from.
-        kept: What such a request keeps for ever, for the line; empty if nothing.
+        clock: The source of time.
+        kept: The resource that such a request leaks, for the line; empty if none.
     """
 
     def __init__(self, clock: Clock, kept: str = "") -> None:
@@ -37,7 +37,7 @@ class UnansweredRequests:
         self.total = 0
 
     def left(self, namespace: str, peer: str, reason: str) -> None:
-        """Count one request, and log it if there is a line left for it."""
+        """Count a request, and log it within the limit."""
         self.total += 1
         now = self._clock.now()
         if now >= self._period_ends_at:

@@ -1,7 +1,7 @@
-"""Connections of a web port until their TLS handshake is finished.
+"""Connections of a web port before the end of their TLS handshake.
 
-The event loop speaks TLS there, and tells nobody of a handshake under way: a drain could not end
-it. So each is accepted plainly and handed to the loop's TLS as a task, which can be cancelled.
+The event loop's TLS does not expose handshakes in progress: a drain could not end them. So each
+connection is accepted without TLS and handed to the loop's TLS in a task, which can be cancelled.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of 0 seconds: what closes the connection is a reset."""
+"""SO_LINGER of 0 seconds: closing resets the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerTls:
-    """TLS that the event loop speaks on all connections of a listener.
+    """TLS by the event loop on all connections of a listener.
 
     Attributes:
         context: Its rules and certificates.
-        handshakes: Where those that are not finished stand, and how long each may take.
+        handshakes: The unfinished handshakes, and their deadline.
     """
 
     context: ssl.SSLContext
@@ -41,11 +41,11 @@ class ListenerTls:
 
 
 class WebHandshake(asyncio.Protocol):
-    """One connection that was accepted.
+    """An accepted connection.
 
     Args:
-        factory: Makes the protocol that is spoken within TLS.
-        tls: Rules, certificates, and where handshakes are counted.
+        factory: Makes the protocol within TLS.
+        tls: Rules, certificates, and the handshake counters.
 
     Attributes:
         peer: The client's address.
@@ -57,8 +57,8 @@ class WebHandshake(asyncio.Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket from the plain transport before it reads, and begin."""
-        # uvloop's are no asyncio.Transport by name; paused here, it reads all the same.
+        """Take the socket from the plain transport before it reads, and start the handshake."""
+        # uvloop's are not asyncio.Transport by name; even if paused here, they would read.
         plain = cast("asyncio.Transport", transport)
         name = plain.get_extra_info("peername")
         self.peer = f"{name[0]}:{name[1]}" if name else "somebody who has left"
@@ -74,12 +74,12 @@ class WebHandshake(asyncio.Protocol):
         self._tls.handshakes.began(self)
 
     def abort(self) -> None:
-        """End the handshake."""
+        """Cancel the handshake."""
         self._shaking.cancel()
 
     def reset(self) -> None:
-        """End it, and let the kernel keep nothing of the connection."""
-        # It may have ended in this very turn.
+        """Cancel the handshake, and free the kernel's buffers."""
+        # It may have ended in this turn.
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.abort()
@@ -89,13 +89,13 @@ class WebHandshake(asyncio.Protocol):
             self._factory,
             self._socket,
             ssl=self._tls.context,
-            # It is cut off before: who counts handshakes keeps their time.
+            # ``handshakes`` enforces the deadline earlier.
             ssl_handshake_timeout=2 * self._tls.handshakes.seconds,
             ssl_shutdown_timeout=self._tls.handshakes.seconds,
         )
 
     def _ended(self, shaking: asyncio.Task[None]) -> None:
-        # With it goes all that OpenSSL holds: kept, the two would wait for the garbage collector.
+        # Breaks the reference cycle, which would keep OpenSSL's memory until a garbage collection.
         del self._shaking
         error = None if shaking.cancelled() else shaking.exception()
         if error is None and not shaking.cancelled():

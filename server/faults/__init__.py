@@ -1,6 +1,7 @@
-"""Faults on command, for people who test clients: what a server does wrong, and when.
+"""Fault injection by request, for tests of clients.
 
-A fault is a document (``fault``): which commands, of whom (``selection``), which of them in turn
-(``schedule``), and what is done (``acting``). Those set are in the ``registry``; each connection
-asks its ``ConnectionFaults`` (``connection``) about every frame, if floodgateFaultsEnabled is set.
+A fault is a document (``fault``): command types, the clients and topics (``selection``), the
+occurrences (``schedule``), and the action (``acting``). Active faults are in the ``registry``; each
+connection consults its ``ConnectionFaults`` (``connection``) for every frame, if
+floodgateFaultsEnabled is set.
 """

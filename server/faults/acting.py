@@ -1,6 +1,6 @@
-"""Acts on a connection as a fault says: a row an action.
+"""Actions of faults on a connection, a function for each action.
 
-Each returns the frame that is handled now, which may be another one, or None.
+Each returns the frame to handle now, possibly a different frame, or None.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IN_ORDER = frozenset(
     {_Type.CONNECT, _Type.SEND, _Type.ACK, _Type.FLOW}
     | {_Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, _Type.MESSAGE, _Type.SEND_RECEIPT}
 )
-"""Commands whose order matters: while one of them waits, those behind it wait too."""
+"""Commands whose order matters: while one waits, later commands wait too."""
 _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
@@ -44,37 +44,37 @@ class Faulty(Client, Protocol):
     """A client's connection, as far as faults act on it."""
 
     def is_legal(self, kind: int) -> bool:
-        """Return True if a command of this type may come now."""
+        """Return True if a command of this type is legal now."""
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command for the client."""
 
     def abort(self) -> None:
-        """Close now."""
+        """Close immediately."""
 
     def take_no_more(self) -> None:
-        """Drop what comes from now on; what was asked before is still answered."""
+        """Drop further frames; earlier requests are still answered."""
 
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
+        """Accept no more requests, finish in-flight requests, then close."""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Have a producer closed as by the server; None: all."""
+        """Close a producer on behalf of the server; None: all."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Have a consumer closed as by the server; None: all."""
+        """Close a consumer on behalf of the server; None: all."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Let another broker serve a topic, the one that is named if any is."""
+        """Move a topic to another broker, the named one if any."""
 
 
 class Acting:
-    """The parts of one connection that actions work with.
+    """The parts of a connection used by actions.
 
     Attributes:
         client: The client's connection.
-        holds: What is held up.
-        slow_down: Reads so many bytes a second from now on.
+        holds: The held frames.
+        slow_down: Limits reading to a number of bytes per second.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Acting:
         self._ending: asyncio.Task[None] | None = None
 
     def end_politely(self) -> None:
-        """Close once what was asked is answered."""
+        """Close after all requests are answered."""
         self.client.take_no_more()
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self.client.drain())
@@ -98,13 +98,13 @@ class Acting:
 def _error(acting: Acting, _: SetFault, action: AnswerError, frame: Frame) -> Frame | None:
     command = frame.command()
     acting.client.send(refusal(command, action.error, action.message))
-    if command.type == _Type.CONNECT:  # No broker lets one stay that it refused.
+    if command.type == _Type.CONNECT:  # No broker keeps a connection whose CONNECT it refused.
         acting.end_politely()
     return None
 
 
 def _delay(acting: Acting, found: SetFault, action: Delay, frame: Frame) -> Frame | None:
-    # A copy: its views would keep the whole chunk in which it came.
+    # Copied, since its views would keep the whole received chunk.
     kept = Frame(frame.total_size, (memoryview(frame.body()),))
     in_order = frame.command_type() in IN_ORDER
     acting.holds.delay(found, kept, action.delay_ms / 1000, in_order=in_order)
@@ -139,7 +139,7 @@ def _corrupt_checksum(_: Acting, __: SetFault, ___: CorruptChecksum, frame: Fram
     body = bytearray(frame.body())
     at = LENGTH_FIELD_BYTES + command_size_in(frame.start(LENGTH_FIELD_BYTES))
     if body[at : at + 2] != _CHECKSUM_MAGIC or len(body) < at + 6:
-        return frame  # It carries none.
+        return frame  # The frame has no checksum.
     body[at + 5] ^= 1
     return Frame(frame.total_size, (memoryview(bytes(body)),))
 

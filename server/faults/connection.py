@@ -1,4 +1,4 @@
-"""The faults of one way of a connection: asked about each frame while any fault is set."""
+"""Faults of a connection in one direction, checked for each frame while faults are active."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from server.faults.registry import FaultRegistry, SetFault
 
 LEAST_PAUSE_SECONDS = 0.001
-"""A slowly read connection that is ahead by less is not paused for it."""
+"""The shortest pause of a slowly read connection."""
 
 
 class ConnectionFaults:
-    """The faults of what is read from one connection, or of what it is sent.
+    """The faults of a connection's received or sent frames.
 
     Args:
-        registry: Those that are set.
-        clock: The time.
-        client: The client that the faults are for.
-        way: The way of the frames.
-        direction: Who says these frames.
+        registry: The active faults.
+        clock: The source of time.
+        client: The client's connection.
+        way: Stops and resumes the frames.
+        direction: The sender of the frames.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ConnectionFaults:
 
     @property
     def wanted(self) -> bool:
-        """True if a fault that is set can be about these frames, or about topics that they name."""
+        """True if an active fault may apply to these frames, or to topics named in them."""
         return any(
             (one.fault.direction is self._direction or self._names_topics_of(one))
             and one.selection.may_fit(self._client)
@@ -57,11 +57,11 @@ class ConnectionFaults:
         )
 
     def _names_topics_of(self, found: SetFault) -> bool:
-        """Tell if what is sent to the client fits by topics that the client named."""
+        """Return True if faults of sent frames match by topics that the client named."""
         return self._direction is Direction.RECEIVED and found.selection.about_topics
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame that is to be handled now, which may be another one; None: none."""
+        """Return the frame to handle now, possibly a different frame, or None."""
         if self.holds.was_delayed(frame):
             return frame
         self._pace(frame)
@@ -95,10 +95,10 @@ class ConnectionFaults:
         return found.schedule.due()
 
     def lost(self) -> None:
-        """Drop what is held up: the connection is gone."""
+        """Drop the held frames of a closed connection."""
         self.holds.lost()
 
-    # -- reading slowly -----------------------------------------------------------------------
+    # -- slow reading -------------------------------------------------------------------------
 
     def _slow_down(self, found: SetFault, bytes_per_second: int) -> None:
         self._slowness = found, bytes_per_second
@@ -118,7 +118,7 @@ class ConnectionFaults:
 
 
 class _UnreadableError(Exception):
-    """A command that cannot be parsed: whoever handles it says so."""
+    """A command that cannot be parsed; its handler reports the error."""
 
 
 def _parsed(frame: Frame) -> pb.BaseCommand:

@@ -1,4 +1,4 @@
-"""The answer by which each command is refused: the one that its client takes for an error."""
+"""Error responses to each command, in the form that its client accepts as an error."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ _OF_COMMANDS: dict[int, Callable[[pb.BaseCommand, _Error, str], pb.BaseCommand]]
 
 
 def refusal(command: pb.BaseCommand, error: str, message: str) -> pb.BaseCommand:
-    """Return the command that refuses another.
+    """Return the command that refuses another command.
 
     Args:
-        command: The refused one; without a request id it is an ERROR of the connection.
+        command: The refused command; without a request id the connection gets an ERROR.
         error: The name of the error.
         message: Its text.
     """
@@ -74,7 +74,7 @@ def refusal(command: pb.BaseCommand, error: str, message: str) -> pb.BaseCommand
     of_command = _OF_COMMANDS.get(command.type)
     if of_command is not None:
         return of_command(command, code, message)
-    # In Pulsar's protocol the number of a body's field is the number of its type.
+    # In Pulsar's protocol a body's field number equals the number of its type.
     field = Type.DESCRIPTOR.fields_by_number[command.type]
     request_id = getattr(getattr(command, field.name), "request_id", NO_REQUEST)
     return _OF_REQUESTS.get(command.type, error_command)(request_id, code, message)

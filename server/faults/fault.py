@@ -1,4 +1,4 @@
-"""The document of a fault: as it is posted, listed and kept.
+"""The document of a fault, as posted, listed and stored.
 
 Example::
 
@@ -31,13 +31,13 @@ MAX_TEXT = 1_000
 MAX_DELAY_MS = 3_600_000
 _DOMAINS = ("persistent://", "non-persistent://")
 _STARTS = sorted({domain[:end] for domain in _DOMAINS for end in range(len(domain))})
-"""The texts that a ``*`` may stand behind so that a topic's full name can fit."""
+"""Possible texts before a ``*`` in a pattern that matches a topic's full name."""
 WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 
 def _fits(pattern: str) -> WithJsonSchema:
-    """Describe a text that the validators below let through."""
+    """Return the JSON schema of a text accepted by the validators below."""
     return WithJsonSchema(
         {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "pattern": pattern}
     )
@@ -48,7 +48,7 @@ def _one_of(names: Iterable[str]) -> WithJsonSchema:
 
 
 class Direction(Enum):
-    """The side that says the commands a fault is about."""
+    """The sender of a fault's commands."""
 
     RECEIVED = "received"
     """Clients."""
@@ -63,12 +63,12 @@ class _Part(BaseModel):
 
 
 class Where(_Part):
-    """Whose commands: all that is given must fit. ``*`` stands for anything in each of them.
+    """The commands' clients and topics; all given conditions must match. ``*`` matches anything.
 
     Attributes:
-        topic: Full name of the topic that the command is about.
-        namespace: Tenant and namespace of that topic, or of the listing.
-        client_version: The client, as it calls itself in CONNECT.
+        topic: Full name of the command's topic.
+        namespace: Tenant and namespace of the topic, or of the topic list.
+        client_version: The client's announced version in CONNECT.
         connection: The client's address, ``host:port``.
     """
 
@@ -101,14 +101,14 @@ class Where(_Part):
 
 
 class When(_Part):
-    """Which of the commands that fit: all without any of it.
+    """The occurrences among the matching commands; by default all.
 
     Attributes:
-        after: The first that are let through.
-        every: Of those that follow the first, and then every k-th.
-        probability: Of those the share that a seeded sequence of random numbers chooses.
-        seed: The same seed chooses the same.
-        times: How often at most.
+        after: Number of initial commands without the fault.
+        every: Of the rest the first, and then every k-th.
+        probability: The share of these, chosen by a seeded sequence of random numbers.
+        seed: Equal seeds choose equally.
+        times: Most occurrences.
     """
 
     after: int = Field(default=0, ge=0, le=10**9)
@@ -119,7 +119,7 @@ class When(_Part):
 
 
 class AnswerError(_Part):
-    """Answer with an error, and do nothing."""
+    """Answer with an error, without handling the command."""
 
     action: Literal["error"]
     error: Annotated[str, _one_of(pb.ServerError.keys())] = "UnknownError"
@@ -142,27 +142,27 @@ class Delay(_Part):
 
 
 class Drop(_Part):
-    """Do as if the command had not come."""
+    """Ignore the command."""
 
     action: Literal["drop"]
 
 
 class Disconnect(_Part):
-    """End the connection, before the command is handled or after."""
+    """Close the connection, before the command is handled or after."""
 
     action: Literal["disconnect"]
     at: Literal["before", "after"] = "before"
 
 
 class StopReading(_Part):
-    """Read no more from the client, until the fault is cleared or some time has passed."""
+    """Stop reading from the client, until the fault is cleared or for some time."""
 
     action: Literal["stopReading"]
     for_ms: int | None = Field(default=None, ge=1, le=MAX_DELAY_MS)
 
 
 class DrainSlowly(_Part):
-    """Read so many bytes a second of the client, from this command on."""
+    """Limit reading from the client to a number of bytes per second, from this command on."""
 
     action: Literal["drain"]
     bytes_per_second: int = Field(ge=1, le=10**12)
@@ -175,19 +175,19 @@ class CorruptChecksum(_Part):
 
 
 class CloseProducer(_Part):
-    """Close the producer of the command, or all of the connection where it names none."""
+    """Close the command's producer, or all of the connection's if it names none."""
 
     action: Literal["closeProducer"]
 
 
 class CloseConsumer(_Part):
-    """Close the consumer of the command, or all of the connection where it names none."""
+    """Close the command's consumer, or all of the connection's if it names none."""
 
     action: Literal["closeConsumer"]
 
 
 class MoveTopic(_Part):
-    """Let go of the topic's bundle: the next lookup finds its broker, here or elsewhere.
+    """Release the topic's bundle, so that the next lookup finds its broker, here or elsewhere.
 
     Attributes:
         to: The broker that shall own it: its service URL, or host and port of its web port.
@@ -217,10 +217,10 @@ class Fault(_Part):
 
     Attributes:
         on: The types of commands; empty: all.
-        direction: Who says them.
-        where: Of whom.
-        when: Which of them.
-        do: What is done.
+        direction: The sender of the commands.
+        where: Their clients and topics.
+        when: The occurrences.
+        do: The action.
     """
 
     on: tuple[Annotated[str, _one_of(pb.BaseCommand.Type.keys())], ...] = Field(
@@ -258,5 +258,5 @@ class Fault(_Part):
         return frozenset(pb.BaseCommand.Type.Value(name) for name in self.on) or None
 
     def as_json(self) -> dict[str, object]:
-        """Return the document, without what is not set."""
+        """Return the document, without defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -1,7 +1,7 @@
-"""Holds up one connection for faults: frames that wait, and reading that is stopped.
+"""Delays of a connection by faults: waiting frames, and stopped reading.
 
-All of it goes on when its time has come or its fault is cleared, whichever is first, and is
-dropped when the connection is lost.
+A delay ends after its time or when its fault is cleared, whichever is first, and is dropped when
+the connection is lost.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from server.faults.registry import SetFault
 
 MAX_HELD_FRAMES = 256
-"""Frames of one way that may wait while others go on; at the bound those that follow wait too, or
-where that is not possible nothing is delayed."""
+"""Frames of a direction that may wait while later frames go on; at the bound later frames wait
+too, or, if impossible, nothing is delayed."""
 MAX_HELD_BYTES = 1 << 20
 
 
 class Way(Protocol):
-    """A way that frames go, in or out.
+    """A direction of frames, in or out.
 
     Attributes:
-        can_stop: What follows can be made to wait.
+        can_stop: True if later frames can be made to wait.
     """
 
     can_stop: bool
 
     def stop(self) -> None:
-        """Have all that follows wait."""
+        """Make all later frames wait."""
 
     def go_on(self) -> None:
-        """Let it follow."""
+        """Resume later frames."""
 
     def again(self, frame: Frame) -> None:
-        """Have a frame go on that was kept."""
+        """Handle a held frame."""
 
 
 class Reader(Protocol):
@@ -51,11 +51,11 @@ class Reader(Protocol):
     intake: FrameIntake
 
     def take_again(self, frame: Frame) -> None:
-        """Handle a frame next, in a turn of its own."""
+        """Handle a frame next, in a separate turn."""
 
 
 class Incoming:
-    """The way of what is read from a connection. See Way."""
+    """The direction of received frames. See Way."""
 
     can_stop = True
 
@@ -64,18 +64,18 @@ class Incoming:
         self.again = reader.take_again
 
     def stop(self) -> None:
-        """Read no more; nothing overtakes."""
+        """Stop reading, without overtaking."""
         self._reader.intake.held = True
         self._reader.gate.close_for(PauseCause.FAULT)
 
     def go_on(self) -> None:
-        """Read again."""
+        """Resume reading."""
         self._reader.intake.held = False
         self._reader.gate.open_for(PauseCause.FAULT)
 
 
 class _Hold:
-    """One thing that waits."""
+    """A waiting item."""
 
     def __init__(self, found: SetFault, ended: Callable[[_Hold], object]) -> None:
         self._found = found
@@ -84,22 +84,22 @@ class _Hold:
         found.when_cleared(self.end)
 
     def end(self) -> None:
-        """Let it go on."""
+        """End the wait."""
         self.drop()
         self._ended(self)
 
     def drop(self) -> None:
-        """Wait no more, and for nothing."""
+        """Drop the item."""
         self._found.forget(self.end)
         if self.timer is not None:
             self.timer.cancel()
 
 
 class Holds:
-    """All that is held up of one way.
+    """All delays in a direction.
 
     Attributes:
-        frames: Frames that wait.
+        frames: Waiting frames.
         size_bytes: Their size.
     """
 
@@ -117,7 +117,7 @@ class Holds:
 
     @property
     def full(self) -> bool:
-        """True if no more frames may wait while others go on."""
+        """True if no more frames may wait while later frames go on."""
         return self.frames >= MAX_HELD_FRAMES or self.size_bytes >= MAX_HELD_BYTES
 
     def stop(self, found: SetFault, seconds: float | None) -> None:
@@ -126,7 +126,7 @@ class Holds:
         self._add(found, seconds, self._open)
 
     def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
-        """Have a frame handled later; in order: everything behind it waits too."""
+        """Delay a frame; in order: all later frames wait too."""
         if self.full and not self._way.can_stop:
             self._way.again(frame)
             return
@@ -156,7 +156,7 @@ class Holds:
         return False
 
     def lost(self) -> None:
-        """Drop everything: the connection is gone."""
+        """Drop all delays of a closed connection."""
         gone, self._all = self._all, set()
         for hold in gone:
             hold.drop()

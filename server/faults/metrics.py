@@ -1,4 +1,4 @@
-"""The metrics of faults: how many are set, what they did, and what waits for them."""
+"""Metrics of faults: number of active faults, and of their actions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class FaultMetrics(Collector):
-    """The metrics of the faults of one server."""
+    """The metrics of a server's faults."""
 
     def __init__(self, cluster: str, registry: FaultRegistry) -> None:
         self._labels = {"cluster": cluster}
         self._registry = registry
 
     def collect(self) -> Iterator[Metric]:
-        """Return all families."""
+        """Yield all families."""
         yield gauge("floodgate_faults", "Faults set", self._labels, len(self._registry))
         acted = CounterMetricFamily(
             "floodgate_faults_acted",

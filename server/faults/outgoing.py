@@ -1,7 +1,7 @@
-"""The faults of what a server sends to one client: entries are looked into on their way out.
+"""Faults of the frames sent to a client: entries are inspected before they are queued.
 
-An entry holds whole frames. What a delayed one held of the memory limiter is given back with its
-entry, before it leaves.
+An entry holds whole frames. A delayed frame's memory permits are released with its original entry,
+before the frame leaves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_LIMIT = 1 << 31
 
 
 class Served(Faulty, Protocol):
-    """A client's connection, as far as what it is sent has faults."""
+    """A client's connection, as far as its sent frames have faults."""
 
     sender: Sender
 
@@ -35,7 +35,7 @@ class Served(Faulty, Protocol):
 
 
 class OutgoingFaults:
-    """The faults of what one client is sent: of every entry but those of pipes."""
+    """The faults of the frames sent to a client, except through pipes."""
 
     can_stop = False
 
@@ -44,17 +44,17 @@ class OutgoingFaults:
         self._past = False
         self._faults = ConnectionFaults(registry, clock, cnx, self, Direction.SENT)
         cnx.sender.screen = self._screen
-        cnx.sender.passes_queue = False  # What goes past it is not screened.
+        cnx.sender.passes_queue = False  # Frames past the queue are not screened.
         cnx.when_lost(lambda _: self._faults.lost())
 
     def stop(self) -> None:
-        """Do nothing: what follows is sent."""
+        """Do nothing: later frames are sent."""
 
     def go_on(self) -> None:
-        """Do nothing: nothing was stopped."""
+        """Do nothing, as nothing was stopped."""
 
     def again(self, frame: Frame) -> None:
-        """Send a frame that was kept; no fault is asked about it any more."""
+        """Send a held frame, exempt from further faults."""
         self._faults.holds.was_delayed(frame)
         buffers = _buffers(frame)
         self._past = True
@@ -64,7 +64,7 @@ class OutgoingFaults:
             self._past = False
 
     def _screen(self, entry: OutboundEntry) -> bool:
-        """Change an entry as faults say; false if nothing of it is to leave now."""
+        """Change an entry by faults; return False if nothing of it is sent now."""
         if self._past or not self._faults.wanted:
             return True
         decoder = FrameDecoder(_NO_LIMIT)

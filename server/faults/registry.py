@@ -1,4 +1,4 @@
-"""The faults that are set in one server: set, listed, cleared and counted."""
+"""Active faults of a server: setting, listing, clearing and counting."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from server.faults.fault import Fault
 
 MAX_FAULTS = 100
-"""Faults that may be set at once: each frame is held against all."""
+"""Most active faults: each frame is checked against all."""
 
 
 class TooManyFaultsError(Exception):
-    """No more faults can be set."""
+    """The limit of active faults is reached."""
 
     def __init__(self) -> None:
         super().__init__(f"{MAX_FAULTS} faults are set, the most there may be: clear some")
 
 
 class SetFault:
-    """A fault that is set, and what it did so far.
+    """An active fault, with its counts.
 
     Attributes:
-        fault_id: Its name, by which it is cleared.
+        fault_id: Its name, for clearing.
         fault: The document.
         kinds: The types of commands; None: all.
-        cleared: It acts no more.
+        cleared: True once inactive.
     """
 
     def __init__(self, fault_id: str, fault: Fault) -> None:
@@ -44,19 +44,19 @@ class SetFault:
         self._when_cleared: dict[Callable[[], object], None] = {}
 
     def about(self, kind: int | None) -> bool:
-        """Return True if a fault is about commands of a type."""
+        """Return True if the fault applies to commands of a type."""
         return self.kinds is None or kind in self.kinds
 
     def when_cleared(self, callback: Callable[[], object]) -> None:
-        """Call back once when the fault is cleared: what it holds up goes on."""
+        """Call back once when the fault is cleared, to end its delays."""
         self._when_cleared[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
-        """Do not call back any more."""
+        """Cancel a callback."""
         self._when_cleared.pop(callback, None)
 
     def clear(self) -> None:
-        """Act no more."""
+        """Deactivate the fault."""
         self.cleared = True
         waiting, self._when_cleared = self._when_cleared, {}
         for callback in waiting:
@@ -70,10 +70,10 @@ class SetFault:
 
 
 class FaultRegistry:
-    """The faults of one server. Bound: MAX_FAULTS.
+    """The active faults of a server. Bound: MAX_FAULTS.
 
     Attributes:
-        acted: How often each action was taken since the start.
+        acted: Number of actions since the start, by action.
     """
 
     def __init__(self) -> None:
@@ -88,10 +88,10 @@ class FaultRegistry:
         return iter(tuple(self._faults.values()))
 
     def set(self, fault: Fault) -> SetFault:
-        """Set a fault: it acts from the next frame on.
+        """Activate a fault from the next frame on.
 
         Raises:
-            TooManyFaultsError: There are as many as there may be.
+            TooManyFaultsError: The limit of active faults is reached.
         """
         if len(self._faults) >= MAX_FAULTS:
             raise TooManyFaultsError
@@ -100,7 +100,7 @@ class FaultRegistry:
         return found
 
     def clear(self, fault_id: str) -> bool:
-        """Clear one fault; false if it is not set."""
+        """Clear a fault; return False if not active."""
         found = self._faults.pop(fault_id, None)
         if found is not None:
             found.clear()
@@ -112,5 +112,5 @@ class FaultRegistry:
             self.clear(one.fault_id)
 
     def count(self, action: str) -> None:
-        """Count an action that was taken."""
+        """Count an executed action."""
         self.acted[action] = self.acted.get(action, 0) + 1

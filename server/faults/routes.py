@@ -1,4 +1,4 @@
-"""``/admin/v2/floodgate/faults``: faults are set (POST), listed (GET) and cleared (DELETE)."""
+"""``/admin/v2/floodgate/faults``: set (POST), list (GET) and clear (DELETE) faults."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MAX_SENTENCES = 5
 def fault_routes(
     registry: FaultRegistry | None, *, serves_topics: bool, shares_topics: bool
 ) -> list[web.RouteDef]:
-    """Return the routes of one server.
+    """Return the routes of a server.
 
     Args:
-        registry: The faults that are set; None: faults are off, and each request is told so.
-        serves_topics: Topics can be moved from here.
-        shares_topics: They can be moved to a broker that is named.
+        registry: The active faults; None: faults are disabled, and every request is refused.
+        serves_topics: Whether topics can be moved from here.
+        shares_topics: Whether topics can be moved to a named broker.
     """
     if registry is None:
         return [web.route("*", path, _off) for path in (FAULTS_PATH, f"{FAULTS_PATH}/{{id}}")]

@@ -1,4 +1,4 @@
-"""Which of the commands that fit a fault have it: a count and a seeded sequence, no clock."""
+"""Occurrences of a fault among matching commands, by count and seeded sequence, without a clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class Schedule:
-    """Decides on one command after the other.
+    """Decides on successive commands.
 
     Attributes:
-        seen: Commands that fitted.
-        fired: Those of them that had the fault.
+        seen: Matching commands.
+        fired: Commands with the fault.
     """
 
     def __init__(self, when: When) -> None:
@@ -25,7 +25,7 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """True if it says yes no more."""
+        """True if no further occurrence follows."""
         return self._when.times is not None and self.fired >= self._when.times
 
     def due(self) -> bool:

@@ -1,4 +1,4 @@
-"""Says if a fault is about a command: by its type, its topic, and the client that says it."""
+"""Matching of commands to a fault, by topic, namespace and client."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 
 class Client(Protocol):
-    """A client's connection, as far as faults choose by it.
+    """A client's connection, as far as faults match by it.
 
     Attributes:
         peer: Its address.
-        client_version: As it calls itself; empty before its CONNECT.
+        client_version: Its announced version; empty before its CONNECT.
     """
 
     peer: str
     client_version: str
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the full name of a producer's topic; empty if it is not known."""
+        """Return the full name of a producer's topic; empty if unknown."""
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the full name of a consumer's topic; empty if it is not known."""
+        """Return the full name of a consumer's topic; empty if unknown."""
 
 
 class Selection:
-    """Chooses by ``where``. What a command does not have, such as a topic, fits no condition.
+    """Matches commands by ``where``. A missing property, such as a topic, matches no condition.
 
     Attributes:
-        needs_command: A command must be parsed for that.
-        about_topics: It chooses by topic or namespace.
+        needs_command: True if matching requires the parsed command.
+        about_topics: True if it matches by topic or namespace.
     """
 
     def __init__(self, where: Where) -> None:
@@ -48,14 +48,14 @@ class Selection:
         self.needs_command = self.about_topics or self._version is not None
 
     def may_fit(self, client: Client) -> bool:
-        """Return False if nothing that this client says can fit."""
+        """Return False if no command of this client can match."""
         if self._connection is not None and not self._connection.fits(client.peer):
             return False
         version = client.client_version
         return self._version is None or not version or self._version.fits(version)
 
     def fits(self, client: Client, command: pb.BaseCommand) -> bool:
-        """Return True if a command that a client says, or is told, fits; see ``may_fit``."""
+        """Return True if a command from or to a client matches; see ``may_fit``."""
         if self._version is not None:
             version = client.client_version or command.connect.client_version
             if not self._version.fits(version):
@@ -72,7 +72,7 @@ class Selection:
 
 
 class Pattern:
-    """A text in which ``*`` stands for anything; compared in one pass, whatever it is."""
+    """A text in which ``*`` matches anything; matched in linear time."""
 
     def __init__(self, text: str) -> None:
         self._first, *rest = text.split("*")
@@ -81,7 +81,7 @@ class Pattern:
         self._between = [part for part in rest if part]
 
     def fits(self, text: str) -> bool:
-        """Return True if the whole text fits."""
+        """Return True if the whole text matches."""
         if self._exact:
             return text == self._first
         at, end = len(self._first), len(text) - len(self._last)
@@ -100,7 +100,7 @@ def _pattern(text: str | None) -> Pattern | None:
 
 
 def topic_of(client: Client, command: pb.BaseCommand) -> str:
-    """Return the full name of the topic that a command is about; empty if it is about none."""
+    """Return the full name of a command's topic; empty without a topic."""
     body = body_of(command)
     if body is None:
         return ""
@@ -119,8 +119,8 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
 
 
 def body_of(command: pb.BaseCommand) -> Message | None:
-    """Return a command's body; None for a type that has none."""
-    # In Pulsar's protocol the number of a body's field is the number of its type.
+    """Return a command's body; None for a type without a body."""
+    # In Pulsar's protocol a body's field number equals the number of its type.
     field = pb.BaseCommand.DESCRIPTOR.fields_by_number.get(command.type)
     return None if field is None else getattr(command, field.name)
 
@@ -135,7 +135,7 @@ def _namespace_of(topic: str, command: pb.BaseCommand) -> str:
 
 
 def full_name(text: object) -> str:
-    """Return a topic as clients may shorten it in full, or as it came where it is no topic."""
+    """Return a client's topic as its full name; invalid names stay unchanged."""
     try:
         return str(TopicName.parse(str(text)))
     except InvalidNameError:

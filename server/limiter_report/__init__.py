@@ -1,1 +1,1 @@
-"""The limiter as an operator sees it: `/admin/v2/floodgate/limiter` as JSON and as a table."""
+"""Limiter reports for operators: `/admin/v2/floodgate/limiter` as JSON and as a table."""

@@ -1,6 +1,6 @@
-"""The last ten minutes of a limiter, for who looks after something happened.
+"""The last ten minutes of a limiter, for investigations after an incident.
 
-Bound: KEPT moments, of which the oldest gives way.
+Bound: KEPT moments; the oldest is evicted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 EACH_SECONDS = 2.0
 KEPT = 300
-"""Moments that are kept: ten minutes of them."""
+"""Kept moments, for ten minutes."""
 _REFUSED_AT_ONCE = (AcquireOutcome.QUEUE_FULL, AcquireOutcome.OVERSIZED, AcquireOutcome.STALLED)
 
 
 class BudgetMoment(NamedTuple):
-    """One budget at one moment; the last two count since the start."""
+    """A budget's figures at a moment; the last two count since the start."""
 
     held_bytes: int
     waiting: int
@@ -34,19 +34,19 @@ class BudgetMoment(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Both budgets at one moment, in milliseconds since 1970."""
+    """Both budgets at a moment, in milliseconds since 1970."""
 
     at_ms: int
     budgets: dict[LimitType, BudgetMoment]
 
 
 class LimiterHistory:
-    """Looks at a limiter every two seconds.
+    """Samples a limiter every two seconds.
 
     The mutable state is the moments and the armed timer.
 
     Attributes:
-        moments: What was seen, the oldest first.
+        moments: The samples, oldest first.
     """
 
     def __init__(self, limiter: HasStatistics, tally: OutcomeCounts, clock: Clock) -> None:
@@ -57,24 +57,24 @@ class LimiterHistory:
         self._timer: TimerHandle | None = None
 
     def now(self) -> Moment:
-        """Return how it stands."""
+        """Return the current figures."""
         seen = budgets_now(self._limiter, self._tally)
         return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
 
     def start(self) -> None:
-        """Look now, and again and again."""
+        """Sample now, and periodically."""
         self.moments.append(self.now())
         self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
 
     def stop(self) -> None:
-        """Look no more. Idempotent."""
+        """Stop sampling. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def moment_of(budget: BudgetSnapshot) -> BudgetMoment:
-    """Return what is kept of a budget."""
+    """Return the recorded figures of a budget."""
     outcomes, now = budget.tally.outcomes, budget.statistics
     return BudgetMoment(
         held_bytes=now.acquired_permits,

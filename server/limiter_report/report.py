@@ -1,7 +1,7 @@
-"""A report for operators on the holders of a server's memory, from its limiter.
+"""Report on the holders of a server's memory, from its limiter.
 
-The figures of a budget are of one moment. Its holders are counted in several turns of the loop,
-so that many of them hold up nobody: each line is of one moment, the list is not.
+The figures of a budget are a consistent snapshot. Its holders are counted in several turns of the
+loop, to keep turns short: each line is consistent, the list is not.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from server.limiter_report.waiting import NamespaceWaiters
 
 ACCOUNTS_A_TURN = 250
-"""Accounts that are counted before others may run: well below a millisecond."""
+"""Accounts counted in a turn: well below a millisecond."""
 
 MAX_NAME_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class OldestWaiter:
-    """The request that has waited for longest; it lacks its size, less what it holds already."""
+    """The oldest waiting request; it lacks its size, less its already held bytes."""
 
     owner: str
     namespace: str
@@ -47,19 +47,19 @@ class OldestWaiter:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """One budget and who holds it.
+    """A budget and its holders.
 
     Attributes:
         statistics: Its figures.
-        timeout_seconds: How long a request may wait.
-        policy: In which order requests are granted.
-        oldest_waiter: Who waits for longest, if somebody waits.
-        ledger: Totals of the ledger, if there is one.
-        recent: Its last events, the newest first.
-        holders: Who holds most, the largest first.
-        holders_total: How many lines there are in all.
-        waiting: Who waits, by namespace; that which waits for longest is first.
-        outcomes: How requests ended, since the start.
+        timeout_seconds: The timeout of requests.
+        policy: The admission policy.
+        oldest_waiter: The oldest waiting request, if any.
+        ledger: Totals of the ledger, if any.
+        recent: Its last events, newest first.
+        holders: The largest holders, largest first.
+        holders_total: The number of all lines.
+        waiting: Waiting requests by namespace, longest waiting first.
+        outcomes: Requests by outcome, since the start.
     """
 
     statistics: SemaphoreStatistics
@@ -75,12 +75,12 @@ class BudgetReport:
 
 
 class StoredMessages(NamedTuple):
-    """Memory of stored messages: no request waits for it, so no permit stands for it.
+    """Memory of stored messages, bounded without permits as no request waits for it.
 
     Attributes:
-        stored_bytes: What the bound is compared with.
+        stored_bytes: The stored bytes, compared with the bound.
         limit_bytes: The bound; 0 is none.
-        refused: How many were refused for want of room.
+        refused: Number of messages refused at the bound.
     """
 
     stored_bytes: int
@@ -89,10 +89,10 @@ class StoredMessages(NamedTuple):
 
 
 class LimiterReporter:
-    """Reports on one limiter.
+    """Reports on a limiter.
 
     Attributes:
-        messages: What stored messages take beside the budgets; None where none are stored.
+        messages: Returns the memory of stored messages; None if none are stored.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LimiterReporter:
         self._tally = tally
 
     async def report(self, holders: int, recent: int) -> dict[LimitType, BudgetReport]:
-        """Return both budgets, each with so many holders and ledger events at most."""
+        """Return both budgets, each with at most ``holders`` and ``recent`` ledger events."""
         return {one: await self._budget(one, holders, recent) for one in LimitType}
 
     async def _budget(self, limit_type: LimitType, holders: int, recent: int) -> BudgetReport:
@@ -148,7 +148,7 @@ class LimiterReporter:
 
 
 async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
-    """Count every account; one that leaves meanwhile counts as holding nothing."""
+    """Count every account; an account that becomes idle meanwhile counts as empty."""
     for number, account in enumerate(list(semaphore.accounts()), 1):
         count.add(account)
         if number % ACCOUNTS_A_TURN == 0:
@@ -156,7 +156,7 @@ async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
 
 
 def owner_name(owner: Hashable | None) -> str:
-    """Return the name of an owner; that of a connection is its peer's address."""
+    """Return the name of an owner; of a connection its peer's address."""
     if isinstance(owner, Connection):
         return owner.peer
     return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]

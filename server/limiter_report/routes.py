@@ -1,8 +1,9 @@
 """``GET /admin/v2/floodgate/limiter``: the limiter's figures and the holders of memory.
 
-``limit`` is how many holders of each budget are listed, and how many namespaces that wait (100),
-``recent`` how many events of the ledger (none), and ``format=table`` is for people.
-``GET /admin/v2/floodgate/limiter/history`` has ten minutes up to now, a list for each figure.
+``limit`` bounds the listed holders of each budget, and the listed waiting namespaces (100),
+``recent`` the events of the ledger (none), and ``format=table`` is for people.
+
+``GET /admin/v2/floodgate/limiter/history`` returns the last ten minutes, a list for each figure.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _HISTORY = {
 def limiter_routes(
     reporter: LimiterReporter, history: LimiterHistory
 ) -> list[web.AbstractRouteDef]:
-    """Return the routes of one server."""
+    """Return the routes of a server."""
 
     async def limiter(request: web.Request) -> web.Response:
         holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)

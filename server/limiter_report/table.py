@@ -1,4 +1,4 @@
-"""The report on the holders of memory as a table for people, at most 100 columns wide."""
+"""Report on the holders of memory as a table for people, at most 100 columns wide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEADINGS = ("connection", "namespace", "bytes", "permits", "of shared", "sharer
 def limiter_table(
     budgets: Mapping[LimitType, BudgetReport], messages: StoredMessages | None = None
 ) -> str:
-    """Return both budgets as text, each with its figures and a line a holder."""
+    """Return both budgets as text, each with its figures and a line per holder."""
     lines = [line.rstrip() for one, report in budgets.items() for line in _budget(one, report)]
     if messages is not None:
         lines += _messages(messages)
@@ -101,5 +101,5 @@ def _printable(text: str, length: int) -> str:
 
 
 def _end_of(name: str, length: int) -> str:
-    """Keep the end of a name that is too long: of an address that is the port."""
+    """Keep the end of an overlong name: an address keeps its port."""
     return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

@@ -1,4 +1,4 @@
-"""Who waits for memory, by namespace, and since when."""
+"""Requests waiting for memory, by namespace."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 WAITERS_A_TURN = 1000
-"""Requests that are counted before others may run: well below a millisecond."""
+"""Requests counted in a turn: well below a millisecond."""
 
 
 @dataclass(slots=True)
 class NamespaceWaiters:
-    """The requests of one namespace that wait for one budget.
+    """The requests of a namespace waiting for a budget.
 
     Attributes:
-        namespace: ``tenant/namespace``; empty where requests did not say.
-        lacking_bytes: What they ask for and do not hold yet.
-        oldest_seconds: How long the first of them has waited.
+        namespace: ``tenant/namespace``; empty if the requests named none.
+        requests: Number of the requests.
+        lacking_bytes: Sum of their lacked bytes.
+        oldest_seconds: Age of the oldest.
     """
 
     namespace: str
@@ -36,7 +37,7 @@ class NamespaceWaiters:
 async def waiting_by_namespace(
     semaphore: AsyncSemaphore, clock: Clock
 ) -> Sequence[NamespaceWaiters]:
-    """Count those that wait, in several turns; the namespace that waits for longest is first."""
+    """Count waiting requests, in several turns; the longest waiting namespace is first."""
     found: dict[str, NamespaceWaiters] = {}
     for number, waiter in enumerate(list(semaphore.waiters()), 1):
         if not waiter.done:

@@ -1,4 +1,4 @@
-"""Limits of the binary port: connections, the time of a handshake, requests of one connection."""
+"""Limits of the binary port: connections, handshake deadline, request rate of a connection."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ _FORMS = {
     _Type.GET_SCHEMA: ("getSchema", get_schema_failed),
     _Type.GET_OR_CREATE_SCHEMA: ("getOrCreateSchema", get_or_create_schema_failed),
 }
-"""Commands that ask for something; those that give something back are never refused."""
+"""Commands that are requests; commands that release resources are never refused."""
 REQUESTS = frozenset(_FORMS)
 
 
 @dataclass(slots=True)
 class ClientLimits:
-    """The limits of all connections of one process.
+    """The limits of all connections of a process.
 
     Attributes:
-        handshake_seconds: Until CONNECT, from the moment it was accepted; 0 is no limit.
-        requests_a_second: Of one connection; 0 is no limit.
-        unfinished: What connections keep of frames that have not ended.
-        first: What those before CONNECT keep.
+        connections: The limits on the number of connections.
+        refusals: Counts refusals.
+        handshake_seconds: Time from accept to CONNECT; 0 is unlimited.
+        requests_a_second: Of a connection; 0 is unlimited.
+        unfinished: Bound on the bytes of incomplete frames.
+        first: Bound on the bytes kept before CONNECT.
     """
 
     connections: ConnectionLimits = field(
@@ -58,7 +60,7 @@ class ClientLimits:
         self.first = UnfinishedFrames(FIRST_BYTES, self.refusals)
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
-        """Return the answer to a request that came too soon."""
+        """Return the response to a request above the rate."""
         field_name, form = _FORMS[command.type]
         request_id = getattr(with_body(command, field_name), field_name).request_id
         text = (

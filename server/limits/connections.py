@@ -1,6 +1,6 @@
-"""Bounds the number of connections: in all, and of one address.
+"""Bounds on the number of connections, in total and per address.
 
-Source: upstream ConnectionController; words and codes are as recorded of a real broker.
+Source: upstream ConnectionController; texts and codes are as recorded of a real broker.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ TOO_MANY = "Reached the maximum number of connections"
 
 
 class ConnectionBounds(NamedTuple):
-    """Most connections at once; 0 or less: no limit.
+    """Most simultaneous connections; 0 or less: unlimited.
 
     Attributes:
         most: Of all clients.
-        most_of_address: Of one address.
+        most_of_address: Of an address.
     """
 
     most: int = 0
@@ -25,9 +25,9 @@ class ConnectionBounds(NamedTuple):
 
 
 class ConnectionLimits:
-    """Counts connections, and says which one is too many.
+    """Counts connections, and refuses connections beyond the bounds.
 
-    A refused one counts until it is gone, as upstream: it holds a socket as the others do.
+    A refused connection counts until it is closed, as upstream, since it holds a socket.
     """
 
     def __init__(self, bounds: ConnectionBounds, refusals: Refusals | None = None) -> None:
@@ -37,7 +37,7 @@ class ConnectionLimits:
         self.by_address: dict[str, int] = {}
 
     def opened(self, peer: str) -> str | None:
-        """Count a connection of ``address:port``; return why it is refused, None if it is not."""
+        """Count a connection of ``address:port``; return the reason of a refusal, or None."""
         address, bounds = address_of(peer), self._bounds
         self._open += 1
         of_address = self.by_address[address] = self.by_address.get(address, 0) + 1
@@ -50,7 +50,7 @@ class ConnectionLimits:
         return None
 
     def ended(self, peer: str) -> None:
-        """Count its end."""
+        """Uncount a closed connection."""
         address = address_of(peer)
         self._open -= 1
         self.by_address[address] -= 1

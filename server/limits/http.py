@@ -1,9 +1,8 @@
-"""Limits of HTTP: requests a second and at once, their size, the time in which they come.
+"""Limits of HTTP: request rate, simultaneous requests, sizes, deadlines.
 
-Source: upstream RateLimitingFilter (429, every path counts) and MaxRequestSizeFilter (a body
-without a length is refused as well). Differs: upstream lets requests above
-maxConcurrentHttpRequests wait, as Jetty's QoSFilter does; here they are refused, since what waits
-has no bound.
+Source: upstream RateLimitingFilter (429, for every path) and MaxRequestSizeFilter (a body without a
+length is refused as well). Differs: upstream queues requests above maxConcurrentHttpRequests, as
+Jetty's QoSFilter does; here they are refused, since the queue would be unbounded.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ if TYPE_CHECKING:
 
 
 UNREAD_SECONDS = 30.0
-"""The longest time in which somebody may take nothing of an answer, which is held meanwhile."""
+"""Longest time without reading any of a response, which is kept in memory meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpBounds:
-    """Most of everything; 0 or less is no limit.
+    """The bounds of a web port; 0 or less is unlimited.
 
     Attributes:
-        a_second: Requests a second.
-        at_once: Requests at once.
-        connections: Connections at once.
-        body_bytes: Bytes of a body, which must say its length then.
+        a_second: Requests per second.
+        at_once: Simultaneous requests.
+        connections: Simultaneous connections.
+        body_bytes: Bytes of a body, which must have a length then.
         header_bytes: Of the request line, and of each header.
-        seconds: Until a request's headers have come, and until its body has.
-        idle_seconds: Until a connection that asks nothing is closed, without a word.
-        body_status: The status of the refusal of a large body.
-        forwards: Requests are forwarded by somebody who bounds their number himself.
+        seconds: Until a request's headers are complete, and until its body is.
+        idle_seconds: Until a connection without a request is closed, without a response.
+        body_status: The status for a too large body.
+        forwards: Requests are forwarded by code with its own bound on their number.
     """
 
     a_second: float = 0.0
@@ -59,10 +58,15 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class HttpLimits:
-    """The limits of one web port, and who is counted against them.
+    """The limits of a web port, with its counts.
 
     Attributes:
-        requests: All that came, also those that were refused.
+        bounds: The limits.
+        clock: The source of time.
+        refusals: Counts refusals.
+        active: Requests in flight.
+        requests: All requests, including refused requests.
+        connections: Open connections.
     """
 
     bounds: HttpBounds
@@ -74,7 +78,7 @@ class HttpLimits:
     _rate: Rate | None = None
 
     def middleware(self) -> Middleware:
-        """Return what every request goes through first."""
+        """Return the first middleware of every request."""
         if self.bounds.a_second > 0:
             self._rate = Rate(self.bounds.a_second, self.clock)
 
@@ -93,10 +97,10 @@ class HttpLimits:
         return limited
 
     def _check(self, request: web.Request) -> None:
-        """Refuse a request that is one too many, or whose body is too large.
+        """Refuse a request above a limit.
 
         Raises:
-            web.HTTPException: It is.
+            web.HTTPException: The request exceeds a limit.
         """
         bounds = self.bounds
         if self._rate is not None and not self._rate.take():
@@ -114,7 +118,7 @@ class HttpLimits:
                 raise _body_refusal(bounds, length)
 
     def _time_body(self, request: web.Request) -> Callable[[], object]:
-        """Let whoever reads the body learn that it did not come in time."""
+        """Raise an error to the body's reader after the deadline."""
         content, seconds = request.content, self.bounds.seconds
         if seconds <= 0 or content.is_eof():
             return lambda: None
@@ -129,7 +133,7 @@ class HttpLimits:
 
 
 class HttpPlace:
-    """One connection's place among those that there may be, and the time of its next request."""
+    """A connection's slot among the allowed connections, and the deadline of its next request."""
 
     __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 
@@ -140,10 +144,10 @@ class HttpPlace:
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
-        """Take it; return why there is none, None if there is.
+        """Take a slot; return the reason of a refusal, or None.
 
         Args:
-            is_late: Called with a sentence when the headers of a request do not come in time.
+            is_late: Called with a sentence when a request's headers miss the deadline.
         """
         limits = self._limits
         limits.connections += 1
@@ -155,14 +159,14 @@ class HttpPlace:
         return None
 
     def heard(self, *, asks: bool) -> None:
-        """Learn that bytes came; ``asks``: the headers of a request are complete, and it runs."""
+        """Handle received bytes; ``asks``: the headers of a request are complete, and it runs."""
         if asks:
             self._end()
         elif self._timer is None:
             self._begin()
 
     def does_not_read(self, cut_off: Callable[[], object]) -> None:
-        """Give it time to read: nothing more of its answer can be sent now."""
+        """Start the deadline for reading, since no more of the response can be sent."""
 
         def too_late() -> None:
             self._limits.refusals.add(Limit.HTTP_TIME)
@@ -172,13 +176,13 @@ class HttpPlace:
         self._unread = clock.call_at(clock.now() + UNREAD_SECONDS, too_late)
 
     def reads(self) -> None:
-        """Learn that it has read what was sent. Harmless when repeated."""
+        """Cancel the deadline for reading. Idempotent."""
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
     def left(self) -> None:
-        """Give it back. Harmless when repeated."""
+        """Release the slot. Idempotent."""
         self._end()
         self.reads()
         if self._is_late is not None:
@@ -186,7 +190,7 @@ class HttpPlace:
             self._is_late = None
 
     def too_long(self) -> str:
-        """Count a request line or header that is too long; return the words."""
+        """Count an overlong request line or header; return the error text."""
         self._limits.refusals.add(Limit.HTTP_HEADER_BYTES)
         most = self._limits.bounds.header_bytes
         return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"

@@ -1,4 +1,4 @@
-"""A rate that is not exceeded for long: a second's requests may come at once."""
+"""Rate limit with bursts of up to a second's requests."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Rate:
-    """Requests a second; those that were not made are kept for a second.
+    """Requests per second; unused requests are kept for a second.
 
-    Source: upstream limits HTTP requests by Guava's RateLimiter: after a pause it lets one more
-    pass than its rate, which the next one waits for. So does this.
+    Source: upstream limits HTTP requests by Guava's RateLimiter, which after a pause admits a
+    single request beyond its rate, and makes the next wait. So does this class.
     """
 
     def __init__(self, a_second: float, clock: Clock) -> None:
@@ -22,7 +22,7 @@ class Rate:
         self._at = clock.now()
 
     def take(self) -> bool:
-        """Return whether a request may be made now, and count it then."""
+        """Count a request if it is within the rate; return False otherwise."""
         now = self._clock.now()
         self._kept = min(self._a_second, self._kept + (now - self._at) * self._a_second)
         self._at = now
@@ -32,5 +32,5 @@ class Rate:
         return True
 
     def give_back(self) -> None:
-        """Take back that a request was made."""
+        """Uncount a request."""
         self._kept += 1

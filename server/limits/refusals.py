@@ -1,4 +1,4 @@
-"""Counts what was refused for limits of connections and requests, by limit."""
+"""Counters of refusals at limits of connections and requests, by limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Limit(StrEnum):
-    """A limit at which somebody is refused; the value is the metric's label."""
+    """A limit with refusals; the value is the metric's label."""
 
     CONNECTIONS = "connections"
     CONNECTIONS_OF_ADDRESS = "connections_of_address"
@@ -42,7 +42,7 @@ class Refusals:
 
 
 class LimitMetrics(Collector):
-    """The metric of refusals, and what is kept of frames that do not end."""
+    """The metrics of refusals, and of the kept bytes of incomplete frames."""
 
     def __init__(
         self, cluster: str, refusals: Refusals, unfinished_bytes: Callable[[], int]
@@ -52,7 +52,7 @@ class LimitMetrics(Collector):
         self._unfinished_bytes = unfinished_bytes
 
     def collect(self) -> Iterator[Metric]:
-        """Return two families: one has a sample a limit."""
+        """Yield two families: the first has a sample per limit."""
         family = CounterMetricFamily(
             "floodgate_limit_refusals",
             "Connections and requests refused at a limit of their number, rate, size or time",

@@ -1,8 +1,8 @@
-"""Bounds what a process keeps of frames that have begun and do not end.
+"""Bound on a process's kept bytes of incomplete frames.
 
-One connection keeps as much as a frame may have, but thousands may each send all of a frame but its
-last byte. When what they keep together is too much, whose frame came first gives way: it is seldom
-one that a healthy publisher is sending, since those end soon.
+A connection keeps at most the bytes of a frame, but thousands may each send all of a frame but its
+last byte. When their sum exceeds the bound, the oldest incomplete frame's connection is closed: it
+is rarely a healthy publisher's, whose frames complete soon.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from server.limits.refusals import Limit, Refusals
 COUNTED_BYTES = 65_536
 """Smaller parts are not counted: the number of connections bounds them."""
 FIRST_COUNTED_BYTES = 1_024
-"""The same of a connection before CONNECT, whose first frame has at most 64 KiB."""
+"""The same for a connection before CONNECT, whose first frame has at most 64 KiB."""
 FIRST_BYTES = 16 * 1024 * 1024
-"""What all connections before CONNECT may keep together: nobody knows yet who they are."""
+"""Bound for all unauthenticated connections before CONNECT together."""
 
 
 class FrameKeeper(Protocol):
     """A connection, as far as the bound depends on it."""
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """End it, and keep nothing: what all keep is more than may be."""
+        """Close the connection and drop its bytes, since the bound is exceeded."""
 
 
 class UnfinishedFrames:
-    """Counts what is kept of unfinished frames.
+    """Counts the kept bytes of incomplete frames.
 
     Args:
-        max_bytes: What all may keep together, or one frame alone; 0 or less: no bound.
-        refusals: Counts who is closed.
+        max_bytes: Bound of the sum, which a single frame may exceed; 0 or less: unbounded.
+        refusals: Counts closed connections.
     """
 
     def __init__(self, max_bytes: int = 0, refusals: Refusals | None = None) -> None:
@@ -41,12 +41,12 @@ class UnfinishedFrames:
         self._frames: dict[FrameKeeper, tuple[int, int]] = {}
 
     def keeps(self, keeper: FrameKeeper, number: int, size_bytes: int) -> None:
-        """Count what one keeps now.
+        """Set the kept bytes of a connection.
 
         Args:
-            keeper: Who keeps it.
-            number: Another one for each of its frames: a new one is the youngest of all.
-            size_bytes: Of its unfinished frame; 0: none that counts.
+            keeper: The connection.
+            number: Different for each of its frames: a new frame is the youngest of all.
+            size_bytes: Of its incomplete frame; 0: nothing to count.
         """
         of_frame, before = self._frames.get(keeper, (number, 0))
         if of_frame != number or not size_bytes:
@@ -58,7 +58,7 @@ class UnfinishedFrames:
             self._end_oldest()
 
     def _end_oldest(self) -> None:
-        """End whose is oldest, paused or not: who reads no answers could spare itself otherwise."""
+        """Close the oldest, even if paused: a non-reading peer could otherwise exempt itself."""
         oldest = next(iter(self._frames))
         _, size_bytes = self._frames.pop(oldest)
         self.kept_bytes -= size_bytes

@@ -1,4 +1,4 @@
-"""Metrics of one sample, and the one of unanswered requests that broker and proxy share."""
+"""Metrics with a single sample, and the metric of unanswered requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def gauge(name: str, documentation: str, labels: Mapping[str, str], value: float) -> Metric:
-    """Make a gauge of one sample."""
+    """Return a gauge with a single sample."""
     family = GaugeMetricFamily(name, documentation, labels=list(labels))
     family.add_metric(list(labels.values()), value)
     return family
@@ -24,14 +24,14 @@ def counter(
     value: float,
     created: float | None = None,
 ) -> Metric:
-    """Make a counter of one sample, ``<name>_total``, and since when it counts, if given."""
+    """Return a counter with a single sample, ``<name>_total``, and its start, if given."""
     family = CounterMetricFamily(name, documentation, labels=list(labels))
     family.add_metric(list(labels.values()), value, created=created)
     return family
 
 
 def unanswered_metric(cluster: str, total: int) -> Metric:
-    """Return the requests that profile pulsar left without an answer."""
+    """Return the metric of requests that profile pulsar left unanswered."""
     return counter(
         "floodgate_unanswered_requests",
         "Listings above a limit, never answered, as shipped",

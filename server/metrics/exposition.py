@@ -1,9 +1,9 @@
-"""Metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 when asked for.
+"""Metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 on request.
 
-In OpenMetrics a counter's help and type stand under its family's name, without ``_total``, and
-``_created`` samples belong to the family. In Prometheus' own format each stands under the name of
-its samples, or Prometheus does not find it: there a real broker writes the OpenMetrics names, so
-that its counters have neither. The names of the samples are the same everywhere.
+In OpenMetrics a counter's help and type use its family's name, without ``_total``, and ``_created``
+samples belong to the family. In Prometheus' own format help and type use the samples' name, or
+Prometheus does not find them: a real broker writes the OpenMetrics names, so that its counters have
+neither. The names of the samples are the same everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEVER = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:;|$)")
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Tell whether a header ``Accept`` names OpenMetrics, and does not say ``q=0`` of it."""
+    """Return True if an ``Accept`` header names OpenMetrics without ``q=0``."""
     for part in accept.lower().split(","):
         media_type, _, parameters = part.partition(";")
         if media_type.strip() == _OPENMETRICS and not _NEVER.search(parameters):
@@ -34,13 +34,15 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 class TextFamily(NamedTuple):
-    """A family whose samples are text already.
+    """A family whose samples are already text.
 
-    A string for each: what is put together of ten thousand topics is nothing to the garbage
-    collector then.
+    A string for each sample, since strings cost the garbage collector nothing, even for ten
+    thousand topics.
 
     Attributes:
         name: Of a counter without ``_total``.
+        documentation: The help text.
+        type: The type.
         lines: Its samples.
     """
 
@@ -51,7 +53,7 @@ class TextFamily(NamedTuple):
 
 
 def openmetrics_lines(family: Metric | TextFamily) -> Iterator[str]:
-    """Yield the lines of a family in OpenMetrics, but for the last line of all."""
+    """Yield the lines of a family in OpenMetrics, without the final EOF line."""
     help_text = _escaped(family.documentation)
     return _lines(family.name, family.type, help_text, _sample_lines(family))
 
@@ -87,13 +89,13 @@ def _sample_lines(family: Metric | TextFamily) -> Iterable[str]:
 
 
 def label_text(labels: Mapping[str, str]) -> str:
-    """Return labels as they stand behind the name of a sample; nothing for none."""
+    """Return labels as text behind a sample's name; empty without labels."""
     text = ",".join([f'{name}="{_escaped(value)}"' for name, value in labels.items()])
     return f"{{{text}}}" if text else ""
 
 
 def sample_line(name: str, labels: str, value: float) -> str:
-    """Return the line of a sample whose labels are text already."""
+    """Return the line of a sample with labels as text."""
     return f"{name}{labels} {_number(float(value))}"
 
 

@@ -1,7 +1,7 @@
-"""Flow control's metrics: bytes that wait to leave, pauses and their causes, closed peers.
+"""Metrics of flow control: pending outbound bytes, pauses by cause, closed peers.
 
-``pulsar_server_channel_write_buf_memory_used_bytes`` stands in PIP-434 and was never shipped;
-``pulsar_broker_throttled_connections`` counts, as shipped, paused publishers only.
+``pulsar_server_channel_write_buf_memory_used_bytes`` is from PIP-434 and was never released;
+``pulsar_broker_throttled_connections`` counts, as in the release, paused publishers only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
-    """Yield all families of broker and proxy alike."""
+    """Yield the families common to broker and proxy."""
     outbound = totals.outbound
     queued = "Bytes queued for clients, not yet taken by the kernel"
     for name, documentation, value in (
@@ -64,7 +64,7 @@ def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
 
 
 def throttled_connections(cluster: str, totals: FlowTotals) -> Metric:
-    """Return the broker's gauge of connections that are paused for their publishes."""
+    """Return the broker's gauge of connections paused for pending publishes."""
     return gauge(
         "pulsar_broker_throttled_connections",
         "Connections paused for too many pending publishes",

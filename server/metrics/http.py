@@ -1,4 +1,4 @@
-"""The metric of HTTP requests, under the name that it has of a real server's library."""
+"""Metric of HTTP requests, under the name used by a real server's library."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class HttpMetrics(Collector):
-    """How many requests came to a web port (upstream: JettyStatisticsCollector)."""
+    """The number of a web port's requests (upstream: JettyStatisticsCollector)."""
 
     def __init__(self, cluster: str, limits: HttpLimits) -> None:
         self._labels = {"cluster": cluster}
         self._limits = limits
 
     def collect(self) -> Iterator[Metric]:
-        """Return the one family."""
+        """Yield the family."""
         help_text = "HTTP requests, also refused ones"
         yield counter("jetty_requests", help_text, self._labels, self._limits.requests)

@@ -1,9 +1,8 @@
-"""Export of the topic-list metrics by OpenTelemetry; imported only when it is asked for.
+"""Export of the topic-list metrics by OpenTelemetry; imported only if enabled.
 
-The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about
-a millisecond). Sending may take as long as a collector pleases and happens in a thread.
-
-Bound: four readings wait to be sent; the oldest gives way to a newer one.
+The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about a
+millisecond). Sending happens in a thread, for as long as the collector takes. Bound: four readings
+wait to be sent; the oldest is dropped for a newer reading.
 """
 
 from __future__ import annotations
@@ -44,23 +43,23 @@ if TYPE_CHECKING:
 
 QUEUED_READINGS = 4
 CLOSE_SECONDS = 2.0
-"""Seconds that the last reading may take to leave when the process drains."""
+"""Seconds for sending the last reading when the process drains."""
 
 logger = logging.getLogger(__name__)
 
 
 class MetricExport:
-    """Reads the instruments of one limiter at an interval and sends what it read.
+    """Reads a limiter's instruments periodically and exports the readings.
 
     Args:
-        settings: Where to and how often.
-        service: The attributes that say who sends, unless ``OTEL_*`` variables do.
-        limiter: What is measured.
-        tally: Observes it.
-        flow: What flow control did; a proxy has no instrument for it.
+        settings: Destination and interval.
+        service: The service's attributes, overridden by ``OTEL_*`` variables.
+        limiter: The measured limiter.
+        tally: Its observer.
+        flow: Flow control totals; None at a proxy, without such an instrument.
         clock: Arms the timer.
 
-    The mutable state is the armed timer and what waits in the sender.
+    The mutable state is the armed timer and the sender's queue.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class MetricExport:
         self._arm()
 
     async def close(self) -> None:
-        """Send a last reading and end the thread; take 2 s at the most."""
+        """Send a last reading and end the thread, within 2 s."""
         if self._timer is not None:
             self._timer.cancel()
         self._send()
@@ -108,12 +107,12 @@ class MetricExport:
 
 
 class Sender:
-    """A thread that hands readings to an exporter, and says once when that fails.
+    """A thread that passes readings to an exporter, and logs the first failure.
 
     Args:
-        exporter: Sends, and tries again for as long as its timeout allows.
-        problem: Tells why the exporter failed last.
-        destination: Where to, for the log.
+        exporter: Sends, with retries within its timeout.
+        problem: Returns the reason of the last failure.
+        destination: The destination, for the log.
 
     Attributes:
         failing: Whether the last reading could not be sent.
@@ -129,12 +128,12 @@ class Sender:
         self._queue: queue.Queue[MetricsData | None] = queue.Queue(QUEUED_READINGS)
         self._loop = asyncio.get_running_loop()
         self._finished = asyncio.Event()
-        # A daemon: a collector that hangs must not keep the process from ending.
+        # A daemon: a hanging collector must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="metric-export", daemon=True)
         self._thread.start()
 
     def send(self, reading: MetricsData | None) -> None:
-        """Queue a reading, or the end; the oldest reading makes room if there is none."""
+        """Queue a reading, or the end; a full queue drops its oldest reading."""
         while True:
             with suppress(queue.Full):
                 return self._queue.put_nowait(reading)
@@ -142,7 +141,7 @@ class Sender:
                 self._queue.get_nowait()
 
     async def close(self, clock: Clock) -> None:
-        """Let what is queued leave; do not wait for a collector that was away already."""
+        """Send the queued readings, without waiting for an already unreachable collector."""
         self.send(None)
         try:
             if not self.failing:
@@ -162,7 +161,7 @@ class Sender:
             while (reading := self._queue.get()) is not None:
                 self._export(reading)
         finally:
-            # A loop that has ended waits for nobody.
+            # The loop may have ended.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._finished.set)
 
@@ -180,12 +179,12 @@ class Sender:
 
 
 class _Session(requests.Session):
-    """A session that remembers why its last request failed."""
+    """A session that stores the reason of its last failure."""
 
     problem = "it did not answer"
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401
-        """Send a request as always."""
+        """Send a request, storing the reason of a failure."""
         try:
             response = super().request(*args, **kwargs)
         except requests.RequestException as error:
@@ -210,11 +209,11 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
     exporter = OTLPMetricExporter(
         settings.endpoint, timeout=settings.timeout_seconds, session=session
     )
-    # From here on it would complain of each attempt: the sender logs the first.
+    # From here on it would log each attempt: the sender logs the first failure.
     logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
     return exporter, lambda: session.problem
 
 
 def _resource(service: dict[str, str]) -> Resource:
-    """Return the sender's attributes; those of the environment win."""
+    """Return the service's attributes, overridden by the environment's."""
     return Resource.create({**service, **OTELResourceDetector().detect().attributes})

@@ -1,9 +1,9 @@
 """Settings of the export by OpenTelemetry: the standard ``OTEL_*`` variables.
 
-Off by default, and then nothing of OpenTelemetry is imported. On when an endpoint is set, or
-OTEL_METRICS_EXPORTER asks for it. Each variable has its standard meaning, durations are
-milliseconds; one that is empty counts as not set. The SDK reads the others, and logs
-what it cannot use.
+Off by default, without importing OpenTelemetry. On when an endpoint is set, or
+OTEL_METRICS_EXPORTER enables it. Each variable has its standard meaning, durations are
+milliseconds; an empty variable counts as not set. The SDK reads all further variables, and logs
+unusable values.
 
 Source: OpenTelemetry specification, environment variables and OTLP exporter configuration.
 """
@@ -27,7 +27,7 @@ PROTOCOL = "http/protobuf"
 
 
 class MetricsExporter(StrEnum):
-    """Values of OTEL_METRICS_EXPORTER that Floodgate knows."""
+    """Supported values of OTEL_METRICS_EXPORTER."""
 
     OTLP = "otlp"
     CONSOLE = "console"
@@ -36,13 +36,13 @@ class MetricsExporter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """The way in which metrics are sent.
+    """Settings of the export.
 
     Attributes:
         exporter: To a collector (otlp) or to standard error (console).
-        endpoint: The URL that takes metrics.
-        interval_seconds: How often.
-        timeout_seconds: How long one attempt, with its repetitions, may take.
+        endpoint: The collector's URL for metrics.
+        interval_seconds: The interval between exports.
+        timeout_seconds: The timeout of an export, retries included.
     """
 
     exporter: MetricsExporter
@@ -52,7 +52,7 @@ class TelemetrySettings:
 
     @property
     def destination(self) -> str:
-        """The destination in words for a log, without a password that the URL may have."""
+        """The destination for log lines, without a password in the URL."""
         if self.exporter is MetricsExporter.CONSOLE:
             return "standard error"
         url = urlsplit(self.endpoint)
@@ -60,10 +60,10 @@ class TelemetrySettings:
 
 
 def telemetry_settings(environment: Mapping[str, str] | None = None) -> TelemetrySettings | None:
-    """Read the environment; None when metrics are not to be sent.
+    """Read the environment; None if the export is off.
 
     Raises:
-        ConfigError: A variable that matters has a value that cannot be used; every problem.
+        ConfigError: Unusable values of required variables; lists every problem.
     """
     variables = _Variables(os.environ if environment is None else environment)
     settings = None
@@ -104,9 +104,9 @@ def _endpoint(variables: _Variables) -> str:
 
 
 class _Variables:
-    """Reads variables and collects a sentence for each that cannot be used.
+    """Reads variables and collects a sentence for each unusable value.
 
-    Values are told in the sentences, but for URLs, which may hold secrets.
+    The sentences contain values, except URLs, which may contain secrets.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -114,14 +114,14 @@ class _Variables:
         self._environment = environment
 
     def first(self, names: Sequence[str]) -> tuple[str, str]:
-        """Return the first variable that is set, and its value; ("", "") if none is."""
+        """Return the first set variable, and its value; ("", "") if none is set."""
         for name in names:
             if value := self._environment.get(name, "").strip():
                 return name, value
         return "", ""
 
     def choice(self, names: Sequence[str], values: Sequence[str]) -> str:
-        """Return one of ``values``, the first where nothing is set."""
+        """Return one of ``values``, by default the first."""
         name, value = self.first(names)
         if not value or value.lower() in values:
             return value.lower() or values[0]
@@ -131,7 +131,7 @@ class _Variables:
         return values[0]
 
     def seconds(self, names: Sequence[str], default: float) -> float:
-        """Return a duration that is written in milliseconds."""
+        """Return a duration given in milliseconds."""
         name, value = self.first(names)
         if not value:
             return default
@@ -141,7 +141,7 @@ class _Variables:
         return int(value) / 1000
 
     def check_url(self, name: str, value: str) -> None:
-        """Ask for an http or https URL that names a host."""
+        """Require an http or https URL with a host."""
         try:
             url = urlsplit(value)
             right = url.scheme in ("http", "https") and url.hostname and url.port != 0

@@ -1,8 +1,8 @@
-"""Metrics of this process: from the operating system and the event loop.
+"""Metrics of this process, from the operating system and the event loop.
 
-process_* come from prometheus_client's own collector, with the label ``cluster`` that every
-sample of a Pulsar process has. The event loop's lag says how long a callback waited beyond
-the moment it was due: above some 50 ms a process answers everybody late.
+process_* come from prometheus_client's own collector, with the label ``cluster`` of every Pulsar
+sample. The event loop's lag is the delay of a callback beyond its due time: above some 50 ms a
+process answers all clients late.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class ProcessMetrics(Collector):
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """Read /proc; elsewhere than on Linux there is nothing to read."""
+        """Read /proc; yields nothing on other systems than Linux."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
 
 
 class HeapMetrics(Collector):
-    """Memory that is in use, apart from what allocators keep for later."""
+    """Memory in use, separate from memory kept by allocators."""
 
     def __init__(self, cluster: str, heap: Heap | None) -> None:
         self._cluster = cluster
         self._heap = heap
 
     def collect(self) -> Iterator[Metric]:
-        """Ask Python and the C library."""
+        """Read Python's and the C library's counters."""
         labels = {"cluster": self._cluster}
         help_text = "Memory blocks in use by Python"
         yield gauge("floodgate_python_blocks", help_text, labels, sys.getallocatedblocks())
@@ -67,14 +67,14 @@ class HeapMetrics(Collector):
 
 
 class ServerInfo(Collector):
-    """The keys that decide how this server answers, as labels."""
+    """The keys that decide this server's responses, as labels."""
 
     def __init__(self, cluster: str, config: Callable[[], ServerConfig]) -> None:
         self._cluster = cluster
         self._config = config
 
     def collect(self) -> Iterator[Metric]:
-        """Return floodgate_server_info, which is always 1."""
+        """Yield floodgate_server_info, which is always 1."""
         info = {label_of(key): value for key, value in server_info(self._config()).items()}
         labels = {"cluster": self._cluster, **info}
         yield gauge(
@@ -83,7 +83,7 @@ class ServerInfo(Collector):
 
 
 class EventLoopLag(Collector):
-    """A histogram of how late the event loop calls back.
+    """A histogram of the event loop's delay of callbacks.
 
     The mutable state is the counts, the sum and the armed timer.
     """
@@ -96,18 +96,18 @@ class EventLoopLag(Collector):
         self._timer: TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to measure, ten times a second."""
+        """Start measuring, ten times a second."""
         due = self._clock.now() + LAG_INTERVAL_SECONDS
         self._timer = self._clock.call_at(due, self._measure, due)
 
     def stop(self) -> None:
-        """Measure no more. Idempotent."""
+        """Stop measuring. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def collect(self) -> Iterator[Metric]:
-        """Return floodgate_event_loop_lag_seconds."""
+        """Yield floodgate_event_loop_lag_seconds."""
         family = HistogramMetricFamily(
             "floodgate_event_loop_lag_seconds",
             "How late the event loop calls back",

@@ -1,4 +1,4 @@
-"""Samples collected one by one, whose families are put together on the way."""
+"""Samples collected individually, and grouped into families on the way."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class SampleTable:
-    """Families of metrics, each begun by its first sample.
+    """Families of metrics, each created by its first sample.
 
-    Labels become text once for all samples in a row that have the same ones: those of a topic. So
-    they are not changed behind a sample's back.
+    Labels are converted to text once for successive samples with the same label object, such as a
+    topic's. So label objects must not be changed after use.
 
     Args:
-        documentation: Returns what a family's name stands for.
+        documentation: Returns the help text of a family.
     """
 
     def __init__(self, documentation: Callable[[str], str]) -> None:
@@ -41,7 +41,7 @@ class SampleTable:
     def counter(
         self, name: str, labels: dict[str, str], value: float, created: float | None = None
     ) -> None:
-        """Add the sample ``<name>_total`` of a counter, and since when it counts, if given."""
+        """Add the sample ``<name>_total`` of a counter, and its start, if given."""
         family = self._family(name, "counter")
         self._add(family, f"{name}_total", labels, value)
         if created is not None:

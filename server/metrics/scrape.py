@@ -1,7 +1,7 @@
-"""A scrape, written a few milliseconds at a time: a broker may have samples of many topics.
+"""A scrape, written in steps of a few milliseconds: a broker may have samples of many topics.
 
-Bound: one is written at a time; others wait for it. How long it gets is bounded by those who
-have the samples.
+Bound: a single scrape is written at a time; further scrapes wait. Its length is bounded by the
+collectors.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _LINES_A_STEP = 500
 
 
 class Scrapes:
-    """Writes what the collectors say.
+    """Writes the metrics of the collectors.
 
     Args:
-        registry: Collectors that answer at once.
-        gather: Collects families in steps; None where there are none of these.
+        registry: Collectors that return immediately.
+        gather: Collects families in steps; None without such collectors.
     """
 
     def __init__(self, registry: CollectorRegistry, gather: Gather | None = None) -> None:
@@ -41,10 +41,10 @@ class Scrapes:
         self._one_at_a_time = asyncio.Lock()
 
     async def text(self, *, as_openmetrics: bool) -> list[bytes]:
-        """Ask every collector and write what it says, in OpenMetrics or Prometheus' format.
+        """Collect all metrics and return them in OpenMetrics or Prometheus' format.
 
         Returns:
-            Blocks of lines: as one piece it may be so large that to copy it takes long.
+            Blocks of lines, since copying a single large text would block the event loop.
         """
         async with self._one_at_a_time:
             families: Iterable[TextFamily] = ()
@@ -65,7 +65,7 @@ def _written(
             blocks.append("\n".join((*block, "")).encode())
             yield
         if isinstance(family, TextFamily):
-            family.lines.clear()  # All of them at the end would take long.
+            family.lines.clear()  # Freeing all of them at the end would block the event loop.
     if as_openmetrics:
         blocks.append(b"# EOF\n")
     return blocks

@@ -1,4 +1,4 @@
-"""The metrics of TLS: handshakes, and certificates that are read again."""
+"""Metrics of TLS: handshakes, and reloads of certificates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class TlsMetrics(Collector):
-    """A collector that reads what TLS counts at each scrape.
+    """A collector that reads the counters of TLS at each scrape.
 
     Args:
         cluster: Label of every sample.
         handshakes: Of all ports.
-        contexts: Certificates, by what they are for.
+        contexts: Certificates, by purpose.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TlsMetrics(Collector):
         self._contexts = contexts
 
     def collect(self) -> Iterator[Metric]:
-        """Return all families."""
+        """Yield all families."""
         labels = {"cluster": self._cluster}
         under_way = "Unfinished TLS handshakes of clients"
         yield gauge("floodgate_tls_handshakes", under_way, labels, self._handshakes.under_way)

@@ -1,1 +1,1 @@
-"""Shows an operator the server: the description of REST, logs, commands of a connection, a page."""
+"""Server introspection for operators: REST description, audit log, connections, web page."""

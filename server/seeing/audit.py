@@ -1,6 +1,6 @@
-"""One line of the log for every change that was made over HTTP: who made it, and which.
+"""Audit log: a line for every change made over HTTP, with its author.
 
-The line has the fields of its request beside it: its id, and its client's address.
+The line has the structured fields of its request: its id, and its client's address.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 async def audited(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Tell of a request that changed something, by its method; of a GET its handler tells."""
+    """Log a successful changing request, by its method; handlers log changing GETs."""
     response = await handler(request)
     if response.status < 300 and request.method not in SAFE_METHODS:
         tell_change(request)
@@ -33,6 +33,6 @@ async def audited(
 
 
 def tell_change(request: web.Request) -> None:
-    """Tell of a change that was made; body and query are not told: they may be credentials."""
+    """Log a change, without body and query, which may contain credentials."""
     who = shown_session(session_of_request(request), "somebody, without authentication")
     logger.info("changed by %s: %s %s", who, request.method, shown_path(request.path))

@@ -1,7 +1,7 @@
-"""``/admin/v2/floodgate/connections``: who is connected, and what one connection says.
+"""``/admin/v2/floodgate/connections``: list of connections, and a connection's last commands.
 
-``PUT .../{number}/commands`` keeps its last commands from now on, ``GET`` shows them, ``DELETE``
-ends it. Of very many connections the first LISTED are listed, those with most pending bytes first.
+``PUT .../{number}/commands`` starts recording its commands, ``GET`` returns the last, ``DELETE``
+stops recording. At most LISTED connections are listed, most pending bytes first.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _DIGITS = 15
 
 
 class ConnectionReports:
-    """Tells of connections.
+    """Reports on connections.
 
     Args:
-        connections: Returns those that are open.
-        clock: Tells when a command came.
+        connections: Returns the open connections.
+        clock: The source of time, for commands.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class ConnectionReports:
     async def listed(self, _: web.Request) -> web.Response:
         """Return the connections."""
         found = list(self._connections())
-        # Of 50,000 it takes longer than a turn may.
+        # For 50,000 connections it takes longer than a turn may.
         shown = await asyncio.to_thread(heapq.nlargest, LISTED, found, _waiting)
         return json_response(
             {"total": len(found), "connections": [self._described(one) for one in shown]}
         )
 
     async def commands(self, request: web.Request) -> web.Response:
-        """Return the last commands of a connection, the oldest first."""
+        """Return the last commands of a connection, oldest first."""
         record = self._records.get(self._asked(request))
         if record is None:
             raise RestError(404, "its commands are not kept: PUT this path to begin")
@@ -69,7 +69,7 @@ class ConnectionReports:
         return json_response({"total": record.total, "most": COMMANDS, "commands": kept})
 
     async def record(self, request: web.Request) -> web.Response:
-        """Keep the commands of a connection from now on."""
+        """Start recording the commands of a connection."""
         cnx = self._asked(request)
         self._records = {one: kept for one, kept in self._records.items() if not one.closed}
         if cnx not in self._records:
@@ -81,7 +81,7 @@ class ConnectionReports:
         return web.Response(status=204)
 
     async def end(self, request: web.Request) -> web.Response:
-        """Keep the commands of a connection no more."""
+        """Stop recording the commands of a connection."""
         cnx = self._asked(request)
         if self._records.pop(cnx, None) is not None:
             cnx.record_commands(None)

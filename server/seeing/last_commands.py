@@ -1,7 +1,7 @@
-"""The last commands of one connection, decoded, in both directions; off unless asked for.
+"""The last commands of a connection, decoded, in both directions; off by default.
 
-What is shown of a command is what the log shows at level debug: no credentials, no payloads.
-Bound: COMMANDS of each of RECORDED connections; the oldest gives way.
+Commands are shown as in debug log lines: without credentials and payloads. Bound: COMMANDS of each
+of RECORDED connections; the oldest is evicted.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     Buffer = bytes | memoryview
 
 COMMANDS = 200
-"""Commands that are kept of a connection."""
+"""Most kept commands of a connection."""
 RECORDED = 20
-"""Connections whose commands may be kept at once."""
+"""Most simultaneously recorded connections."""
 
 
 class Told(NamedTuple):
-    """One command.
+    """A command.
 
     Attributes:
         at_ms: The time, in milliseconds since 1970.
         direction: ``received`` from the client, or ``sent`` to it.
-        command: The command in words.
+        command: The description of the command.
     """
 
     at_ms: int
@@ -40,7 +40,7 @@ class Told(NamedTuple):
 
 
 class LastCommands:
-    """Keeps the last commands of one connection."""
+    """Keeps the last commands of a connection."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -48,11 +48,11 @@ class LastCommands:
         self.kept: deque[Told] = deque(maxlen=COMMANDS)
 
     def received(self, frame: Frame) -> None:
-        """Keep a received command."""
+        """Record a received command."""
         self._keep("received", received_line(frame))
 
     def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-        """Keep commands that are sent together."""
+        """Record commands that are sent together."""
         for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
             self._keep("sent", line)
 

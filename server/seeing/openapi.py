@@ -1,7 +1,7 @@
-"""``/openapi.json``: a description of REST for programs, in OpenAPI 3.1.
+"""``/openapi.json``: a machine-readable description of REST, in OpenAPI 3.1.
 
-It is made of operations, which are made of the routes themselves: what is served is described.
-Schemas are JSON Schema, as pydantic writes them: OpenAPI 3.0 could not take them.
+It is built from operations, which are built from the routes themselves, so that every route is
+described. Schemas are JSON Schema, as written by pydantic, which OpenAPI 3.0 does not support.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WHAT: Mapping[int | None, str] = {
     422: "What is stored or sent cannot be read",
     503: "Not now",
 }
-"""The sentences about refusals, by status."""
+"""Descriptions of refusals, by status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Parameter:
     """A parameter of the path or the query.
 
     Attributes:
-        name: As it is written.
-        what: What it says.
+        name: Its name.
+        what: Its description.
         schema: Its values.
-        example: One of them.
+        example: An example value.
     """
 
     name: str
@@ -65,21 +65,21 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path.
+    """A method of a path.
 
     Attributes:
         method: The HTTP method.
         path: With variables in braces.
-        what: One sentence on what it does.
+        what: Its summary, a sentence.
         tag: The subject under which it is listed.
-        path_parameters: What is known of the variables; of others the name alone.
-        query: The parameters that it reads.
-        bodies: The schema of a body by media type; none: no body is read.
-        body_required: Whether there must be one.
-        built: Whether it is; otherwise it is answered 501.
+        path_parameters: The described variables; the rest have a name alone.
+        query: The parameters of its query.
+        bodies: The schema of a body by media type; empty: no body is read.
+        body_required: Whether a body is required.
+        built: Whether it is implemented; otherwise the response is 501.
         done: The statuses of success.
-        refused: The statuses of refusals that say something of this operation; others, such as
-            401, 429 or 503, can be those of any.
+        refused: The statuses of specific refusals; any operation may return generic statuses, such
+            as 401, 429 or 503.
     """
 
     method: str
@@ -101,11 +101,11 @@ class Operation:
 
 
 SCHEMA_REFERENCES = "#/components/schemas/{model}"
-"""A reference of a schema to a part under its ``$defs``, which the whole document shares."""
+"""A reference of a schema to a part under its ``$defs``, shared by the whole document."""
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the description of all operations; each path and method is there once."""
+    """Return the description of all operations, without duplicates."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:
@@ -126,7 +126,7 @@ def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
 def openapi_route(
     title: str, operations: Callable[[web.Application], Iterable[Operation]]
 ) -> web.RouteDef:
-    """Return the route, which describes itself too; the document is made when first asked for."""
+    """Return the route, itself included; the document is built at the first request."""
     made: list[bytes] = []
 
     def describe(app: web.Application) -> bytes:
@@ -175,7 +175,7 @@ def _name(status: int | None) -> str:
 
 
 def _refused_with(what: str) -> dict[str, Any]:
-    """Return a refusal; where a real broker names no reason, or writes text, so does this one."""
+    """Return a refusal with a reason, even if a real broker returns text or no reason."""
     content = {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {"description": what, "content": content}
 
@@ -192,7 +192,7 @@ def _parameter(one: Parameter, place: str) -> dict[str, Any]:
 
 
 def _identifier(one: Operation) -> str:
-    """Return a name that no other operation has: paths that differ only here get other names."""
+    """Return a unique name of an operation, even for similar paths."""
     words = re.findall(r"\{?\w+", one.path.removeprefix("/admin/v2"))
     named = ("by_" + word[1:] if word.startswith("{") else word for word in words)
     last = ["slash"] if one.path.endswith("/") else []

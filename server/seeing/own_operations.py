@@ -1,4 +1,4 @@
-"""The operations of routes that are no part of Pulsar's admin REST, of broker and proxy."""
+"""Operations of the routes beyond Pulsar's admin REST, of broker and proxy."""
 
 from __future__ import annotations
 
@@ -131,13 +131,13 @@ OWN_OPERATIONS = (
         refused=(404,),
     ),
 )
-"""All that is known of routes; a test holds that nothing is missing, and nothing is left over."""
+"""All described routes; a test checks that the list is complete and has no extra routes."""
 
 _KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
 
 
 def own_operations(app: web.Application) -> Iterator[Operation]:
-    """Yield the operations of an application's routes, but for those that serve all methods."""
+    """Yield the operations of an application's routes, except routes for all methods."""
     for route in app.router.routes():
         if route.resource is not None and route.method not in ("*", "HEAD"):
             asked = (route.method, route.resource.canonical)

@@ -1,7 +1,7 @@
-"""``/floodgate/``: connections and budgets as they are now, for people.
+"""``/floodgate/``: a web page of current connections and budgets.
 
-One file without dependencies: it asks the REST of this very server, each two seconds while it is
-looked at, and says so when the server does not answer.
+A single file without dependencies: it polls this server's REST, every two seconds while visible,
+and reports an unreachable server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADERS = {
 
 
 def page_routes(title: str) -> list[web.RouteDef]:
-    """Return the routes of the page, which is called by ``title``."""
+    """Return the routes of the page with the given title."""
     source = resources.files(__package__ or "server.seeing").joinpath(_PAGE)
     page = source.read_text(encoding="utf-8").replace("{{title}}", title)
 

@@ -1,8 +1,9 @@
-"""``/status.html``: OK for load balancers while clients are served and an operator's file is there.
+"""``/status.html``: OK for load balancers while clients are served and an operator's file exists.
 
-Whoever takes the file away takes the server out of the balancer's list, and nobody is cut off.
-Source: upstream VipStatus, as recorded. Differs: upstream answers 503 in place of 404 to who asks
-again within a second.
+Removing the file removes the server from the balancer's list, without closing connections.
+
+Source: upstream VipStatus, as recorded. Differs: upstream returns 503 instead of 404 to a repeated
+request within a second.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def status_route(readiness: Readiness, file: str | None) -> web.RouteDef:
     """Return the route.
 
     Args:
-        readiness: Tells whether clients are served.
+        readiness: The state of the process.
         file: statusFilePath; None or empty for none.
     """
 

@@ -1,7 +1,7 @@
-"""A child process whose start does not hold the event loop.
+"""A child process whose start does not block the event loop.
 
-The loop's own way copies the tables of all memory of this process before the program begins: 50 ms
-and more for a server of 300 MB. The standard library shares them until then.
+The event loop's own subprocess start copies the page tables of this process before the program
+begins: 50 ms and more for a server of 300 MB. The standard library shares them until then.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ChildProcess:
-    """One child; its standard input and output are one socket, of which the other end is here.
+    """A child with a socket pair's end as its standard input and output.
 
-    (A socket, and no transport of the loop's: where such a one is cancelled while it is made,
-    uvloop closes its descriptor twice, and the second time it may be somebody else's.)
+    (A socket instead of an event loop transport: if its creation is cancelled, uvloop closes the
+    descriptor twice, possibly after reuse.)
     """
 
     def __init__(self, process: subprocess.Popen[bytes], end: socket.socket) -> None:
@@ -28,7 +28,7 @@ class ChildProcess:
 
     @classmethod
     def started(cls, command: Sequence[str]) -> Self:
-        """Start a program, in a group of its own: a Ctrl-C is for the server, which ends it.
+        """Start a program in its own process group, so that a Ctrl-C reaches only the server.
 
         Raises:
             OSError: It cannot be started.
@@ -53,7 +53,7 @@ class ChildProcess:
         await asyncio.get_running_loop().sock_sendall(self._end, data)
 
     async def receive(self, size: int) -> bytes:
-        """Read so much of its standard output.
+        """Read exactly ``size`` bytes of its standard output.
 
         Raises:
             OSError, EOFError: It has ended.
@@ -69,7 +69,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Its id."""
+        """Its process id."""
         return self._process.pid
 
     @property
@@ -78,10 +78,10 @@ class ChildProcess:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """End it at once. Harmless when it has ended."""
+        """Kill the process; no-op if it has ended."""
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until it has ended, and close the socket; nobody sends or receives any more."""
+        """Wait for its end, and close the socket; no send or receive may be pending."""
         await asyncio.to_thread(self._process.wait)
         self._end.close()

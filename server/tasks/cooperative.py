@@ -1,4 +1,4 @@
-"""Long work on the event loop, a few milliseconds at a time."""
+"""Long work on the event loop, in steps of a few milliseconds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TURN_SECONDS = 0.002
-"""Seconds for which work goes on before other connections have their turn."""
+"""Seconds of work in a turn."""
 MOST_STEPS = 10_000
-"""Most steps of a turn, should the clock not move."""
+"""Most steps of a turn, in case the clock stands still."""
 ITEMS_A_STEP = 1_000
 
 
 def in_parts(items: Sequence[T], most: int = ITEMS_A_STEP) -> Iterator[Sequence[T]]:
-    """Yield a sequence in parts of so many items at most: each is a step of work with all."""
+    """Yield a sequence in parts of at most ``most`` items, for work in steps."""
     return (items[start : start + most] for start in range(0, len(items), most))
 
 
 async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:
-    """Yield items, with a turn for others whenever the work on some has taken 2 ms."""
+    """Yield items, ending the turn whenever the work has taken 2 ms."""
     end, left = perf_counter() + turn_seconds, MOST_STEPS
     for item in items:
         yield item
@@ -38,8 +38,8 @@ async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> As
 class Steps:
     """Does work in steps of about a millisecond.
 
-    One piece of work has a turn at a time, in the order of asking: however many are under way,
-    other connections wait for one turn only.
+    A single piece of work runs per turn, in order of request: however many are in progress, other
+    connections wait for a single turn only.
     """
 
     def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
@@ -47,7 +47,7 @@ class Steps:
         self._turn_seconds = turn_seconds
 
     async def take(self, work: Generator[None, None, T]) -> T:
-        """Do all of some work, which yields after each step; return what it returns."""
+        """Run work that yields after each step; return its result."""
         while True:
             async with self._turn:
                 end = perf_counter() + self._turn_seconds
@@ -60,14 +60,15 @@ class Steps:
                     result: T = done.value
                     return result
                 finally:
-                    # Also behind the last step: short pieces of work would make one long turn.
+                    # Also after the last step: many short pieces of work would add up to a long
+                    # turn.
                     await asyncio.sleep(0)
 
 
 class ShortWork:
-    """Does pieces of short work in the order of asking, as many in a turn as take 2 ms.
+    """Does short pieces of work in order of request, as many per turn as take 2 ms.
 
-    Bound: whoever asks waits for the answer, and has a bound of its own.
+    Bound: callers wait for the result, and are bounded elsewhere.
     """
 
     def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
@@ -75,7 +76,7 @@ class ShortWork:
         self._turn_seconds = turn_seconds
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Call some work in its turn and return what it returns; not if this is cancelled."""
+        """Call ``work`` in a turn and return its result; skipped if cancelled before."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         if not self._waiting:
@@ -84,7 +85,7 @@ class ShortWork:
         try:
             return await done
         finally:
-            del done  # What it raises would be kept by its own traceback, with who asked.
+            del done  # A raised error's traceback would keep the future, and through it the caller.
 
     def _take_turn(self) -> None:
         end = perf_counter() + self._turn_seconds

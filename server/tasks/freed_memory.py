@@ -1,7 +1,7 @@
-"""Memory that was freed and that the C library keeps: given back when much of it stays unused.
+"""Freed memory kept by the C library, returned to the system when much stays unused.
 
-After a burst of large buffers hundreds of megabytes may stay with the process, which a container
-counts as its own.
+After a burst of large buffers the process may keep hundreds of megabytes, which count toward a
+container's limit.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""So much may stay for what comes next."""
+"""Bytes that may be kept for reuse."""
 LOOK_SECONDS = 1.0
 LOOKS = 5
-"""Only what was free at so many looks is given back: while a thread does that (400 MB: some 40 ms)
-nobody else allocates, so that it is worth nothing beside work that needs the memory again."""
+"""Samples in which memory must be free before trimming: a trim (400 MB: some 40 ms) blocks all
+allocations, and is useless if the memory is needed again."""
 
 
 class HeapSize(NamedTuple):
-    """The C library's heap. What Python and Arrow map for themselves is not in it."""
+    """Size of the C library's heap, without memory mapped by Python and Arrow."""
 
     in_use_bytes: int
     free_bytes: int
 
 
 class Heap(Protocol):
-    """A heap that keeps what was freed."""
+    """A heap that keeps freed memory."""
 
     def size(self) -> HeapSize:
-        """Return its size; takes microseconds, or milliseconds when it is in very many pieces."""
+        """Return its size; takes microseconds, or milliseconds for a very fragmented heap."""
 
     def trim(self) -> object:
-        """Give back what is free."""
+        """Return free memory to the system."""
 
 
 class _MallInfo(ctypes.Structure):
@@ -53,7 +53,7 @@ class GlibcHeap:
     """The heap of glibc.
 
     Raises:
-        AttributeError: The C library is another one, or older than 2.33.
+        AttributeError: Another C library, or older than 2.33.
     """
 
     def __init__(self) -> None:
@@ -67,12 +67,12 @@ class GlibcHeap:
         return HeapSize(info.uordblks + info.hblkhd, info.fordblks)
 
     def trim(self) -> object:
-        """Give back all free pages."""
+        """Return all free pages to the system."""
         return self._trim(0)
 
 
 def c_heap() -> Heap | None:
-    """Return the C library's heap; None if it does not tell."""
+    """Return the C library's heap; None if unsupported."""
     try:
         return GlibcHeap()
     except AttributeError:
@@ -80,10 +80,10 @@ def c_heap() -> Heap | None:
 
 
 class FreedMemory:
-    """Looks every second whether a heap keeps much, and trims what stays, in a thread.
+    """Samples a heap every second, and trims persistently free memory, in a thread.
 
     Attributes:
-        trimming: The last trim, maybe under way.
+        trimming: The last trim, possibly in progress.
     """
 
     def __init__(self, heap: Heap, clock: Clock) -> None:
@@ -94,11 +94,11 @@ class FreedMemory:
         self.trimming: asyncio.Future[object] | None = None
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start sampling."""
         self._timer = self._clock.call_at(self._clock.now() + LOOK_SECONDS, self._look)
 
     def stop(self) -> None:
-        """Look no more. Idempotent."""
+        """Stop sampling. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

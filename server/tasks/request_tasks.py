@@ -1,8 +1,8 @@
-"""The requests of one connection that are under way: one task each, one exception boundary.
+"""In-flight requests of a connection: a task and an exception boundary for each.
 
-A connection's requests end with it: ``cancel_all`` is called in the turn in which the peer is
-lost. (asyncio's TaskGroup is not used because one failed request must not cancel its siblings,
-and because the group would need a task of its own for each of thousands of idle connections.)
+A connection's requests end with it: ``cancel_all`` is called in the turn of the disconnect. (Not
+asyncio's TaskGroup, because a failed request must not cancel its siblings, and because the group
+would need a task for each of thousands of idle connections.)
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 class RequestTasks:
-    """Tasks of one connection.
+    """Tasks of a connection.
 
-    Bound: whoever starts a request holds a place of the lookup semaphore for it.
+    Bound: each request holds a slot of the lookup semaphore.
 
     Args:
-        on_error: Answers a request whose handler failed in a way nobody foresaw; given the
-            request id and the error's text.
+        on_error: Answers a request whose handler failed unexpectedly; called with the request id
+            and the error's text.
     """
 
     def __init__(self, on_error: Callable[[int, str], object]) -> None:
@@ -35,10 +35,10 @@ class RequestTasks:
         return len(self._tasks)
 
     def start(self, request_id: int, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Run a request; what it raises is answered, and its siblings go on.
+        """Run a request; its errors are answered, without affecting its siblings.
 
         Args:
-            request_id: The client's, for the answer to an unforeseen failure.
+            request_id: The client's, for the response to an unexpected failure.
             work: Makes the coroutine; not called if the connection ends first.
         """
         task = asyncio.get_running_loop().create_task(self._guard(request_id, work))
@@ -55,11 +55,11 @@ class RequestTasks:
             self._on_error(request_id, f"{type(error).__name__}: {error}")
 
     def cancel_all(self) -> None:
-        """End every request; what they hold comes back as their blocks exit."""
+        """Cancel every request; their resources are released as their blocks exit."""
         for task in list(self._tasks):
             task.cancel()
 
     async def finished(self) -> None:
-        """Wait until no request is under way."""
+        """Wait until no request is in flight."""
         while self._tasks:
             await asyncio.wait(self._tasks)

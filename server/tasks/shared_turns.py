@@ -1,4 +1,4 @@
-"""Work of many that shares what one turn of the event loop may take."""
+"""Work of many callers that shares a turn's time budget."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TURN_SECONDS = 0.002
-"""After so long, connections and requests have their turn, and then the next that are due."""
+"""Time budget of a turn, after which connections and requests run."""
 _NO_MORE = object()
 
 MOST_STEPS = 10_000
-"""Most that run in a turn, should the clock not move."""
+"""Most calls of a turn, in case the clock stands still."""
 
 
 class SharedTurns:
-    """Runs what is due, as much in a turn of the event loop as takes 2 ms.
+    """Runs due calls, as many per turn of the event loop as take 2 ms.
 
-    For the dispatchers of a broker: without it a topic with a thousand subscriptions would hold up
-    everybody with each message. Bound: each waits here once at most, and what each lets go once.
+    For the dispatchers of a broker: otherwise a topic with a thousand subscriptions would delay all
+    clients with each message. Bound: each dispatcher waits here at most once.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class SharedTurns:
         self._is_in_turn = False
 
     def now(self, run: Callable[[], object]) -> bool:
-        """Run it at once if this turn has time left and nobody waits; else return false."""
+        """Run a call immediately if this turn has time left and none waits; else return False."""
         if not self._is_in_turn:
             self._begin_turn()
         if self._due or perf_counter() >= self._turn_ends:
@@ -41,16 +41,16 @@ class SharedTurns:
         return True
 
     def later(self, run: Callable[[], object]) -> None:
-        """Run it in one of the next turns, behind those that wait."""
+        """Run a call in a later turn, behind the waiting calls."""
         self._due.append(run)
         if not self._is_in_turn:
             self._begin_turn()
 
     def in_steps(self, steps: Iterator[None]) -> None:
-        """Do work that would take too long at once: a step now, the others when it is their turn.
+        """Run long work in steps: a step now, the rest in later turns.
 
         Args:
-            steps: Each is short, and they have an end.
+            steps: A finite number of short steps.
         """
         if next(steps, _NO_MORE) is not _NO_MORE:
             self.later(partial(self.in_steps, steps))

@@ -1,4 +1,4 @@
-"""Work that is done once for all who ask for the same while it is under way."""
+"""Singleflight: work shared by all concurrent callers with the same key."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Work under way, found by what it is for.
+    """Work in progress, by key.
 
-    Who leaves takes nothing from the others; the last who leaves ends the work. What it raises is
-    raised by all who waited, and not kept.
+    A caller that leaves does not affect the rest; the last caller that leaves cancels the work. An
+    error is raised to all waiting callers, and not cached.
 
-    Bound: everybody who waits holds a place of the lookup semaphore.
+    Bound: each caller holds a slot of the lookup semaphore.
 
     Source: upstream NamespaceService.inProgressQueryUserTopics.
     """
@@ -30,14 +30,14 @@ class SingleFlight(Generic[T]):
         return len(self._flights)
 
     def stop(self) -> None:
-        """End all work that is under way."""
+        """Cancel all work in progress."""
         for flight in self._flights.values():
             flight.task.cancel()
 
     async def join(self, key: Hashable, work: Callable[[], Coroutine[object, object, T]]) -> T:
-        """Return what the work for ``key`` returns; it is started if it is not under way."""
+        """Return the result of the work for ``key``, starting it if not in progress."""
         flight = self._flights.get(key)
-        # What has ended is not given again: it would be given at once, and again at once.
+        # A finished result is not reused, as it would be reused without end.
         if flight is None or flight.task.done():
             flight = self._flights[key] = _Flight(work())
             flight.task.add_done_callback(partial(self._ended, key, flight))
@@ -49,15 +49,15 @@ class SingleFlight(Generic[T]):
             if not flight.waiting:
                 self._close_door(key, flight)
                 flight.task.cancel()
-            del flight  # What it raised would be kept by its own traceback, with who asked.
+            del flight  # A raised error's traceback would keep the flight and the caller.
 
     def _ended(self, key: Hashable, flight: _Flight[T], task: asyncio.Task[T]) -> None:
         self._close_door(key, flight)
         if not task.cancelled():
-            task.exception()  # told to those who waited, if any were left
+            task.exception()  # raised to the waiting callers, if any were left
 
     def _close_door(self, key: Hashable, flight: _Flight[T]) -> None:
-        """Let nobody join work that has ended, or that nobody waits for."""
+        """Prevent joins of work that has ended, or that no caller waits for."""
         if self._flights.get(key) is flight:
             del self._flights[key]
 

@@ -1,7 +1,7 @@
-"""Processes for work that may take long, or for ever, and that must not hold the interpreter.
+"""Worker processes for work of unbounded duration, which must not block the interpreter.
 
-Each piece of work has a process for itself, which is ended when its time is up or nobody waits
-for it any more; the event loop does nothing for it but pass bytes.
+Each piece of work has its own process, which is killed at a timeout or when no caller waits; the
+event loop only passes bytes.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from typing import Self
 
 LENGTH = struct.Struct(">I")
-"""Stands in front of every job and answer."""
+"""Length prefix of every job and response."""
 MAX_WORKERS = 2
-"""Pieces of work at a time; others wait for their turn."""
+"""Most simultaneous pieces of work; further work waits."""
 NICENESS, MOST_NICENESS = 10, 19
-"""Workers get what processor time the server leaves, which may be nice itself.
+"""Workers get the processor time left by the server, which may be nice itself.
 
-Peers choose how much work there is.
+Peers decide the amount of work.
 """
 
 
 class WorkerFailedError(Exception):
-    """A process ended in the middle of its work, or could not be started."""
+    """A process ended during its work, or could not be started."""
 
 
 class WorkerProcess:
-    """One process, for one job at a time.
+    """A process, for a single job at a time.
 
     Attributes:
         called: The noun for it in errors.
@@ -58,7 +58,7 @@ class WorkerProcess:
         return self._process.is_gone
 
     async def ask(self, job: bytes) -> bytes:
-        """Return the answer to a job; the job has its length in front, the answer has not.
+        """Return the response to a job; the job has a length prefix, the response has none.
 
         Raises:
             WorkerFailedError: The process has ended.
@@ -66,7 +66,7 @@ class WorkerProcess:
         self._idle = False
         try:
             await self._process.send(job)
-            del job  # An error would keep it, with this frame.
+            del job  # An error's traceback would keep it, with this frame.
             size = LENGTH.unpack(await self._process.receive(LENGTH.size))[0]
             answer = await self._process.receive(size)
         except (OSError, EOFError) as error:
@@ -75,7 +75,7 @@ class WorkerProcess:
         return answer
 
     def end(self) -> None:
-        """End the process at once. Idempotent."""
+        """Kill the process. Idempotent."""
         self._process.kill()
 
     async def gone(self) -> None:
@@ -87,14 +87,14 @@ Worker = TypeVar("Worker", bound=WorkerProcess)
 
 
 class WorkerProcesses(Generic[Worker]):
-    """Up to MAX_WORKERS processes, started when first needed: ``async with WorkerProcesses(...)``.
+    """Up to MAX_WORKERS processes, started on demand: ``async with WorkerProcesses(...)``.
 
-    Bound: work beyond that waits in the order of asking.
+    Bound: further work waits in order of request.
 
     Args:
         command: Program and arguments.
         made: Makes the worker of a process.
-        max_workers: Processes at a time.
+        max_workers: Most simultaneous processes.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class WorkerProcesses(Generic[Worker]):
         await self.close()
 
     async def close(self) -> None:
-        """End all processes at once. Idempotent."""
+        """Kill all processes. Idempotent."""
         workers, self._all, self._spare = self._all, set(), []
         for worker in workers:
             worker.end()
-        # Meanwhile those who borrowed one give it back.
+        # Meanwhile borrowers return their workers.
         for worker in tuple(workers):
             await worker.gone()
         if self._ending:
@@ -132,12 +132,12 @@ class WorkerProcesses(Generic[Worker]):
 
     @property
     def wanted(self) -> bool:
-        """True if somebody waits for one."""
+        """True if a caller waits for a worker."""
         return self._waiting > 0
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
-        """Lend a process for a block; it is ended if it has not finished its work.
+        """Lend a process for a block; it is killed if its work is unfinished.
 
         Raises:
             WorkerFailedError: It cannot be started.
@@ -181,7 +181,7 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Let a process run behind this one, and behind those of no niceness."""
+    """Give a process a lower priority than this process, and at least NICENESS."""
     with contextlib.suppress(OSError):
         own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
         os.setpriority(os.PRIO_PROCESS, pid, min(own + NICENESS, MOST_NICENESS))

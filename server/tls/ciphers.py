@@ -1,8 +1,7 @@
-"""Cipher suites in Java's spelling (IANA's) and in OpenSSL's, and what OpenSSL is told of them.
+"""Cipher suites in Java's spelling (IANA's) and in OpenSSL's, and OpenSSL's configuration.
 
-Java calls ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`` what OpenSSL calls
-``ECDHE-RSA-AES128-GCM-SHA256``. The suites of TLS 1.3 have one name, and Python cannot choose among
-them: they are offered all or none.
+Java's ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`` is OpenSSL's ``ECDHE-RSA-AES128-GCM-SHA256``. The
+suites of TLS 1.3 have a single name, and Python cannot choose among them: all or none are offered.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple
 OFFERED_OF_TLS13 = frozenset(
     {"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}
 )
-"""The suites of TLS 1.3 that OpenSSL offers by itself."""
+"""OpenSSL's default suites of TLS 1.3."""
 
 _IANA = re.compile(r"(?:TLS|SSL)_(\w+)_WITH_(\w+)", re.ASCII)
 _ONE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
@@ -23,12 +22,12 @@ _SIZED = re.compile(r"\b(AES|CAMELLIA|ARIA)-(\d+)")
 
 
 class CipherChoice(NamedTuple):
-    """Which cipher suites may be spoken.
+    """The allowed cipher suites.
 
     Attributes:
-        openssl: The suites of TLS 1.2 as OpenSSL's list; empty leaves OpenSSL's own.
-        tls12: Whether any suite of TLS 1.2 may be spoken.
-        tls13: Whether those of TLS 1.3 may.
+        openssl: The suites of TLS 1.2 as OpenSSL's list; empty for OpenSSL's default.
+        tls12: Whether any suite of TLS 1.2 is allowed.
+        tls13: Whether the suites of TLS 1.3 are allowed.
     """
 
     openssl: str = ""
@@ -37,7 +36,7 @@ class CipherChoice(NamedTuple):
 
 
 def openssl_name(name: str) -> str:
-    """Return OpenSSL's name of a suite of TLS 1.2 that is given by either name."""
+    """Return OpenSSL's name of a suite of TLS 1.2 given by either name."""
     iana = _IANA.fullmatch(name)
     if iana is None:
         return name
@@ -50,7 +49,7 @@ def openssl_name(name: str) -> str:
 
 
 def chosen(names: tuple[str, ...]) -> CipherChoice:
-    """Return the choice of the suites with these names; of no name: all that OpenSSL offers.
+    """Return the choice of the suites with these names; without names: OpenSSL's default.
 
     Raises:
         ValueError: OpenSSL has no such suite; the message is its name.
@@ -65,7 +64,7 @@ def chosen(names: tuple[str, ...]) -> CipherChoice:
 
 
 def _is_known(name: str) -> bool:
-    """Tell whether OpenSSL can speak a suite of TLS 1.2; of a list it skips what it cannot."""
+    """Return True if OpenSSL supports a suite of TLS 1.2; in lists it skips unsupported suites."""
     if not _ONE_NAME.fullmatch(name) or name.startswith("TLS_"):
         return False
     try:

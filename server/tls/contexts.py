@@ -18,11 +18,11 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 class ServerTls:
-    """The TLS of one port.
+    """The TLS of a port.
 
     Attributes:
-        contexts: Those of its files.
-        settings: As configured.
+        contexts: The contexts of its files.
+        settings: Its configuration.
     """
 
     def __init__(self, settings: ServerTlsSettings, clock: Clock) -> None:
@@ -32,15 +32,14 @@ class ServerTls:
         self._for_http: ssl.SSLContext | None = None
 
     def layer(self) -> TlsLayer:
-        """Return the TLS of a connection that was accepted now."""
+        """Return the TLS layer of an accepted connection."""
         return TlsLayer(self.contexts.current(), server_side=True)
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """A context that stays the same, for a listener: each handshake is handed the current one.
+        """A constant context for a listener, which gives each handshake the current context.
 
-        It stands behind the name that a client asks for, which OpenSSL asks about also where none
-        is given.
+        By OpenSSL's callback for the requested host name, which is called even without a name.
         """
         if self._for_http is None:
             self._for_http = accepting_context(self.settings)
@@ -55,7 +54,7 @@ class ClientTls:
     """The TLS of connections to brokers.
 
     Attributes:
-        contexts: Those of its files.
+        contexts: The contexts of its files.
     """
 
     def __init__(self, settings: ClientTlsSettings, clock: Clock) -> None:
@@ -63,10 +62,10 @@ class ClientTls:
         self.contexts = RefreshedContext(make, settings.files, settings.refresh_seconds, clock)
 
     def layer(self, host: str) -> TlsLayer:
-        """Return the TLS of a new connection to a host.
+        """Return the TLS layer of a new connection to a host.
 
         Raises:
-            ConnectionError: It is no name that a certificate could have.
+            ConnectionError: The host is not a valid certificate name.
         """
         try:
             return TlsLayer(self.http_context, server_side=False, server_hostname=host)
@@ -75,7 +74,7 @@ class ClientTls:
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """The context for a request that is sent now."""
+        """The context for a request sent now."""
         return self.contexts.current()
 
 
@@ -87,8 +86,8 @@ def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _restrict(context, settings)
-    # A client must show its certificate each time: by an old session it could come in with one that
-    # is not trusted any more.
+    # A client must show its certificate each time: a resumed session could bypass the check of a
+    # certificate that is not trusted any more.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     if settings.asks_for_client_certificate:
@@ -151,7 +150,7 @@ def _check_readable(key: str, path: str) -> None:
 
 def _load_certificate(context: ssl.SSLContext, files: TlsFiles) -> None:
     try:
-        # Never ask the terminal for a passphrase.
+        # Never prompt for a passphrase.
         context.load_cert_chain(files.certificate, files.key, password=lambda: "")
     except ssl.SSLError as error:
         pair = f"{files.certificate_key}={files.certificate!r:.200}"

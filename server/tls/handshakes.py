@@ -1,7 +1,7 @@
-"""The TLS handshakes under way on a server's ports: each has a time, and an end.
+"""TLS handshakes in progress on a server's ports, each with a deadline.
 
-A connection counts as a client only once its handshake is finished. Until then it stands here, so
-that a drain finds it, and a peer that stops half way is cut off.
+A connection counts as a client only after its handshake. Until then it is registered here, so that
+a drain finds it, and a stalled peer is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Handshaking(Protocol):
-    """A connection in its handshake."""
+    """A connection during its handshake."""
 
     @property
     def peer(self) -> str:
@@ -27,15 +27,15 @@ class Handshaking(Protocol):
         """Close it."""
 
     def reset(self) -> None:
-        """Close it, so that the kernel keeps nothing of it."""
+        """Close it, so that the kernel frees its buffers."""
 
 
 class AcceptedTls(NamedTuple):
-    """The TLS of a connection that is accepted.
+    """The TLS of an accepted connection.
 
     Attributes:
-        layer: Of this connection alone.
-        handshakes: Where it stands until it is a client.
+        layer: The connection's TLS layer.
+        handshakes: Its registry until it is a client.
     """
 
     layer: TlsLayer
@@ -43,17 +43,17 @@ class AcceptedTls(NamedTuple):
 
 
 class TlsHandshakes:
-    """The handshakes of one process.
+    """The handshakes of a process.
 
     Args:
-        clock: Where time comes from.
-        seconds: floodgateTlsHandshakeTimeoutMs: how long each may take.
+        clock: The source of time.
+        seconds: floodgateTlsHandshakeTimeoutMs: the deadline of each.
 
     Attributes:
         seconds: As given.
-        finished_total: Those that ended well.
-        failed_total: Those whose peer spoke no TLS that both accept, or left.
-        timed_out_total: Those that took too long.
+        finished_total: Successful handshakes.
+        failed_total: Handshakes without a common protocol, or whose peer left.
+        timed_out_total: Handshakes beyond the deadline.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -66,26 +66,26 @@ class TlsHandshakes:
 
     @property
     def under_way(self) -> int:
-        """Handshakes that are not finished."""
+        """Number of handshakes in progress."""
         return len(self._under_way)
 
     def began(self, cnx: Handshaking) -> None:
-        """Give a connection that was accepted its time."""
+        """Start the deadline of an accepted connection."""
         end = self._clock.now() + self.seconds
         self._under_way[cnx] = self._clock.call_at(end, self._too_slow, cnx)
 
     def finished(self, cnx: Handshaking) -> None:
-        """Take the end of a handshake that went well."""
+        """Record the end of a successful handshake."""
         if self._forget(cnx):
             self.finished_total += 1
 
     def lost(self, cnx: Handshaking) -> None:
-        """Take the end of a connection, which may have been in its handshake."""
+        """Record the end of a connection, which may have been in its handshake."""
         if self._forget(cnx):
             self.failed_total += 1
 
     def abort_all(self) -> None:
-        """Cut off whoever is in its handshake: the server takes nobody any more."""
+        """Close connections in their handshake, as the server accepts none any more."""
         for cnx in list(self._under_way):
             cnx.abort()
 

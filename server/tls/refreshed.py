@@ -1,9 +1,8 @@
-"""Contexts that are made again when their files change: a new certificate needs no restart.
+"""TLS contexts reloaded when their files change: a new certificate needs no restart.
 
-Files that cannot be used change nothing: the certificates in force stay, one line of the log says
-so, and a counter. The files are looked at when a connection comes, at most once in
-tlsCertRefreshCheckDurationSec; those that could not be used are tried again each time, as it may
-have been for want of descriptors.
+Unusable files change nothing: the effective certificates stay, with an error in the log and a
+counter. The files are checked for new connections, at most once in tlsCertRefreshCheckDurationSec;
+unusable files are retried each time, as the cause may have been a lack of descriptors.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ class TlsFilesError(StartError):
 
 
 class RefreshedContext:
-    """The context of the files as they are.
+    """The TLS context of the current files.
 
     Args:
-        make: Makes it of the files, or raises TlsFilesError.
-        files: Those that are looked at.
-        refresh_seconds: The least time between two looks; below 0: never again.
-        clock: Where time comes from.
+        make: Makes the context from the files, or raises TlsFilesError.
+        files: The watched files.
+        refresh_seconds: The least time between two checks; below 0: no checks.
+        clock: The source of time.
 
     Attributes:
-        expires_at: When the first of its own certificates expires, in seconds since 1970; None
-            if it has none.
-        refreshed_total: Times that it was made again.
-        failed_total: Times that the files had changed and could not be used.
+        expires_at: Earliest expiry of its own certificates, in seconds since 1970; None without
+            certificates.
+        refreshed_total: Number of reloads.
+        failed_total: Number of changes to unusable files.
 
     Raises:
-        TlsFilesError: They cannot be used now.
+        TlsFilesError: The files cannot be used now.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class RefreshedContext:
         self.failed_total = 0
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for a connection that comes now."""
+        """Return the context for a new connection."""
         now = self._clock.now()
         if 0 <= self._refresh_seconds <= now - self._looked_at:
             self._looked_at = now
@@ -80,7 +79,7 @@ class RefreshedContext:
             return
         try:
             self._context = self._make()
-        # A file may go while it is read, and what is raised here would end the listener.
+        # A file may be removed while it is read, and an uncaught error would end the listener.
         except (TlsFilesError, OSError, ValueError) as error:
             if marks != self._told:
                 self._told = marks
@@ -94,7 +93,7 @@ class RefreshedContext:
             logger.info("certificates were read again: %s", paths)
 
     def _marks(self) -> tuple[object, ...]:
-        """Return what changes with the files: a new one has another inode, length or time."""
+        """Return the identity of the files: a new file has another inode, length or time."""
         return tuple(_mark(Path(path)) for path in self._files.named().values())
 
 
@@ -107,13 +106,13 @@ def _mark(path: Path) -> tuple[int, ...] | None:
 
 
 def first_expiry(path: str) -> float | None:
-    """Return when the first certificate of a PEM file expires; None without a file.
+    """Return the earliest expiry in a PEM file; None without a file.
 
-    OpenSSL may take a file that is stricter read here: then nobody knows.
+    None also for a file that OpenSSL accepts, but the stricter parser here refuses.
     """
     if not path:
         return None
-    # Takes 14 MB and 50 ms, and is imported only where there are certificates.
+    # Takes 14 MB and 50 ms, so imported only if a certificate is configured.
     from cryptography.x509 import load_pem_x509_certificates
 
     try:

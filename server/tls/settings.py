@@ -1,4 +1,4 @@
-"""The settings of TLS as models: of ports that accept, and of connections to brokers."""
+"""TLS settings as models: for accepting ports, and for connections to brokers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pydantic import BaseModel, ConfigDict
 from server.tls.ciphers import CipherChoice
 
 NEWEST_PROTOCOLS = ("TLSv1.2", "TLSv1.3")
-"""The protocols that there are here, the oldest first; no others are spoken."""
+"""The supported protocols, oldest first."""
 
 
 class TlsFiles(BaseModel):
-    """The PEM files of one side, and how Pulsar's keys for them begin.
+    """PEM files of one side, and the prefix of Pulsar's keys for them.
 
     Attributes:
         prefix: ``tls`` or ``brokerClient``.
-        certificate: Its certificate, and those that sign it; empty for none.
+        certificate: Its certificate, with intermediate certificates; empty for none.
         key: The certificate's private key, without a passphrase.
-        trust: Certificates of those who may sign the other side's; empty for none of its own.
+        trust: Trusted certificates for verifying the other side; empty for none of its own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,7 +43,7 @@ class TlsFiles(BaseModel):
         return f"{self.prefix}TrustCertsFilePath"
 
     def named(self) -> dict[str, str]:
-        """Return the files there are, by their configuration keys."""
+        """Return the configured files, by their configuration keys."""
         files = {
             self.certificate_key: self.certificate,
             self.key_key: self.key,
@@ -57,10 +57,10 @@ class _TlsSettings(BaseModel):
 
     files: TlsFiles
     protocols: tuple[str, ...] = NEWEST_PROTOCOLS
-    """Of NEWEST_PROTOCOLS those that are spoken, the oldest first; never empty."""
+    """Allowed protocols of NEWEST_PROTOCOLS, oldest first; never empty."""
     ciphers: CipherChoice = CipherChoice()
     refresh_seconds: int = 300
-    """tlsCertRefreshCheckDurationSec: how often files are looked at; 0: for each connection."""
+    """tlsCertRefreshCheckDurationSec: interval of checking files; 0: for each connection."""
 
 
 class ServerTlsSettings(_TlsSettings):
@@ -69,10 +69,10 @@ class ServerTlsSettings(_TlsSettings):
     requires_client_certificate: bool = False
     """tlsRequireTrustedClientCertOnConnect."""
     asks_for_client_certificate: bool = False
-    """A client may show a certificate; one that nobody trusts ends the handshake.
+    """A client may show a certificate; an untrusted certificate ends the handshake.
 
-    It does not where tlsAllowInsecureConnection is set: none is asked for then, and none proves
-    anything. Differs: upstream takes any certificate then, and believes the name in it.
+    Not with tlsAllowInsecureConnection: then no certificate is requested, and none proves anything.
+    Differs: upstream then accepts any certificate, and trusts the name in it.
     """
     handshake_seconds: float = 10.0
     """floodgateTlsHandshakeTimeoutMs."""
@@ -82,6 +82,6 @@ class ClientTlsSettings(_TlsSettings):
     """The TLS of connections to brokers."""
 
     allows_insecure: bool = False
-    """tlsAllowInsecureConnection: whoever signed a broker's certificate."""
+    """tlsAllowInsecureConnection: a broker's certificate may have any issuer."""
     verifies_host_name: bool = False
-    """tlsHostnameVerificationEnabled: the certificate names the host that was asked for."""
+    """tlsHostnameVerificationEnabled: the certificate must name the requested host."""

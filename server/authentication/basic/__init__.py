@@ -1,1 +1,1 @@
-"""Names and passwords as credentials: files of them, hashes, and who guesses."""
+"""Names and passwords as credentials: password files, hashes, and bounds on guessing."""

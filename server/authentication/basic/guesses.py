@@ -1,8 +1,9 @@
-"""Bounds how often passwords of one address are hashed in vain.
+"""Bounds the hashing of wrong passwords per address.
 
-Whoever was right once is known by a cheaper sum and asks nobody here. So a flood of wrong passwords
-costs little, and keeps nobody out: not even who shows a password for the first time, from the same
-address, while the flood is below MOST_LATE at a time and does not guess at that very name.
+A name that was right once is recognized by a cheaper digest, without this module. So a flood of
+wrong passwords costs little, and excludes no legitimate user: not even a first login from the same
+address, while the flood is below MOST_LATE simultaneous guesses and does not guess at the same
+name.
 """
 
 from __future__ import annotations
@@ -16,22 +17,23 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 FREE_A_SECOND = 10.0
-"""Wrong passwords of an address that are hashed, and refused at once; as many more at first."""
+"""Wrong passwords of an address hashed per second and refused immediately; also the initial burst.
+"""
 OF_A_NAME_A_SECOND = 1.0
-"""The same above that, for a name that there is; of others none is."""
+"""The same beyond that rate, for an existing name; unknown names get none."""
 LATE_SECONDS = 0.1
-"""So long after it came is every password of such an address refused: the time says nothing."""
+"""Delay of every refusal for such an address, so that the time reveals nothing."""
 MOST_LATE = 64
-"""Refusals of an address that wait for their time; others do not, and nothing is hashed."""
+"""Delayed refusals of an address; further refusals are immediate, without hashing."""
 MOST_COUNTED = 10_000
-"""Addresses, and names of them, that are counted; the first goes first."""
+"""Counted addresses, and names of addresses; the oldest is evicted."""
 
 
 class Guesses:
     """The wrong passwords of each address.
 
     Args:
-        clock: The time.
+        clock: The source of time.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -40,11 +42,11 @@ class Guesses:
         self._late: dict[str, int] = {}
 
     def begin(self, address: str, name: str | None) -> Guess:
-        """Return the leave to hash a password, or to refuse it without.
+        """Return the permission to hash a password, or to refuse it without hashing.
 
         Args:
-            address: Where it comes from.
-            name: Whose it may be; None: there is no such name.
+            address: The peer's address.
+            name: The existing name; None for an unknown name.
         """
         rate = self._rate(address, "", FREE_A_SECOND)
         if rate.take():
@@ -55,7 +57,7 @@ class Guesses:
         return Guess(self, address, rate if rate.take() else None, late=True)
 
     async def wait(self, address: str, since: float) -> None:
-        """Wait until a refusal of an address is due, unless too many do."""
+        """Wait until a refusal of an address is due, unless too many wait."""
         waiting = self._late.get(address, 0)
         if waiting >= MOST_LATE or self._clock.now() >= since + LATE_SECONDS:
             return
@@ -84,10 +86,10 @@ class Guesses:
 
 
 class Guess:
-    """A password that is to be judged.
+    """A password to be checked.
 
     Attributes:
-        may_be_hashed: False: it is refused without.
+        may_be_hashed: False refuses the password without hashing.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Guess:
         self.may_be_hashed = rate is not None
 
     def was_right(self) -> None:
-        """Count it no longer."""
+        """Uncount the guess."""
         if self._rate is not None:
             self._rate.give_back()
 

@@ -1,4 +1,4 @@
-"""Password files as htpasswd writes them: the two kinds of hashes that Pulsar takes.
+"""Password files in htpasswd's format, with the two kinds of hashes supported by Pulsar.
 
 Source: upstream AuthenticationProviderBasic: ``$apr1$`` (htpasswd -m), else crypt (htpasswd -d).
 """
@@ -26,14 +26,14 @@ _NO_CRYPT = "this system's C library makes no crypt hashes: make them by htpassw
 
 
 class PasswordFileError(Exception):
-    """A password file cannot be used; ``str()`` says which line, and shows no hash."""
+    """A password file cannot be used; ``str()`` names the line, and contains no hash."""
 
 
 def read_passwords(text: str) -> dict[str, str]:
     """Return the hashes of a file by user.
 
     Raises:
-        PasswordFileError: A line is no ``user:hash``, or its hash is of another kind.
+        PasswordFileError: A line is not ``user:hash``, or has an unsupported hash.
     """
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -48,13 +48,13 @@ def read_passwords(text: str) -> dict[str, str]:
                 "takes no other: make it by htpasswd -m"
             )
         if _is_crypt(hashed) and not _is_crypt(_crypt(b"", hashed)):
-            raise PasswordFileError(_NO_CRYPT)  # Some libraries leave DES out.
+            raise PasswordFileError(_NO_CRYPT)  # Some C libraries omit DES.
         found[user] = hashed
     return found
 
 
 def is_password(password: bytes, hashed: str) -> bool:
-    """Return True if a password has this hash."""
+    """Return True if a password matches the hash."""
     made = apr1(password, hashed.split("$")[2]) if _is_apr1(hashed) else _crypt(password, hashed)
     return hmac.compare_digest(made.encode(), hashed.encode())
 
@@ -68,7 +68,7 @@ def _is_crypt(hashed: str) -> bool:
 
 
 def apr1(password: bytes, salt: str) -> str:
-    """Return Apache's own MD5 hash, which no library of Python makes any more.
+    """Return Apache's own MD5 hash, missing from Python's libraries.
 
     Source: Apache Portable Runtime, apr_md5_encode.
     """
@@ -84,7 +84,7 @@ def apr1(password: bytes, salt: str) -> str:
     digest = md5(start, usedforsecurity=False).digest()
     for turn in range(_APR1_ROUNDS):
         if not turn % _ROUNDS_A_TURN:
-            sleep(0)  # Lets the event loop have the interpreter, which is not given up otherwise.
+            sleep(0)  # Yields the interpreter to the event loop, which would not get it otherwise.
         first, last = (password, digest) if turn & 1 else (digest, password)
         middle = (salted if turn % 3 else b"") + (password if turn % 7 else b"")
         digest = md5(first + middle + last, usedforsecurity=False).digest()
@@ -98,7 +98,7 @@ def _letters(word: int, count: int) -> str:
 
 
 def _crypt(password: bytes, hashed: str) -> str:
-    """Return the hash that the system's C library makes: 25 rounds of DES."""
+    """Return the hash of the system's C library: 25 rounds of DES."""
     made = _crypt_of_system()(password.split(b"\0")[0], hashed[:2].encode())
     return made.decode("ascii", "replace") if made else ""
 
@@ -108,7 +108,7 @@ def _crypt_of_system() -> Callable[[bytes, bytes], bytes | None]:
     """Return ``crypt`` of the C library.
 
     Raises:
-        PasswordFileError: This system has none.
+        PasswordFileError: The system has none.
     """
     library = ctypes.util.find_library("crypt")
     try:

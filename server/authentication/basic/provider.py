@@ -1,4 +1,4 @@
-"""Names and passwords, from a file as htpasswd writes it."""
+"""Authentication by names and passwords from a file in htpasswd's format."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from server.authentication.providers import Certificate
 
 MAX_PASSWORD_BYTES = 255
-"""As long as one of htpasswd may be; a longer one is nobody's, and not hashed."""
+"""Most bytes of a password in htpasswd; a longer password is refused without hashing."""
 MOST_WRONG = 1_000
-"""Wrong passwords that are remembered between ``prepare`` and ``authenticate``."""
+"""Wrong passwords remembered between ``prepare`` and ``authenticate``."""
 _NOBODYS = "$apr1$nobodys$"
 _REFUSAL = "Unknown user or invalid password"
 
@@ -34,12 +34,12 @@ _REFUSAL = "Unknown user or invalid password"
 class BasicProvider:
     """Checks ``name:password``; the name is the role.
 
-    A hash takes milliseconds: ``prepare`` makes it on a thread, and once for each name. What it
-    found, ``authenticate`` tells at once.
+    A hash takes milliseconds: ``prepare`` computes it on a thread, once for each name, and
+    ``authenticate`` then returns the result immediately.
 
     Args:
         source: basicAuthConf.
-        clock: The time.
+        clock: The source of time.
 
     Attributes:
         method: ``basic``.
@@ -56,7 +56,7 @@ class BasicProvider:
 
     def __init__(self, source: str, clock: Clock | None = None) -> None:
         self._key = token_bytes(32)
-        self._right: dict[str, bytes] = {}  # At most one a name.
+        self._right: dict[str, bytes] = {}  # At most one per name.
         self._wrong: dict[bytes, None] = {}
         self._guesses = Guesses(clock or LoopClock())
         self._one_at_a_time = asyncio.Semaphore()
@@ -69,7 +69,7 @@ class BasicProvider:
         return f"<BasicProvider {len(self._hashes)} users>"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """See AuthenticationProvider; what was not prepared is hashed here."""
+        """See AuthenticationProvider; unprepared credentials are hashed here."""
         role, password = _parts(data)
         if not self._is_known(role, password):
             known, digest = role in self._hashes, self._digest(role, password)
@@ -82,18 +82,18 @@ class BasicProvider:
         return Principal(role, self.method)
 
     def takes_time(self, data: bytes) -> bool:
-        """Tell whether ``prepare`` would hash something."""
+        """Return True if ``prepare`` would hash."""
         try:
             return not self._is_known(*_parts(data))
         except AuthenticationError:
             return False
 
     async def prepare(self, data: bytes, address: str) -> None:
-        """Judge credentials before ``authenticate`` is asked, with no turn of the loop longer.
+        """Check credentials before ``authenticate``, without blocking the event loop.
 
         Args:
             data: The credentials.
-            address: Whose failures are bounded.
+            address: The address whose failures are bounded.
         """
         if not self.takes_time(data):
             return
@@ -114,9 +114,9 @@ class BasicProvider:
             del self._wrong[next(iter(self._wrong))]
 
     def _hashed(self, role: str, password: bytes) -> bool:
-        """Tell whether it is a name's password; of an unknown name after as long a time.
+        """Return True if the password is the name's; takes as long for an unknown name.
 
-        The time would say otherwise which names there are.
+        Otherwise the time would reveal the existing names.
         """
         return is_password(
             password, self._hashes.get(role) or next(iter(self._hashes.values()), _NOBODYS)
@@ -146,9 +146,9 @@ def _parts(data: bytes) -> tuple[str, bytes]:
     """Return name and password.
 
     Raises:
-        AuthenticationError: They are none, or longer than any.
+        AuthenticationError: Malformed, or too long.
     """
-    parts = data.rstrip(b":").split(b":", 2)  # as recorded: Java's split drops what is empty there
+    parts = data.rstrip(b":").split(b":", 2)  # as recorded: Java's split drops empty ends
     if len(parts) != 2:
         raise AuthenticationError(
             "Basic authentication token should be user:password", "INVALID_AUTH_DATA"
