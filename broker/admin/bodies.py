@@ -154,7 +154,7 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
 
 
 def strings(values: object, what: str) -> tuple[str, ...] | None:
-    """Return an array of strings; None for None.
+    """Return an array of strings, or None for null.
 
     As in Java, numbers and booleans become strings; a null becomes an empty string, refused
     wherever it matters.

@@ -1,7 +1,7 @@
 """Content negotiation: the endpoint for a body's type, and the type of the response.
 
 Source: JAX-RS, as observed at upstream's server, in this order: 405, 400 for an invalid type, 415,
-406. Every response is JSON, so a client that does not accept JSON gets no response.
+406. Every response is JSON, so a client that does not accept JSON is refused.
 """
 
 from __future__ import annotations

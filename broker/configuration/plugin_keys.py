@@ -24,7 +24,7 @@ DEFAULT_MAX_BYTES = 16_384
 
 
 class TooManyPropertiesError(Exception):
-    """A request's properties exceed their bounds; a sentence."""
+    """A request's properties exceed their bounds; the text is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _BEHIND_ALL = chr(0x10FFFF)
 
 
 class ImportFailedError(Exception):
-    """A file of topics is unusable: a sentence, or a sentence for each invalid line."""
+    """A file of topics is unusable; the text is a sentence, or a sentence for each invalid line."""
 
 
 def files_of(path: Path) -> list[Path]:

@@ -95,7 +95,7 @@ async def import_topics(
     lots = _lots(path, state, any_invalid=invalid.count > 0)
     while (lot := await asyncio.to_thread(next, lots, None)) is not None:
         await store.apply_all(lot)
-        # Each namespace is counted once; no names are kept, as freeing 100,000 would take a turn.
+        # A namespace is in a single lot. Names are not kept: 100,000 would be freed in one turn.
         namespaces += len(lot)
         for count in [len(changes.added) for _, changes in lot]:
             if (topics + count) // _TOLD_TOPICS > topics // _TOLD_TOPICS:

@@ -114,7 +114,7 @@ class Ownership(Protocol):
         """
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback before owning a bundle served meanwhile by another broker."""
+        """Call back before owning a bundle served meanwhile by another broker."""
 
     async def brokers(self) -> Sequence[str]:
         """Return host and web port of each live broker."""

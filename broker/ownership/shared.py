@@ -375,7 +375,7 @@ class SharedOwnership:
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callback) -> None:
-        """Register a callback before owning a bundle served meanwhile by another broker."""
+        """Call back before owning a bundle served meanwhile by another broker."""
         self._when_moved.append(callback)
 
     async def brokers(self) -> Sequence[str]:

@@ -29,7 +29,7 @@ MAX_OVERDUE_CALLS = 100
 
 
 class ResourcesError(Exception):
-    """A plug-in failed a request: no answer, or an unusable answer; a sentence with its name."""
+    """A plug-in failed a request: no answer, or an unusable answer; the text names the plug-in."""
 
 
 class _NotAwaitable:

@@ -131,7 +131,7 @@ async def open_resources(
         clock: The source of time.
 
     Raises:
-        StartError: The plug-in fails to load or to initialize; a sentence.
+        StartError: The plug-in fails to load or to initialize.
     """
     resources = _loaded(name)
     try:

@@ -122,7 +122,7 @@ class EffectivePolicies:
     dispatch_rate: Rate = NO_RATE
     subscription_dispatch_rate: Rate = NO_RATE
     dispatch_rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
-    """Rates of single subscriptions, by name, before ``subscription_dispatch_rate``."""
+    """Rates of single subscriptions, by name; they override ``subscription_dispatch_rate``."""
     subscribe_rate: Rate = NO_SUBSCRIBE_RATE
     """Subscriptions of a consumer."""
     replicator_dispatch_rate: Rate = NO_RATE

@@ -1,4 +1,4 @@
-"""Topics that apply changed policies, in batches by turn of the event loop."""
+"""Topics that apply changed policies, a batch in each turn of the event loop."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ MAX_DOCUMENTS = 100_000
 READ_AGAIN_SECONDS = 1.0
 """Delay before policies are read again after a failure."""
 MOST_TOLD = 1_000
-"""Most changed names that are read singly."""
+"""Most changed names read singly; above, all policies are read."""
 _NONE: Mapping[str, Any] = {}
 
 

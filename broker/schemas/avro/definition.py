@@ -38,7 +38,7 @@ _WRITTEN_APART = frozenset(("aliases", "default", "order"))
 
 
 class UnreadableDefinitionError(Exception):
-    """A definition is no Avro schema; a sentence."""
+    """A definition is no Avro schema; the text is a sentence."""
 
 
 def read(data: bytes) -> Schema:
