@@ -48,11 +48,9 @@ class AdminRules:
         keeps_shown_quotas: Backlog quotas shown as applied to a topic become its namespace's own.
         accepts_no_property: A request without properties succeeds as a no-op.
         clears_internal_backlogs: Clearing the backlog of a namespace also clears compaction's
-            backlog:
-            compaction loses the messages.
+            backlog: compaction loses the messages.
         acts_before_it_refuses: A request about a subscription missing in some partitions is applied
-            to
-            the rest before the refusal; otherwise refused first.
+            to the rest before the refusal; otherwise refused first.
     """
 
     fails_as_upstream: bool = False

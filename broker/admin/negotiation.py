@@ -52,8 +52,7 @@ def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: b
             raise RestError(400, f"Content-Type={media_type[:_SHOWN]!r} is no media type")
         kind = f"{matched[1]}/{matched[2]}".lower()
         if kind == "text/*" or (kind == "*/*" and len(endpoints) == 1):
-            # Upstream reads numbers from any text. With several endpoints */* selects the
-            # metadata's.
+            # Upstream reads numbers from any text; of several endpoints */* selects METADATA.
             kind = "text/plain"
         found = [one for one in endpoints if _takes(one.takes, kind)]
     if not found:

@@ -171,8 +171,7 @@ class PathTable:
         if len(segments) > 1 and not segments[-1]:
             segments.pop()
         if root == _LOOKUP:
-            # Upstream decodes the domain as a name; below /admin/v2/ the domain is a literal of the
-            # path.
+            # Upstream decodes the domain as a name here; below /admin/v2/ the domain is literal.
             segments[3:4] = [unquote(one) for one in segments[3:4]]
         return [
             Resource(template.methods, _variables(template, segments))

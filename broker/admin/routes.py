@@ -127,8 +127,7 @@ class AdminRequests:
 
         Raises:
             RestError: The path or method does not exist, the body's or the accepted type is not
-                supported,
-                or the request is not allowed.
+                supported, or the request is not allowed.
             HTTPTemporaryRedirect: Another broker serves the topic.
         """
         # Upstream's web server refuses NUL: topics with NUL in the name cannot be administered.

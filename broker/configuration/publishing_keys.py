@@ -25,8 +25,7 @@ class PublishingConfig(NamedTuple):
         dedup_entries_interval: brokerDeduplicationEntriesInterval.
         dedup_max_producers: brokerDeduplicationMaxNumberOfProducers.
         dedup_snapshot_seconds: brokerDeduplicationSnapshotFrequencyInSeconds.
-        quota_check_seconds: backlogQuotaCheckIntervalInSeconds; 0 without
-            backlogQuotaCheckEnabled.
+        quota_check_seconds: backlogQuotaCheckIntervalInSeconds; 0 without backlogQuotaCheckEnabled.
         precise_backlog_age: preciseTimeBasedBacklogQuotaCheck.
         expiry_check_seconds: messageExpiryCheckIntervalInMinutes.
         retention_check_seconds: retentionCheckIntervalInSeconds.

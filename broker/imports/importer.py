@@ -84,8 +84,7 @@ async def import_topics(
 
     Raises:
         ImportFailedError: Missing, malformed or empty file, or invalid topics; names the file and
-            the
-            expected content.
+            the expected content.
         StoreError: The store failed; namespaces applied before stay.
     """
     started, topics, namespaces = time.perf_counter(), 0, 0

@@ -47,10 +47,8 @@ RELEASE_SECONDS = 10.0
 LOOK_SECONDS = 0.1
 """Seconds between checks of a release, each with a repeated notification."""
 AWAY_SECONDS = 10.0
-"""How long a lookup waits for an absent broker with the messages, which may be restarting.
-
-A client's lookup has 30 s.
-"""
+"""How long a lookup waits for an absent broker with the messages, which may be restarting. A
+client's lookup has 30 s."""
 _LEAVING = "this broker is being shut down: ask another one"
 
 

@@ -69,8 +69,7 @@ class PulsarResourcesExtended(ABC):
             namespace: The namespace, existing or not.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
             properties: The client's, untrusted and never empty: requests without properties bypass
-                the
-                plug-in.
+                the plug-in.
 
         Returns:
             Full names of the namespace and mode, each partition separately, as a list in any order;

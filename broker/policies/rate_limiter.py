@@ -57,8 +57,7 @@ class RateLimiter:
         rate: The limit.
         clock: The time.
         least_wait_seconds: Shortest wait: a dispatcher pauses for a second, so a rate of 5 sends
-            five
-            messages each second rather than a message each 0.2 s.
+            five messages each second rather than a message each 0.2 s.
 
     Source: upstream AsyncTokenBucket.
     """

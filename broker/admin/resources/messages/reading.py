@@ -67,8 +67,7 @@ class ReadingAdmin:
 
         Raises:
             RestError: 404, the backlog is shorter; 403, the request to create comes from another
-                site's
-                page.
+                site's page.
         """
         check_persistent(request, "Peek messages")
         place = path_number(request, "messagePosition")
