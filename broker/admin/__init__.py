@@ -1,1 +1,1 @@
-"""The admin REST, ``/admin/v2`` and ``/lookup/v2``, as Pulsar's tools and scripts use it."""
+"""The admin REST, ``/admin/v2`` and ``/lookup/v2``, for Pulsar's tools and scripts."""

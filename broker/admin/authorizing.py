@@ -1,7 +1,8 @@
-"""The one place that asks whether a request of the admin REST may be made.
+"""Authorization of requests to the admin REST.
 
-Each endpoint says what it needs; the path says of what. Codes and sentences of refusals are those
-of a real broker: 401 for what is done to a topic or tenant, 403 for namespaces and policies.
+Each endpoint declares the needed permission; the path names its object. Codes and sentences of
+refusals are a real broker's: 401 for operations on topics and tenants, 403 for namespaces and
+policies.
 
 Source: upstream PulsarWebResource.
 """
@@ -52,17 +53,17 @@ _IN_TENANT = (
 )
 _OF_ALL_TOPICS = (NamespaceOperation.CLEAR_BACKLOG, NamespaceOperation.UNSUBSCRIBE)
 _OF_ALL = (TopicOperation.EXPIRE_MESSAGES,)
-"""Operations on the subscriptions of a topic, all of them where no name is given."""
+"""Operations on a topic's subscriptions, on all subscriptions if no name is given."""
 
 
 class RequestAuthorization:
-    """Lets requests through, or refuses them.
+    """Admits or refuses requests.
 
     Args:
-        service: Who knows what is allowed.
-        broker_id: Returns the name of this broker, which refusals have.
-        guards_subscriptions: A subscription that is for some roles alone is so also where it is
-            changed with others; in profile pulsar it is not, as recorded.
+        service: Decides.
+        broker_id: Returns this broker's name, for refusals.
+        guards_subscriptions: A subscription with exclusive roles is also guarded against changes of
+            many subscriptions together; not so in profile pulsar, as recorded.
     """
 
     def __init__(
@@ -77,10 +78,11 @@ class RequestAuthorization:
         self._broker_id = broker_id
 
     async def check(self, needs: Needs, request: web.Request) -> None:
-        """Return if a request may be made.
+        """Refuse a request that is not allowed.
 
         Raises:
-            RestError: It may not, its path has no valid name, or the store failed.
+            RestError: The request is not allowed, its path has an invalid name, or the store
+                failed.
         """
         session = session_of_request(request)
         if session is None:
@@ -177,7 +179,7 @@ class RequestAuthorization:
         try:
             return await self._service.allows_tenant(session, tenant_name(request))
         except TenantMissingError:
-            return False  # Only superusers learn that there is none.
+            return False  # Only superusers learn that the tenant is missing.
 
     async def _check_namespace(
         self, needs: NamespaceOperation, session: Session, request: web.Request
@@ -234,11 +236,11 @@ def _unauthorized(check: str, session: Session) -> str:
 
 
 def _subscription(request: web.Request) -> str:
-    """Return the subscription in the path; empty: there is none, or all are meant."""
+    """Return the subscription in the path; empty if missing, or for all subscriptions."""
     names = ("subName", "subscription")
     return next((segment(request, name) for name in names if name in request.match_info), "")
 
 
 def _topic(request: web.Request) -> TopicName:
-    """Return the topic in the path; that of a schema has no domain."""
+    """Return the topic in the path; a schema's path has no domain."""
     return topic_name(request) if "domain" in request.match_info else schema_topic(request)

@@ -1,4 +1,4 @@
-"""Bodies of admin requests, read as Java's servers read them."""
+"""Bodies of admin requests, parsed as Java's servers do."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ MAX_BODY_VALUES = 10_000
 """Most values in a JSON body: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
-"""Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
+"""Texts accepted by Java's Integer.parseInt, including digits of every script; ``int`` accepts
+more."""
 JAVA_BLANKS = "".join(map(chr, range(33)))
-"""Characters that Java's String.trim takes away."""
+"""Characters removed by Java's String.trim."""
 _NOTHING = "The request entity cannot be empty."
 _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
-"""Largest number in plain text: some of Python's charsets take minutes to decode a large body."""
+"""Most bytes of a number in plain text: some of Python's charsets decode large bodies in
+minutes."""
 
 
 class JsonNumber(str):
-    """A number in a body, as it was written."""
+    """A number in a body, in its original text."""
 
     __slots__ = ()
 
 
 class BadBodyError(Exception):
-    """A body cannot be read: 400, and a sentence of plain text, as Pulsar answers it.
+    """A body is unreadable: 400, and a sentence of plain text, in Pulsar's form.
 
     Attributes:
         media_type: Content-Type of the sentence.
-        upstream_status: The status in profile pulsar: upstream's server fails, with 500, at some.
+        upstream_status: The status in profile pulsar: upstream's server fails at some bodies, with
+            500.
     """
 
     def __init__(
@@ -51,11 +54,11 @@ class BadBodyError(Exception):
 
 
 async def json_body(request: web.Request) -> object:
-    """Return the body's value, its numbers as they were written; None for none.
+    """Return the body's value, with numbers as text; None for an empty body.
 
     Raises:
-        BadBodyError: It is not JSON, or has more than MAX_BODY_VALUES.
-        web.HTTPRequestEntityTooLarge: It is too large.
+        BadBodyError: The body is not JSON, or has more than MAX_BODY_VALUES.
+        web.HTTPRequestEntityTooLarge: The body is too large.
     """
     body = await request.read()
     if not body.strip():
@@ -76,10 +79,10 @@ async def json_body(request: web.Request) -> object:
 
 
 async def given_body(request: web.Request) -> object:
-    """Return the body's value as ``json_body`` does; null must be written.
+    """Return the body's value like ``json_body``, but refuse an empty body.
 
     Raises:
-        BadBodyError: There is none, or it cannot be read.
+        BadBodyError: The body is empty or unreadable.
     """
     value = await json_body(request)
     if value is None and not (await request.read()).strip():
@@ -88,7 +91,7 @@ async def given_body(request: web.Request) -> object:
 
 
 def _check_values(text: str) -> None:
-    """Refuse a body of very many values before it is parsed, which cannot be interrupted."""
+    """Refuse a body with too many values before parsing, which cannot be interrupted."""
     unescaped = text.replace("\\\\", "").replace('\\"', "")
     too_many = unescaped.count('"') > 4 * MAX_BODY_VALUES
     if not too_many:
@@ -103,10 +106,10 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 async def json_object(request: web.Request) -> dict[str, object] | None:
-    """Return the body's object; None for none.
+    """Return the body's object; None for an empty body.
 
     Raises:
-        BadBodyError: It is something else.
+        BadBodyError: The body is not an object.
     """
     value = await json_body(request)
     if value is None:
@@ -117,21 +120,21 @@ async def json_object(request: web.Request) -> dict[str, object] | None:
 
 
 async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[str, str]:
-    """Return the body's object of strings, as properties are; empty for none.
+    """Return the body's object of strings, such as properties; empty for an empty body.
 
     Args:
         request: A request.
-        drops_null: What is null is left out, not refused.
+        drops_null: Leave out null values rather than refuse.
 
     Raises:
-        BadBodyError: It is something else.
+        BadBodyError: The body is not an object of strings.
     """
     values = await json_object(request) or {}
     return string_map_of(without_null(values) if drops_null else values, "the body")
 
 
 def without_null(values: dict[str, object]) -> dict[str, object]:
-    """Return the members of an object that are not null."""
+    """Return the members of an object without null values."""
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -139,7 +142,7 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
     """Return an object of strings; numbers and booleans become strings, as in Java.
 
     Raises:
-        BadBodyError: A value is something else, or not text that can be kept.
+        BadBodyError: A value has another type, or is not Unicode.
     """
     for key, value in values.items():
         if not isinstance(value, (str, bool)):
@@ -151,13 +154,13 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
 
 
 def strings(values: object, what: str) -> tuple[str, ...] | None:
-    """Return an array of strings; None for none.
+    """Return an array of strings, or None for null.
 
-    As in Java, numbers and booleans become strings; a null becomes an empty one, which is refused
+    As in Java, numbers and booleans become strings; a null becomes an empty string, refused
     wherever it matters.
 
     Raises:
-        BadBodyError: It is something else.
+        BadBodyError: The value is not an array of strings.
     """
     if values is None:
         return None
@@ -169,16 +172,15 @@ def strings(values: object, what: str) -> tuple[str, ...] | None:
 
 
 def whole_number(value: object, what: str, too_large: int = 400) -> int:
-    """Return a number as Java's parser does: of a text, too, and without what follows the point.
+    """Return an integer as Java's parser does: also from a text, with the fraction truncated.
 
     Args:
-        value: Of the body; none, and a blank text, is 0.
-        what: What it is a number of, for the refusal.
-        too_large: The status that upstream's server gives to a number beyond 32 bits; to a text
-            it gives 400.
+        value: A value of the body; None or a blank text is 0.
+        what: The number's meaning, for the refusal.
+        too_large: Upstream's status for a number beyond 32 bits; for a text upstream returns 400.
 
     Raises:
-        BadBodyError: It is something else, or beyond 32 bits.
+        BadBodyError: The value is no number, or beyond 32 bits.
     """
     if value is None:
         return 0
@@ -193,27 +195,27 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
 
 
 def integer(text: str, reason: str, upstream_status: int = 400) -> int:
-    """Return the number in a text, as Java's ``Integer.parseInt`` reads it.
+    """Return the number in a text, as Java's ``Integer.parseInt`` does.
 
     Args:
-        text: Digits of any script, which may have a sign before them.
-        reason: The refusal of anything else, and of a number beyond 32 bits.
-        upstream_status: The status in profile pulsar then.
+        text: Digits of any script, with an optional sign.
+        reason: The refusal of other texts, and of numbers beyond 32 bits.
+        upstream_status: The refusal's status in profile pulsar.
 
     Raises:
-        BadBodyError: It is something else, or beyond 32 bits.
+        BadBodyError: The text is no number, or beyond 32 bits.
     """
-    # As a float first: of very many digits ``int`` makes no number, or takes its time.
+    # As a float first: ``int`` is slow or fails with very many digits.
     if not _WHOLE.fullmatch(text) or not _SMALLEST <= float(text) <= _LARGEST:
         raise BadBodyError(reason, upstream_status=upstream_status)
     return int(float(text))
 
 
 def check_unicode(texts: Iterable[str]) -> None:
-    r"""Refuse text that UTF-8 cannot hold, such as a lone ``\ud800``.
+    r"""Refuse text without a UTF-8 encoding, such as a lone ``\ud800``.
 
     Raises:
-        BadBodyError: There is some.
+        BadBodyError: A text has no UTF-8 encoding.
     """
     for text in texts:
         try:
@@ -231,14 +233,14 @@ def _kind(value: object) -> str:
     return "null" if value is None else kinds.get(type(value), "a string")
 
 
-# -- partitions: a number, or an object with properties beside it, as the media type tells ---------
+# -- partitions: a number, or an object with properties, by the media type --------------------
 
 
 async def partition_count(request: web.Request) -> int:
     """Return the number in the body.
 
     Raises:
-        BadBodyError: There is none.
+        BadBodyError: The body has no number.
     """
     if not (await request.read()).strip():
         raise BadBodyError(_NOTHING, JSON_TYPE)
@@ -251,7 +253,7 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     """Return the number of partitions, and the properties of the topic.
 
     Raises:
-        BadBodyError: It is neither number nor object, or a value in it is of another form.
+        BadBodyError: The body is neither number nor object, or a member has the wrong type.
     """
     value = await json_body(request)
     if value is None:

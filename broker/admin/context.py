@@ -1,4 +1,4 @@
-"""The parts of a broker that handlers of admin requests work with."""
+"""The parts of a broker for handlers of admin requests."""
 
 from __future__ import annotations
 
@@ -32,26 +32,25 @@ NO_NAMESPACE = "Namespace does not exist"
 
 @dataclass(frozen=True, slots=True)
 class AdminRules:
-    """The differences between the profiles; each is as recorded of a real broker, or mended.
+    """The differences between the profiles: as recorded from a real broker, or corrected.
 
     Attributes:
-        fails_as_upstream: 500 where upstream's server fails at what a client sent; otherwise the
+        fails_as_upstream: 500 where upstream's server fails at a client's input; otherwise the
             status of any other refusal.
         returns_accepted_type: JSON is answered with the parameters that the client accepts.
-        skips_unreadable_properties: Parts of ``properties`` that are no ``key=value`` are left out;
+        skips_unreadable_properties: Parts of ``properties`` other than ``key=value`` are ignored;
             otherwise refused.
-        unknown_bundle_is_empty: A listing of a bundle that does not exist is empty; otherwise
-            refused.
+        unknown_bundle_is_empty: A listing of a missing bundle is empty; otherwise refused.
         missing_namespace_has_bundle: Topics of a missing namespace lie in its only bundle.
-        forgets_non_persistent: A namespace of non-persistent topics only is deleted with them.
+        forgets_non_persistent: A namespace with only non-persistent topics is deleted with the
+            topics.
         creates_used_partitions: A partition of a non-persistent topic is created by its first use.
-        keeps_shown_quotas: The backlog quotas that are shown as applied to a topic become its
-            namespace's own.
-        accepts_no_property: A request without any property succeeds and changes nothing.
-        clears_internal_backlogs: Who clears the backlog of a namespace clears that of compaction,
-            too, which loses what it had not come to.
-        acts_before_it_refuses: What is asked about a subscription that some partitions lack is done
-            to the others, and refused then; otherwise refused before.
+        keeps_shown_quotas: Backlog quotas shown as applied to a topic become its namespace's own.
+        accepts_no_property: A request without properties succeeds as a no-op.
+        clears_internal_backlogs: Clearing the backlog of a namespace also clears compaction's
+            backlog: compaction loses the messages.
+        acts_before_it_refuses: A request about a subscription missing in some partitions is applied
+            to the rest before the refusal; otherwise refused first.
     """
 
     fails_as_upstream: bool = False
@@ -73,13 +72,13 @@ PULSAR_ADMIN = AdminRules(**{field.name: True for field in fields(AdminRules)})
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """The parts of a broker that handlers of admin requests work with.
+    """The parts of a broker for handlers of admin requests.
 
     Attributes:
-        lookup_places: Those of maxConcurrentLookupRequest.
-        urls: Returns its addresses; nowhere to connect to before it takes clients.
+        lookup_places: The permits of maxConcurrentLookupRequest.
+        urls: Returns the broker's addresses; empty before the broker accepts clients.
         rules: The differences between the profiles.
-        tenants_changed: Called when a tenant was made, changed or deleted here.
+        tenants_changed: Called when a tenant was created, changed or deleted on this broker.
     """
 
     store: MetadataStore
@@ -102,7 +101,7 @@ class AdminContext:
         """Return a namespace's topics.
 
         Raises:
-            RestError: 404, it does not exist.
+            RestError: 404, the namespace does not exist.
         """
         return _there(await self.store.snapshot(namespace))
 
@@ -110,18 +109,18 @@ class AdminContext:
         """Return a namespace's policies.
 
         Raises:
-            RestError: 404, it does not exist.
+            RestError: 404, the namespace does not exist.
         """
         return _there(await self.store.policies(namespace))
 
     @property
     def config(self) -> BrokerConfig:
-        """The configuration in force."""
+        """The effective configuration."""
         return self.dynamic.config
 
     @property
     def broker_id(self) -> str:
-        """Host and web port, the name that upstream gives a broker."""
+        """Host and web port: upstream's name of a broker."""
         return self.urls().web_address
 
 

@@ -1,4 +1,4 @@
-"""Large answers of JSON, written in steps."""
+"""Large JSON responses, written in steps."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PIECE_BYTES = 256 * 1024
 
 
 def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
-    """Write a value as JSON, as ``json_bytes`` does, a part of it in a step.
+    """Write a value as JSON like ``json_bytes``, in steps.
 
     Args:
-        value: Anything of which JSON can be made.
-        levels: So many levels of objects and lists have steps of their own; what is deeper is
-            written in one, a long list in several.
+        value: A JSON-serializable value.
+        levels: Outer levels of objects and lists with steps of their own; a deeper value is written
+            in a single step, a long list in several.
     """
     return b"".join((yield from json_pieces(value, levels)))
 
 
 def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]]:
-    """Write a value as ``json_in_steps`` does; return pieces of about PIECE_BYTES."""
+    """Write a value like ``json_in_steps``; return pieces of about PIECE_BYTES."""
     pieces: list[bytes] = []
     written: list[bytes] = []
     size = 0
@@ -52,7 +52,7 @@ def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]
 
 
 async def json_answer(request: web.Request, pieces: list[bytes]) -> web.StreamResponse:
-    """Answer with JSON that was written; a large one goes out piece by piece."""
+    """Respond with written JSON, large JSON piece by piece."""
     if len(pieces) == 1:
         return web.Response(body=pieces[0], headers={"Content-Type": JSON_TYPE})
     response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
@@ -86,7 +86,7 @@ def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generato
 def _write_members(
     members: dict[str, object], levels: int, put: Callable[[bytes], None]
 ) -> Generator[None, None, None]:
-    """Write an object: small members together, each of the others in steps."""
+    """Write an object: small members together, large members in steps."""
     small: dict[str, object] = {}
     separator = b"{"
     for name, value in members.items():

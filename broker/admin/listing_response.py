@@ -1,12 +1,12 @@
 """Listings of names as JSON, written a block at a time, at the client's pace.
 
-A namespace of a million topics is 100 MB of JSON, which is never held as a whole. One client's
-listing takes about 200 KiB of memory, a block and the connection's buffer; a client that takes
-nothing for half a minute is cut off.
+A namespace of a million topics is 100 MB of JSON, never held as a whole. A client's listing takes
+about 200 KiB of memory: a block and the connection's buffer. A client that reads nothing for half a
+minute is disconnected.
 
-Many may be written side by side; each turn of the event loop writes one block of one of them.
+Many listings may be in flight; each turn of the event loop writes a block of a listing.
 
-The memory limiter does not account for them, as upstream; their number is bounded.
+Like upstream, the memory limiter does not account for listings; their number is bounded.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MAX_LISTINGS = 256
-"""Listings that may be written at once."""
+"""Most concurrent listings."""
 AT_ONCE_BYTES = 65_536
-"""Largest listing that is written at once, as one body of known length."""
+"""Largest listing written immediately, as a body of known length."""
 NAMES_PER_PART = 1_000
-"""Names of namespaces or tenants that are written in a turn."""
+"""Names of namespaces or tenants in a part."""
 LONG_NAME_BYTES = 100
-"""More of one than most have: a list of longer ones is written at once all the same."""
+"""Estimate above most names' lengths: a list of longer names is still written immediately."""
 WRITE_SECONDS = 30.0
-"""Longest time that a client may take nothing of its listing."""
+"""Longest time in which a client may read nothing."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
 class ListingResponses:
-    """Listings that are being written to clients."""
+    """Listings in flight to clients."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -55,15 +55,15 @@ class ListingResponses:
         sequences: Sequence[TopicSequence],
         keep: Callable[[list[bytes]], list[bytes]] | None = None,
     ) -> web.StreamResponse:
-        """Answer with an array of the names of some sequences.
+        """Respond with an array of the names of some sequences.
 
         Args:
             request: The request.
-            sequences: The names, one sequence after the other.
+            sequences: The names, a sequence after another.
             keep: Returns the requested names of a block; None keeps all.
 
         Raises:
-            RestError: 503, too many listings are being written.
+            RestError: 503, too many listings are in flight.
         """
         most_bytes = sum(sequence.totals.wire_bytes for sequence in sequences)
         return await self.respond_in_parts(request, _kept(sequences, keep), most_bytes)
@@ -71,10 +71,10 @@ class ListingResponses:
     async def respond_with_names(
         self, request: web.Request, names: Sequence[object]
     ) -> web.StreamResponse:
-        """Answer with an array of the texts of some names.
+        """Respond with an array of names as text.
 
         Raises:
-            RestError: 503, too many listings are being written.
+            RestError: 503, too many listings are in flight.
         """
         starts = range(0, len(names), NAMES_PER_PART)
         parts = ([str(name).encode() for name in names[at : at + NAMES_PER_PART]] for at in starts)
@@ -83,15 +83,15 @@ class ListingResponses:
     async def respond_in_parts(
         self, request: web.Request, parts: Iterable[list[bytes]], most_bytes: int
     ) -> web.StreamResponse:
-        """Answer with an array of names that come part by part.
+        """Respond with an array of names in parts.
 
         Args:
             request: The request.
-            parts: The names; each part is made when it is written.
-            most_bytes: Upper bound of their size.
+            parts: The names; each part is built when written.
+            most_bytes: Upper bound of the names' size.
 
         Raises:
-            RestError: 503, too many listings are being written.
+            RestError: 503, too many listings are in flight.
         """
         if most_bytes <= AT_ONCE_BYTES:
             written = [json_names(names) for names in parts if names]
@@ -125,15 +125,15 @@ class ListingResponses:
                     separator = b","
             await self._send(response, b"[]" if separator == b"[" else b"]")
         except BaseException:
-            # The answer has begun: its reader must not take what came for the whole.
+            # The response has begun: the reader must not mistake a fragment for the whole.
             if request.transport is not None:
                 request.transport.abort()
             raise
 
     async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
-        """Return the next part, made in a turn of the loop that makes no other; None at the end.
+        """Return the next part, the only part built in its turn of the loop; None at the end.
 
-        A client that reads fast never makes this task wait, so others get their turn here.
+        Writing to a fast reader never suspends this task: this wait gives other tasks their turn.
         """
         async with self._lock:
             await asyncio.sleep(0)
@@ -148,7 +148,7 @@ class ListingResponses:
 
 
 def json_names(names: Sequence[bytes]) -> bytes:
-    """Return UTF-8 names as JSON strings with commas between them; there is at least one."""
+    """Return UTF-8 names, at least one, as JSON strings separated by commas."""
     if _NEEDS_ESCAPE.search(b"".join(names)):
         texts = [name.decode() for name in names]
         return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))[1:-1].encode()
@@ -158,7 +158,7 @@ def json_names(names: Sequence[bytes]) -> bytes:
 def _kept(
     sequences: Sequence[TopicSequence], keep: Callable[[list[bytes]], list[bytes]] | None
 ) -> Iterator[list[bytes]]:
-    """Yield the names to write, block by block."""
+    """Yield the requested names, block by block."""
     for sequence in sequences:
         for block in sequence.blocks():
             names = list(block.names())

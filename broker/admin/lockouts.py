@@ -1,4 +1,4 @@
-"""Refuses changes after which whoever asks for them could not take them back."""
+"""Refusals of changes that the requester could not undo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
-    """Return what refuses a configuration with which its sender were no superuser any more."""
+    """Return a check that refuses configurations in which the requester is no superuser."""
     session = session_of_request(request)
 
     def check(config: BrokerConfig) -> None:
@@ -35,10 +35,10 @@ def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
 
 
 def check_stays_admin(request: web.Request, config: BrokerConfig, admins: Collection[str]) -> None:
-    """Refuse roles of a tenant with which their sender were neither its admin nor a superuser.
+    """Refuse roles of a tenant that leave the requester neither its admin nor a superuser.
 
     Raises:
-        RefusedError: It were.
+        RefusedError: The requester would lose access.
     """
     session, settings = session_of_request(request), config.authorization
     if session is None or settings is None:

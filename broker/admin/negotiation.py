@@ -1,7 +1,7 @@
-"""Content negotiation: the endpoint of a path by its body's type, and the type of the answer.
+"""Content negotiation: the endpoint for a body's type, and the type of the response.
 
-Source: JAX-RS, as upstream's server was seen to apply it, in this order: 405, 400 for a type that
-is invalid, 415, 406. Every answer is JSON, so a client that does not accept it gets none.
+Source: JAX-RS, as observed at upstream's server, in this order: 405, 400 for an invalid type, 415,
+406. Every response is JSON, so a client that does not accept JSON is refused.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 _TOKEN = r"[\w.!#$&^*+-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*(?:;\s*{_TOKEN}\s*=[^;]*)*;?\s*", re.ASCII)
 _USUAL = f"{JSON_TYPE};charset=utf-8"
-"""The type that upstream's web server knows, and writes in small letters."""
+"""The type known to upstream's web server, which writes it in small letters."""
 _SHOWN = 60
 _JAVA_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 _READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
 
 
 def allowed(methods: Mapping[str, Sequence[Endpoint]]) -> list[str]:
-    """Return the methods of a path, in the order in which upstream names them."""
+    """Return the methods of a path, in upstream's order."""
     names = {*methods, "OPTIONS", *(("HEAD",) if "GET" in methods else ())}
     return [name for name in _JAVA_ORDER if name in names]
 
 
 def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: bool) -> Endpoint:
-    """Return the endpoint that takes a body of this type.
+    """Return the endpoint for a body of a media type.
 
     Args:
-        endpoints: Endpoints of one method, at least one.
-        media_type: The header Content-Type; None for none.
-        has_body: Whether there is a body.
+        endpoints: Endpoints of a method, at least one.
+        media_type: The header Content-Type, if any.
+        has_body: Whether the request has a body.
 
     Raises:
-        RestError: 400, the type is invalid; 415, no endpoint takes it.
+        RestError: 400, the type is invalid; 415, no endpoint takes the type.
     """
     if media_type is None:
         if not has_body:
@@ -52,7 +52,7 @@ def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: b
             raise RestError(400, f"Content-Type={media_type[:_SHOWN]!r} is no media type")
         kind = f"{matched[1]}/{matched[2]}".lower()
         if kind == "text/*" or (kind == "*/*" and len(endpoints) == 1):
-            # Upstream reads a number of any text. Of several endpoints */* finds the metadata's.
+            # Upstream reads numbers from any text; of several endpoints */* selects METADATA.
             kind = "text/plain"
         found = [one for one in endpoints if _takes(one.takes, kind)]
     if not found:
@@ -78,13 +78,13 @@ def _takes(takes: Takes, kind: str) -> bool:
 
 
 def accepted_type(accept: str) -> str:
-    """Return the type of an answer: JSON, with the parameters that the client accepts.
+    """Return the type of a response: JSON, with the parameters that the client accepts.
 
     Args:
-        accept: The header; empty for none. A weight of 0 is ignored, as upstream.
+        accept: The header, or empty. A weight of 0 is ignored, as upstream.
 
     Raises:
-        RestError: 406, the client does not take JSON.
+        RestError: 406, the client does not accept JSON.
     """
     kinds = [_accepted(one) for one in accept.split(",")]
     taken = [one for one in kinds if one[0] in {"", JSON_TYPE, "application/*", "*/*", "*"}]
@@ -97,7 +97,7 @@ def accepted_type(accept: str) -> str:
 
 
 def _accepted(one: str) -> tuple[str, float, list[str]]:
-    """Return a kind, its weight, and its other parameters, sorted by name."""
+    """Return a media type, its weight, and further parameters, sorted by name."""
     kind, *parameters = (part.strip() for part in one.split(";"))
     pairs = {
         name.strip().lower(): value.strip().strip('"')

@@ -1,7 +1,7 @@
-"""Requests that only the owner of a topic's bundle can answer: the others redirect to it.
+"""Redirects of requests that only the owner of a topic's bundle can answer.
 
-Source: upstream PulsarWebResource.validateTopicOwnership: 307, with ``authoritative`` where the one
-that is named shall become the owner.
+Source: upstream PulsarWebResource.validateTopicOwnership: 307, with ``authoritative`` if the named
+broker shall become the owner.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class ServedElsewhereError(Exception):
-    """A request is to be made at another broker.
+    """A request must go to another broker.
 
     Attributes:
-        owner: The one that serves the topic, or shall.
+        owner: The topic's owner, or the candidate.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -38,13 +38,13 @@ class ServedElsewhereError(Exception):
 
 
 async def check_owner(context: AdminContext, topic: TopicName) -> None:
-    """Return if this broker serves a topic, and does from now on if nobody did.
+    """Redirect unless this broker serves a topic, or becomes the owner of an unowned topic.
 
-    Of a namespace that does not exist nothing is said: the request fails by itself.
+    Requests about a missing namespace pass: they fail later.
 
     Raises:
-        ServedElsewhereError: Another broker does, or shall.
-        RestError: 503, nobody can for now.
+        ServedElsewhereError: Another broker is the owner or the candidate.
+        RestError: 503, no broker can serve the topic for now.
     """
     if context.ownership.owns(topic):
         return
@@ -57,11 +57,11 @@ async def check_owner(context: AdminContext, topic: TopicName) -> None:
 
 
 async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName]) -> None:
-    """Return if this broker serves all partitions of a topic; see ``check_owner``.
+    """Redirect unless this broker serves all partitions of a topic; see ``check_owner``.
 
     Raises:
-        ServedElsewhereError: Another broker serves them all.
-        RestError: 503, several brokers do. Upstream asks each of them.
+        ServedElsewhereError: Another broker serves all partitions.
+        RestError: 503, several brokers serve the partitions. Upstream calls each broker.
     """
     elsewhere = []
     async for topic in in_turns(topics):
@@ -80,10 +80,10 @@ async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName])
 
 
 async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bool) -> Owner:
-    """Return the broker that serves a topic, or shall.
+    """Return a topic's owner, or the candidate.
 
     Raises:
-        RestError: 503, nobody can for now.
+        RestError: 503, no broker can serve the topic for now.
     """
     try:
         return await context.ownership.acquire(topic, authoritative=authoritative)
@@ -92,12 +92,12 @@ async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bo
 
 
 def is_authoritative(request: web.Request) -> bool:
-    """Return True if another broker has chosen this one."""
+    """Return True if another broker has chosen this broker."""
     return flag(request, "authoritative")
 
 
 def redirect_to(owner: Owner, request: web.Request) -> web.HTTPTemporaryRedirect:
-    """Return the answer that sends a client to a topic's owner."""
+    """Return the redirect to a topic's owner."""
     query = {name: value for name, value in request.query.items() if name != "authoritative"}
     query["authoritative"] = "false" if owner.decided else "true"
     urls = owner.urls

@@ -1,8 +1,8 @@
-"""The table of paths, and how a path finds its handlers, as upstream's JAX-RS does it.
+"""The table of paths, and the lookup of handlers, as in upstream's JAX-RS.
 
-Paths are compared as they were sent: a literal is not decoded, a segment's parameters (RFC 3986,
-behind a semicolon) are not part of it, and one slash at the end is ignored. Of several templates
-that fit, those with more literal text come first.
+Paths are compared undecoded: a literal is not decoded, a segment's parameters (RFC 3986, behind a
+semicolon) are ignored, like a single slash at the end. Of several matching templates, templates
+with more literal text come first.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 DOMAIN = "{domain}"
 REST = "{rest}"
-"""A last segment that stands for one segment or more."""
+"""A last segment that matches one or more segments."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _DECLARED = "endpoints"
 """The attribute of a function that has its endpoints."""
 _LOOKUP = "/lookup/"
 _ROOTS = ("/admin/v2/", "/admin/v3/", _LOOKUP)
-"""The roots of upstream's web applications: their names have no parameters."""
+"""The roots of upstream's web applications, which have no parameters."""
 
 
 class Takes(Enum):
-    """The kinds of bodies that handlers take."""
+    """The kinds of bodies."""
 
     NOTHING = auto()
-    """No body; one that is sent is not read."""
+    """No body; a sent body is not read."""
     APPLICATION_JSON = auto()
-    """``application/json`` and nothing else."""
+    """Only ``application/json``."""
     JSON = auto()
     """Any kind of JSON."""
     NUMBER = auto()
     """Any kind of JSON, or plain text."""
     METADATA = auto()
-    """A number of partitions with properties, by a media type of its own."""
+    """A number of partitions with properties, with a media type of its own."""
 
 
 async def _unserved(request: web.Request) -> web.StreamResponse:
@@ -59,19 +59,19 @@ async def _unserved(request: web.Request) -> web.StreamResponse:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path, declared above the method that answers its requests.
+    """A method of a path, as a decorator of the handler.
 
     Attributes:
         method: The HTTP method.
         path: With variables in braces; ``{domain}`` stands for both domains' names.
-        needs: The permission that a request needs where requests are authorized.
-        takes: The kind of body it takes.
-        query: Names of the parameters that it reads.
-        body: The JSON schema of its body.
+        needs: The required permission, if requests are authorized.
+        takes: The kind of body.
+        query: Names of the query's parameters.
+        body: The JSON schema of the body.
         body_required: Whether a request without a body is refused.
-        done: Statuses of success; without any 200 for GET and 204 for changes.
-        refused: Statuses of refusals that few endpoints have.
-        built: Whether it does anything but refuse.
+        done: Statuses of success; empty: 200 for GET and 204 for changes.
+        refused: Statuses of unusual refusals.
+        built: False if the endpoint only refuses.
         handler: Answers a request.
     """
 
@@ -88,13 +88,13 @@ class Endpoint:
     handler: Handler = _unserved
 
     def __call__(self, handler: F) -> F:
-        """Note that a method answers requests of this endpoint."""
+        """Declare a method as the handler of the endpoint."""
         handler.__dict__.setdefault(_DECLARED, []).insert(0, self)
         return handler
 
 
 def endpoints_of(admin: object) -> Iterator[Endpoint]:
-    """Yield the endpoints that are declared above an object's methods."""
+    """Yield the endpoints of an object's methods."""
     for name, function in vars(type(admin)).items():
         for declared in getattr(function, _DECLARED, ()):
             yield replace(declared, handler=getattr(admin, name))
@@ -102,7 +102,7 @@ def endpoints_of(admin: object) -> Iterator[Endpoint]:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A path that exists, with its variables as they were sent."""
+    """An existing path, with its variables as sent."""
 
     methods: Mapping[str, Sequence[Endpoint]]
     variables: Mapping[str, str]
@@ -116,7 +116,7 @@ class _Template:
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """The template with the names of its variables left out."""
+        """The template without the names of its variables."""
         names = (REST if part == REST else "{}" for part in self.parts)
         return tuple(
             name if _is_variable(part) else part
@@ -155,10 +155,10 @@ class PathTable:
             yield "/" + "/".join(template.parts), template.methods
 
     def find(self, raw_path: str, *, takes_nul: bool = True) -> list[Resource]:
-        """Return the resources that a path may name, the most literal first.
+        """Return the resources of a path, the most literal first.
 
         Raises:
-            RestError: 400, it is not percent-encoded UTF-8, or has a character that is not taken.
+            RestError: 400, the path is not percent-encoded UTF-8, or has a forbidden character.
         """
         _check_encoding(raw_path)
         if not takes_nul and "%00" in raw_path:
@@ -171,7 +171,7 @@ class PathTable:
         if len(segments) > 1 and not segments[-1]:
             segments.pop()
         if root == _LOOKUP:
-            # Upstream's domain is a name here, which is decoded; below /admin/v2/ it is the path's.
+            # Upstream decodes the domain as a name here; below /admin/v2/ the domain is literal.
             segments[3:4] = [unquote(one) for one in segments[3:4]]
         return [
             Resource(template.methods, _variables(template, segments))

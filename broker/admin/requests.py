@@ -1,7 +1,7 @@
-"""Names and flags in the path and query of an admin request, read or refused.
+"""Names and flags in the path and query of an admin request, parsed or refused.
 
-Names are decoded here, from the path as it was sent: a client encodes each segment by itself, and
-a slash within a topic's name would otherwise look like the end of one.
+Names are decoded from the path as sent: a client encodes each segment separately, and a slash
+within a topic's name would otherwise look like a separator.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TENANT_REASON = "Tenant name is not valid"
 
 
 class FailsUpstreamError(Exception):
-    """A request at which upstream's server fails, with 500; in profile floodgate it is refused.
+    """A request at which upstream's server fails, with 500; refused in profile floodgate.
 
     Attributes:
-        status: That of the refusal.
+        status: The refusal's status.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -43,7 +43,7 @@ class FailsUpstreamError(Exception):
 
 
 async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
-    """Return a handler's answer, or the answer to the error it raised.
+    """Return a handler's response, or the response to an error.
 
     Raises:
         RestError: The request is refused, or the store failed.
@@ -65,7 +65,7 @@ async def answered(handler: Handler, request: web.Request, rules: AdminRules) ->
 
 
 def done(status: int = 204) -> web.Response:
-    """Return the empty answer to a change that was made."""
+    """Return the empty response to a successful change."""
     return web.Response(status=status)
 
 
@@ -73,10 +73,10 @@ def done(status: int = 204) -> web.Response:
 
 
 def segment(request: web.Request, name: str) -> str:
-    """Return one variable of the path, decoded as Java's clients encode it (``+`` is a blank).
+    """Return a variable of the path, decoded as Java's clients encode (``+`` is a blank).
 
     Raises:
-        RestError: 400, it is not UTF-8.
+        RestError: 400, the variable is not UTF-8.
     """
     raw = request.match_info[name]
     try:
@@ -89,7 +89,7 @@ def tenant_name(request: web.Request) -> str:
     """Return the tenant in the path.
 
     Raises:
-        RestError: 412, it has characters that a name may not have.
+        RestError: 412, the name has forbidden characters.
     """
     try:
         return NamespaceName.parse(f"{segment(request, 'tenant')}/x").tenant
@@ -101,7 +101,7 @@ def namespace_name(request: web.Request, reason: str = NAMESPACE_REASON) -> Name
     """Return the namespace in the path.
 
     Raises:
-        RestError: 412 with ``reason``, it has characters that a name may not have.
+        RestError: 412 with ``reason``, the name has forbidden characters.
     """
     text = f"{segment(request, 'tenant')}/{segment(request, 'namespace')}"
     try:
@@ -114,11 +114,11 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
     """Return the topic in the path.
 
     Args:
-        request: Whose path has a domain, a tenant, a namespace and a topic.
+        request: A request with a domain, a tenant, a namespace and a topic in the path.
         namespace_reason: The sentence about an invalid namespace.
 
     Raises:
-        RestError: 412, it is not a valid name.
+        RestError: 412, the name is invalid.
     """
     namespace = namespace_name(request, namespace_reason)
     text = f"{segment(request, 'domain')}://{namespace}/{segment(request, 'topic')}"
@@ -129,24 +129,24 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 
 
 def flag(request: web.Request, name: str) -> bool:
-    """Return a boolean of the query; as in Java, anything but true is false."""
+    """Return a boolean of the query; as in Java, only true is true."""
     return request.query.get(name, "").lower() == "true"
 
 
 def parse_properties(
     text: str, bounds: PropertyBounds, *, skip_unreadable: bool
 ) -> Mapping[str, str]:
-    """Return the properties of the parameter; empty parts are left out.
+    """Return the properties of the parameter, without empty parts.
 
-    Of a key given twice the later value wins, as on the binary path.
+    A repeated key has its last value, as on the binary path.
 
     Args:
         text: The parameter.
-        bounds: How many there may be.
-        skip_unreadable: Whether parts that cannot be read are left out; otherwise refused.
+        bounds: The bounds of the properties.
+        skip_unreadable: Whether to leave out unreadable parts; otherwise refused.
 
     Raises:
-        RestError: 412, a part cannot be read, or they are too many or too large.
+        RestError: 412, a part is unreadable, or the properties are too many or too large.
     """
     properties: dict[str, str] = {}
     for part in filter(str.strip, text.split(",")):

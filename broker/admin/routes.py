@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from broker.admin.paths import Endpoint, Resource
 
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
-"""Paths below ``/admin`` but for Floodgate's own, which have routes of their own."""
+"""Paths below ``/admin`` except Floodgate's, which have separate routes."""
 _ROOTS = ("/admin/v2", "/admin/v3", "/lookup")
-"""Roots that upstream's web server redirects to the same with a slash at the end."""
+"""Roots that upstream's web server redirects to the same path with a slash at the end."""
 
 ADMIN_PLACES = (
     Place("/admin/v2/brokers/version", "the version"),
@@ -62,7 +62,7 @@ ADMIN_PLACES = (
 def admin_routes(
     context: AdminContext, authorization: RequestAuthorization | None = None
 ) -> list[web.RouteDef]:
-    """Return the routes of one broker; without authorization everybody may make every request."""
+    """Return the routes of a broker; without authorization all requests are allowed."""
     requests = AdminRequests(endpoints(context), context.rules, authorization)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
@@ -126,11 +126,11 @@ class AdminRequests:
         """Answer a request.
 
         Raises:
-            RestError: There is no such path or method, a type is not taken or not answered, or
-                the request is not allowed.
+            RestError: The path or method does not exist, the body's or the accepted type is not
+                supported, or the request is not allowed.
             HTTPTemporaryRedirect: Another broker serves the topic.
         """
-        # Upstream's web server takes none: whose name has one cannot be administered there.
+        # Upstream's web server refuses NUL: topics with NUL in the name cannot be administered.
         takes_nul = not self._rules.fails_as_upstream
         resources = self._paths.find(request.rel_url.raw_path, takes_nul=takes_nul)
         if not resources:

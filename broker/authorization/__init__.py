@@ -1,1 +1,1 @@
-"""Decides what a role may do: superusers, tenants' admins, grants, proxies that speak for some."""
+"""Authorization of roles: superusers, tenants' admins, grants, and proxies on behalf of clients."""

@@ -1,7 +1,7 @@
-"""The grants of a namespace, as its policies keep them.
+"""The grants of a namespace, from its policies.
 
-A document of a namespace's policies has them below ``auth_policies``: actions by role for the
-namespace and for single topics, and the only roles that may use subscriptions of a name.
+A document of a namespace's policies has grants below ``auth_policies``: actions by role for the
+namespace and for single topics, and the exclusive roles of subscriptions by name.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ KEY = "auth_policies"
 OF_NAMESPACE, OF_TOPICS = "namespace_auth", "destination_auth"
 OF_SUBSCRIPTIONS = "subscription_auth_roles"
 MODE_KEY, NO_MODE, PREFIX = "subscription_auth_mode", "None", "Prefix"
-"""A policy: the names of subscriptions begin with their consumers' role."""
+"""Policy: the name of a subscription begins with the consumer's role."""
 _ACTIONS = {action.value: action for action in Action}
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The grants of one namespace, by role.
+    """The grants of a namespace.
 
     Attributes:
-        of_namespace: Actions on all its topics, by role.
+        of_namespace: Actions on all topics, by role.
         of_topics: Actions on single topics, by full name and role.
-        of_subscriptions: The only roles that may use subscriptions of a name, by that name.
-        prefixed: A subscription is for roles that its name begins with.
+        of_subscriptions: The exclusive roles of subscriptions, by name of the subscription.
+        prefixed: The name of a subscription must begin with the role of its consumers.
     """
 
     of_namespace: ByRole = field(default_factory=dict)
@@ -45,18 +45,18 @@ class Grants:
     prefixed: bool = False
 
     def keeps_from(self, role: str, subscription: str) -> bool:
-        """Tell whether a subscription is for other roles alone."""
+        """Return True if a subscription has exclusive roles, without this role."""
         only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
     def keeps_some_from(self, role: str) -> bool:
-        """Tell whether there may be subscriptions that are for other roles alone."""
+        """Return True if some subscriptions may exclude a role."""
         return self.prefixed or any(
             self.keeps_from(role, subscription) for subscription in self.of_subscriptions
         )
 
     def lacks_prefix(self, role: str, subscription: str) -> bool:
-        """Tell whether the name of a subscription should begin with a role, and does not."""
+        """Return True if a subscription's name must begin with the role and does not."""
         return self.prefixed and not is_blank(subscription) and not subscription.startswith(role)
 
 
@@ -64,9 +64,9 @@ NO_GRANTS = Grants()
 
 
 def read_grants(document: Mapping[str, Any]) -> Grants:
-    """Return the grants in the document of a namespace's policies.
+    """Return the grants in a document of a namespace's policies.
 
-    An action that this version does not know allows nothing.
+    Unknown actions allow nothing.
     """
     kept, prefixed = document.get(KEY) or {}, document.get(MODE_KEY) == PREFIX
     if not kept and not prefixed:
@@ -82,9 +82,9 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
 
 
 async def forget_grants(policies: PolicyService, topic: TopicName) -> None:
-    """Remove the grants on a topic, which is deleted, and on its partitions.
+    """Remove the grants on a deleted topic and its partitions.
 
-    Who makes one of that name next shall not find roles that it did not let in.
+    The creator of a topic with the same name must not inherit grants to foreign roles.
 
     Raises:
         StoreError: The store failed.

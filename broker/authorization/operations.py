@@ -1,7 +1,7 @@
-"""The operations that are authorized, by upstream's names, and the grant that allows each.
+"""The authorized operations, by upstream's names, and the grants for each operation.
 
-An operation without a grant is allowed to superusers and the tenant's admins alone. So are the
-operations of a tenant, and to read and change policies of namespaces and topics.
+Operations without a grant are allowed only to superusers and the tenant's admins, like operations
+on tenants and on policies of namespaces and topics.
 
 Source: upstream NamespaceOperation, TopicOperation, PulsarAuthorizationProvider.
 """
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Action(Enum):
-    """The actions that can be granted (upstream: AuthAction)."""
+    """The actions of grants (upstream: AuthAction)."""
 
     PRODUCE = "produce"
     CONSUME = "consume"
@@ -24,17 +24,17 @@ class Action(Enum):
 
 
 class Level(Enum):
-    """The levels of requests that are not about a namespace or topic, and cannot be granted."""
+    """The levels of requests without a namespace or topic, for which no grants exist."""
 
     AUTHENTICATED = auto()
-    """Everybody who is known may."""
+    """Every authenticated peer is allowed."""
     TENANT_ADMIN = auto()
-    """Admins of the tenant may."""
+    """Admins of the tenant are allowed."""
     SUPERUSER = auto()
 
 
 class BrokerOperation(Enum):
-    """Something that superusers do to brokers; refusals name it."""
+    """Operations of superusers on brokers; refusals contain the names."""
 
     CHECK_BACKLOG_QUOTA = auto()
     DELETE_DYNAMIC_CONFIGURATION = auto()
@@ -50,7 +50,7 @@ class BrokerOperation(Enum):
 
 
 class ClusterOperation(Enum):
-    """Something that superusers do to clusters."""
+    """Operations of superusers on clusters."""
 
     CREATE_CLUSTER = auto()
     DELETE_CLUSTER = auto()
@@ -61,27 +61,27 @@ class ClusterOperation(Enum):
 
 
 class ClusterPolicyOperation(Enum):
-    """Something that superusers do to policies of clusters."""
+    """Operations of superusers on policies of clusters."""
 
     READ = auto()
 
 
 class TenantOperation(Enum):
-    """Something that superusers and admins of a tenant do to it or in it."""
+    """Operations of superusers and a tenant's admins on the tenant."""
 
     GET_TENANT = auto()
     CREATE_TENANT = auto()
     UPDATE_TENANT = auto()
     DELETE_TENANT = auto()
     LIST_TENANTS = auto()
-    """Without a tenant in its path this is for superusers."""
+    """Superusers only: the path has no tenant."""
     LIST_NAMESPACES = auto()
     CREATE_NAMESPACE = auto()
     DELETE_NAMESPACE = auto()
 
 
 class PolicyName(Enum):
-    """A policy of namespaces or topics: refusals name it."""
+    """Policies of namespaces or topics; refusals contain the names."""
 
     ALL = auto()
     ALLOW_CLUSTERS = auto()
@@ -119,7 +119,7 @@ class PolicyName(Enum):
 
 
 class NamespaceOperation(Enum):
-    """Something done to a namespace."""
+    """Operations on a namespace."""
 
     CREATE_TOPIC = auto()
     DELETE_TOPIC = auto()
@@ -138,7 +138,7 @@ class NamespaceOperation(Enum):
 
 
 class TopicOperation(Enum):
-    """Something done to a topic."""
+    """Operations on a topic."""
 
     LOOKUP = auto()
     PRODUCE = auto()
@@ -179,7 +179,7 @@ Needs: TypeAlias = (
     | TopicOperation
     | PolicyName
 )
-"""All that a request may need its sender to be allowed."""
+"""Every permission that a request may require."""
 
 GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),
@@ -206,4 +206,4 @@ GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
     TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
 }
-"""Any one of these grants allows the operation."""
+"""Alternatives: each of the grants allows the operation."""

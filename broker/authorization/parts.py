@@ -1,4 +1,4 @@
-"""The parts of authorization of one broker, put together; None of them while it is off."""
+"""Assembly of a broker's authorization."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class AuthorizationParts(NamedTuple):
-    """The parts of a broker that say who may do what.
+    """The parts of a broker's authorization.
 
     Attributes:
-        service: Knows.
-        commands: Asks it about commands.
+        service: Decides.
+        commands: Checks commands.
         tenants: The tenants' admins.
-        revocation: Closes what is allowed no more.
+        revocation: Closes producers, consumers and watches after a revocation.
     """
 
     service: AuthorizationService
@@ -49,12 +49,12 @@ def authorization_parts(
     """Return the parts; None if authorization is off.
 
     Args:
-        config: Returns the configuration in force: superusers change at run time.
+        config: Returns the effective configuration: superusers change at run time.
         store: Has the tenants.
         policies: Have the grants.
-        connections: Those that are open.
+        connections: The open connections.
         clock: The time.
-        refused: Counts who is refused.
+        refused: Counts refusals.
     """
     if (first := config().authorization) is None:
         return None

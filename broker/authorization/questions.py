@@ -1,4 +1,4 @@
-"""Commands that somebody must be allowed, and the answers to who is not: a real broker's words."""
+"""Checks of commands, with a real broker's sentences for refusals."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _EXCEPTION = "Exception occurred while trying to"
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The answers to who is not allowed.
+    """The sentences of a refusal.
 
     Attributes:
         refused: The end of the sentence.
-        no_tenant: As recorded, where there is no such tenant.
+        no_tenant: The sentence for a missing tenant, as recorded.
         who: The beginning of the sentence, as recorded.
     """
 
@@ -41,13 +41,13 @@ class _Words:
 
 
 class Asked(Enum):
-    """A command that is asked about: the operation, and the answers to who is refused."""
+    """A checked command: its operation, and the sentences of its refusal."""
 
     LOOKUP = (TopicOperation.LOOKUP, _Words("Lookup", f"{_EXCEPTION} authorize lookup"))
     PARTITIONS = (TopicOperation.LOOKUP, _Words("Get Partition Metadata", ""))
     PRODUCE = (TopicOperation.PRODUCE, _Words("Produce", _NOT_FOUND))
     BEGIN = (TopicOperation.SUBSCRIBE, _Words("Produce", _NOT_FOUND))
-    """The subscription that a producer makes."""
+    """The subscription of a new producer."""
     SUBSCRIBE = (TopicOperation.SUBSCRIBE, _Words("subscribe", _NOT_FOUND))
     GET_SCHEMA = (TopicOperation.GET_METADATA, _Words("get schemas", ""))
     MAKE_SCHEMA = (TopicOperation.PRODUCE, _Words("make schemas", ""))
@@ -65,13 +65,13 @@ _OF_SCHEMAS = (Asked.GET_SCHEMA, Asked.MAKE_SCHEMA)
 
 
 class CommandAuthorization:
-    """Lets commands through, or refuses them.
+    """Admits or refuses commands.
 
     Args:
-        service: Knows what is allowed.
-        revocation: Closes what is allowed no more.
-        pulsar_compatible: Profile pulsar: a missing tenant has answers of its own, and commands
-            about schemas are everybody's, as recorded.
+        service: Decides.
+        revocation: Closes producers and consumers whose permission was revoked.
+        pulsar_compatible: Profile pulsar: a missing tenant has refusals of its own, and commands
+            about schemas are always allowed, as recorded.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class CommandAuthorization:
     async def opening(
         self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
     ) -> AsyncIterator[None]:
-        """Let a producer or consumer be opened in the block; what is revoked meanwhile counts.
+        """Check the opening of a producer or consumer in the block, with revocations meanwhile.
 
         Raises:
-            RequestError: It may not.
+            RequestError: The session is not allowed.
         """
         before = self._revocation.changes
         await self.check_topic(session, topic, asked, subscription)
@@ -99,7 +99,7 @@ class CommandAuthorization:
                 self._revocation.look_at(topic.namespace)
 
     def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
-        """Tell, without a read, whether a session surely may list a namespace."""
+        """Return True, without reading, if a session certainly may list a namespace."""
         operation = NamespaceOperation.GET_TOPICS
         return session is not None and bool(
             self.service.known_namespace(session, namespace, operation)
@@ -108,10 +108,10 @@ class CommandAuthorization:
     async def check_namespace(
         self, session: Session | None, namespace: NamespaceName, asked: Asked
     ) -> None:
-        """Return if a command about a namespace may be answered.
+        """Refuse a session that is not allowed a command about a namespace.
 
         Raises:
-            RequestError: It may not, or the store failed.
+            RequestError: The session is not allowed, or the store failed.
         """
         with self._counting(session, asked, namespace):
             await self._check_namespace(session, namespace, asked)
@@ -142,16 +142,16 @@ class CommandAuthorization:
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
         if str(namespace).endswith("/"):
-            raise self._no_tenant(asked, namespace)  # Its policies cannot be read (recorded).
+            raise self._no_tenant(asked, namespace)  # Its policies are unreadable (recorded).
         raise self._refused(asked)
 
     async def check_topic(
         self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
     ) -> None:
-        """Return if a command about a topic may be answered.
+        """Refuse a session that is not allowed a command about a topic.
 
         Raises:
-            RequestError: It may not, or the store failed.
+            RequestError: The session is not allowed, or the store failed.
         """
         if self._pulsar_compatible and asked in _OF_SCHEMAS:
             return
@@ -194,7 +194,7 @@ class CommandAuthorization:
 
     def _no_tenant(self, asked: Asked, namespace: NamespaceName) -> RequestError:
         if not self._pulsar_compatible:
-            return self._refused(asked)  # Who may do nothing there learns nothing of it.
+            return self._refused(asked)  # A refusal reveals nothing of the tenant.
         if asked is Asked.PARTITIONS:
             text = f"Tenant or namespace or topic does not exist: {namespace}"
             return RequestError(pb.TopicNotFound, text)

@@ -1,4 +1,4 @@
-"""Says if grants allow a role an operation: yes or no, from nothing but what is given.
+"""Decisions whether grants allow a role an operation, as pure functions.
 
 Source: upstream PulsarAuthorizationProvider.
 """
@@ -22,9 +22,9 @@ _NO_ROLES: Mapping[str, frozenset[Action]] = {}
 def namespace_allows(
     grants: Grants, role: str, operation: NamespaceOperation, *, wildcards: bool
 ) -> bool:
-    """Tell whether the grants of a namespace allow a role an operation on it.
+    """Return True if a namespace's grants allow a role an operation on the namespace.
 
-    Grants on single topics count for nothing here.
+    Grants on single topics do not count.
     """
     needed = GRANTED_BY[operation]
     return _named(grants.of_namespace, role, needed) or (
@@ -41,19 +41,20 @@ def topic_allows(
     *,
     wildcards: bool,
 ) -> bool:
-    """Tell whether the grants of a topic's namespace allow a role an operation on the topic.
+    """Return True if a namespace's grants allow a role an operation on a topic.
 
-    A partition has the grants of its partitioned topic besides its own; wildcards among the
-    former are not looked at, as upstream does not.
+    A partition has its own grants and its partitioned topic's grants, without the wildcards of the
+    latter, like upstream.
 
     Args:
         grants: Of the namespace.
-        role: Who asks.
-        operation: What is asked for.
-        topic: What for.
-        subscription: Where the operation is about one: those with roles of their own are for these
-            roles alone, which need the grant all the same.
-        wildcards: Whether grants to ``abc*`` and ``*abc`` are for all roles that begin or end so.
+        role: The requester.
+        operation: The requested operation.
+        topic: The topic.
+        subscription: The operation's subscription, if any. A subscription with roles of its own
+            admits these roles alone, and only with a grant.
+        wildcards: Whether grants to ``abc*`` and ``*abc`` match all roles with this prefix or
+            suffix.
     """
     needed = GRANTED_BY[operation]
     produce = needed & {Action.PRODUCE}
@@ -91,7 +92,7 @@ def _matched(granted: ByRole, role: str, needed: frozenset[Action]) -> bool:
 
 
 def matches(pattern: str, role: str) -> bool:
-    """Tell whether a role is one of ``abc*``, or of ``*abc``; every other pattern has none."""
+    """Return True if a role matches ``abc*`` or ``*abc``; other patterns match no role."""
     return (pattern.endswith("*") and role.startswith(pattern[:-1])) or (
         pattern.startswith("*") and role.endswith(pattern[1:])
     )

@@ -1,8 +1,8 @@
-"""The one who is asked whether a session may do something.
+"""Decisions whether a session may perform an operation.
 
-Superusers may do everything, admins of a tenant everything in it, and others what they are granted
-there. Of a proxy and whom it speaks for, both must be allowed it. ``known_...`` answers at once:
-True where nothing needs to be read, else None for "ask ``allows_...``", which alone refuses.
+Superusers may do everything, admins of a tenant everything in the tenant, all other roles only
+operations granted there. A proxy and its client must both be allowed. ``known_...`` answers without
+reading: True if allowed for certain, None for "call ``allows_...``", which alone refuses.
 
 Source: upstream AuthorizationService, PulsarAuthorizationProvider.
 """
@@ -60,15 +60,15 @@ _SUBJECTS = {
 
 
 class AuthorizationService:
-    """Answers whether a session may do something.
+    """Decides whether a session may perform an operation.
 
-    Bound: it keeps the grants of as many namespaces as have policies of their own, and one more.
+    Bound: grants of as many namespaces as have policies, plus one.
 
     Args:
-        settings: Returns those in force: superusers change at run time.
+        settings: Returns the effective settings: superusers change at run time.
         tenants: The admins of tenants.
-        policies: Keep what was granted.
-        refused: Counts who is refused.
+        policies: Keep the grants.
+        refused: Counts refusals.
     """
 
     def __init__(
@@ -82,40 +82,40 @@ class AuthorizationService:
         self._settings = settings
         self._tenants = tenants
         self._policies = policies
-        # By namespace: the document that grants were read from, and the grants.
+        # By namespace: the document, and the grants read from the document.
         self._read: dict[NamespaceName, tuple[Mapping[str, Any], Grants]] = {}
 
     @property
     def grants_kept(self) -> int:
-        """Namespaces whose grants are kept."""
+        """Number of namespaces with grants in memory."""
         return len(self._read)
 
     def is_superuser(self, session: Session) -> bool:
-        """Tell whether everybody in a session is a superuser."""
+        """Return True if all peers of a session are superusers."""
         return is_superuser(session, self._settings())
 
     def is_superuser_alone(self, peer: Peer) -> bool:
-        """Tell whether somebody is a superuser, whomever it speaks for."""
+        """Return True if a peer is a superuser, regardless of the client behind a proxy."""
         return is_superuser_alone(peer, self._settings())
 
     def is_believed(self, session: Session) -> bool:
-        """Tell whether a session may be of both a proxy and the client that it names."""
+        """Return True if a session's proxy may act for the session's client."""
         return is_believed(session, self._settings())
 
     def refuses(self, session: Session | None, needs: Needs, name: str) -> None:
-        """Count that a session was refused an operation on something of a name."""
+        """Count the refusal of an operation on a named object."""
         self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
-    # -- at once ------------------------------------------------------------------------------
+    # -- without reading ----------------------------------------------------------------------
 
     def known_tenant(self, session: Session, tenant: str) -> bool | None:
-        """Return True if a session surely administers a tenant, else None."""
+        """Return True if a session certainly administers a tenant, else None."""
         return self._known(session, tenant, _not_granted)
 
     def known_namespace(
         self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
     ) -> bool | None:
-        """Return True if a session surely may do something to a namespace, else None."""
+        """Return True if a session certainly may perform an operation on a namespace, else None."""
         return self._known(session, namespace.tenant, self._of_namespace(namespace, operation))
 
     def known_topic(
@@ -125,28 +125,28 @@ class AuthorizationService:
         operation: TopicOperation,
         subscription: str = "",
     ) -> bool | None:
-        """Return True if a session surely may do something to a topic, else None."""
+        """Return True if a session certainly may perform an operation on a topic, else None."""
         granted = self._of_topic(topic, operation, subscription)
         return self._known(session, topic.namespace.tenant, granted)
 
     # -- from the store -----------------------------------------------------------------------
 
     async def allows_tenant(self, session: Session, tenant: str) -> bool:
-        """Tell whether a session administers a tenant.
+        """Return True if a session administers a tenant.
 
         Raises:
-            TenantMissingError: There is no such tenant, and not all are superusers.
+            TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
         return await self._allows(session, tenant, _not_granted)
 
     async def administers(self, session: Session, tenant: str) -> bool:
-        """Tell whether all in a session are superusers, or all are admins of the tenant.
+        """Return True if all peers of a session are superusers, or all are admins of the tenant.
 
-        As recorded, a superuser that speaks for an admin is neither.
+        As recorded, a superuser on behalf of an admin is refused.
 
         Raises:
-            TenantMissingError: There is no such tenant, and not all are superusers.
+            TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
         if self.is_superuser(session):
@@ -159,10 +159,10 @@ class AuthorizationService:
     async def allows_namespace(
         self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
     ) -> bool:
-        """Tell whether a session may do something to a namespace.
+        """Return True if a session may perform an operation on a namespace.
 
         Raises:
-            TenantMissingError: There is no such tenant, and not all are superusers.
+            TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
         granted = self._of_namespace(namespace, operation)
@@ -175,25 +175,25 @@ class AuthorizationService:
         operation: TopicOperation,
         subscription: str = "",
     ) -> bool:
-        """Tell whether a session may do something to a topic.
+        """Return True if a session may perform an operation on a topic.
 
         Raises:
-            TenantMissingError: There is no such tenant, and not all are superusers.
+            TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
         granted = self._of_topic(topic, operation, subscription)
         return await self._allows(session, topic.namespace.tenant, granted)
 
     async def reaches(self, session: Session, namespace: NamespaceName, subscription: str) -> bool:
-        """Tell whether no grant keeps a session from the subscriptions of a name.
+        """Return True if no grant excludes a session from the subscriptions of a name.
 
         Args:
-            session: Who asks.
-            namespace: Where.
-            subscription: Their name; empty: all of the namespace.
+            session: The requester.
+            namespace: The namespace of the subscriptions.
+            subscription: Name of the subscriptions; empty: all of the namespace.
 
         Raises:
-            TenantMissingError: There is no such tenant, and not all are superusers.
+            TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
 
@@ -207,7 +207,7 @@ class AuthorizationService:
         return await self._allows(session, namespace.tenant, granted)
 
     async def admins(self, tenant: str) -> frozenset[str]:
-        """Return the admins of a tenant; of a missing one there are none.
+        """Return the admins of a tenant, empty for a missing tenant.
 
         Raises:
             StoreError: The store failed.
@@ -225,21 +225,21 @@ class AuthorizationService:
         admins: frozenset[str],
         subscription: str = "",
     ) -> bool:
-        """Tell whether a session may do something to a topic, whose tenant's admins are known."""
+        """Return True if a session may perform an operation on a topic, given the admins."""
         granted = self._of_topic(topic, operation, subscription)
         return self._allows_with(session, admins, granted)
 
     def lists_now(self, session: Session, namespace: NamespaceName, admins: frozenset[str]) -> bool:
-        """Tell whether a session may list a namespace, whose tenant's admins are known."""
+        """Return True if a session may list a namespace, given the tenant's admins."""
         granted = self._of_namespace(namespace, NamespaceOperation.GET_TOPICS)
         return self._allows_with(session, admins, granted)
 
     async def lacks_prefix(
         self, session: Session, topic: TopicName, subscription: str
     ) -> str | None:
-        """Return a role with which a subscription's name should begin, and does not.
+        """Return a role that a subscription's name must begin with and does not.
 
-        None where that is not why somebody is refused.
+        Return None if the refusal has another reason.
 
         Raises:
             StoreError: The store failed.
@@ -299,7 +299,7 @@ class AuthorizationService:
         return granted
 
     def _grants(self, namespace: NamespaceName) -> Grants:
-        """Return what is granted; it is read once from each document, which never changes."""
+        """Return the grants of a namespace, parsed once per document; documents are immutable."""
         document = self._policies.document(namespace)
         if not document:
             self._read.pop(namespace, None)
@@ -307,7 +307,7 @@ class AuthorizationService:
         kept = self._read.get(namespace)
         if kept is None or kept[0] is not document:
             if len(self._read) > len(self._policies):
-                self._read.clear()  # Some are of namespaces that are gone.
+                self._read.clear()  # Some of the namespaces are deleted.
             kept = self._read[namespace] = (document, read_grants(document))
         return kept[1]
 

@@ -1,4 +1,4 @@
-"""The roles that administer tenants, read from the store and trusted for a moment."""
+"""Admin roles of tenants, read from the store and cached briefly."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 TRUSTED_SECONDS = 1.0
-"""So long may what was read allow something: a role that was taken away acts no longer."""
+"""How long a cached role is allowed: the longest delay of a revocation."""
 MOST_TENANTS = 10_000
-"""Tenants whose admins are kept."""
+"""Cached tenants."""
 _NOTHING = (-inf, frozenset[str]())
 
 
 class TenantMissingError(Exception):
-    """There is no such tenant."""
+    """A tenant does not exist."""
 
 
 class TenantAdmins:
     """The admins of tenants.
 
-    What is kept only ever allows: before somebody is refused, the tenant is read again. So a role
-    that was just given counts at once.
+    The cache only allows: every refusal reads the tenant anew, so new admins are effective
+    immediately.
 
-    Bound: MOST_TENANTS; the one read first goes first.
+    Bound: MOST_TENANTS; the tenant with the oldest read is evicted.
 
     Args:
         store: Has the tenants.
@@ -44,20 +44,20 @@ class TenantAdmins:
         self._reading: SingleFlight[TenantInfo | None] = SingleFlight()
 
     def forget(self) -> None:
-        """Trust nothing that was read, nor what is being read: a tenant was changed here."""
+        """Invalidate the cache and in-flight reads after a change of a tenant on this broker."""
         self._read.clear()
         self._forgotten += 1
 
     def surely(self, tenant: str, roles: frozenset[str]) -> bool:
-        """Tell whether one of the roles was an admin of a tenant a moment ago."""
+        """Return True if a role is an admin of a tenant according to the cache."""
         read_at, admins = self._read.get(tenant, _NOTHING)
         return self._clock.now() - read_at <= TRUSTED_SECONDS and not roles.isdisjoint(admins)
 
     async def read(self, tenant: str) -> frozenset[str]:
-        """Return the admins of a tenant, as they are stored now.
+        """Return the stored admins of a tenant.
 
         Raises:
-            TenantMissingError: There is no such tenant.
+            TenantMissingError: The tenant does not exist.
             StoreError: The store failed.
         """
         now, forgotten = self._clock.now(), self._forgotten

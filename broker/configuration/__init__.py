@@ -1,1 +1,1 @@
-"""Keys of the broker: those of a file, and those that change while it runs."""
+"""Configuration of the broker: keys of the file, and changes at run time."""

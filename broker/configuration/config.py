@@ -1,8 +1,8 @@
-"""The broker's configuration: Pulsar's keys in, one frozen model out.
+"""The broker's configuration: Pulsar's keys in, a frozen model out.
 
-``BrokerConfig.from_properties`` is pure, but for the URL of a store that stands in a file; the file
-of keys and the command line are read elsewhere.
-Defaults are upstream's (they stand in ``broker_keys.json``), except where a field says so.
+``BrokerConfig.from_properties`` is pure, except for reading a store's URL from a file; the file of
+keys and the command line are read elsewhere. Defaults are upstream's (in ``broker_keys.json``),
+unless a field says otherwise.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 class GivenKeys:
     """The given keys with their values as text; never shown, as some are secrets.
 
-    Two configurations that mean the same are equal however they were written, so that these are
-    always equal.
+    All instances are equal, so that configurations of equal meaning are equal, however written.
     """
 
     __slots__ = ("_values",)
@@ -77,11 +76,11 @@ class GivenKeys:
         return iter(self._values)
 
     def get(self, key: str) -> str | None:
-        """Return the value that a key was given; None for none."""
+        """Return the given value of a key, or None."""
         return self._values.get(key)
 
     def with_values(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return all keys and values, with some replaced."""
+        """Return all keys and values, with some values replaced."""
         return {**self._values, **values}
 
 
@@ -91,31 +90,31 @@ _PORT_KEY = "brokerServicePort"
 
 
 class TopicType(Enum):
-    """The kind of topic that is made when a client asks for one that does not exist."""
+    """The kind of an automatically created topic."""
 
     PARTITIONED = "partitioned"
     NON_PARTITIONED = "non-partitioned"
 
 
 class BrokerConfig(ServerConfig):
-    """The configuration of a broker at its start; see ServerConfig for the rest."""
+    """The configuration of a broker at its start; extends ServerConfig."""
 
     broker_service_port: int | None = Field(default=6650, ge=0, le=65535)
-    """brokerServicePort; 0 is any free port, None only where there is one for TLS."""
+    """brokerServicePort; 0 is any free port, None requires a TLS port."""
     broker_max_connections: int = Field(default=0, validation_alias="brokerMaxConnections")
-    """Client connections at once; 0 or less: no limit."""
+    """Most simultaneous client connections; 0 or less: unlimited."""
     broker_max_connections_per_ip: int = Field(
         default=0, validation_alias="brokerMaxConnectionsPerIp"
     )
-    """Client connections of one address at once; 0 or less: no limit."""
+    """Most simultaneous client connections of an address; 0 or less: unlimited."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
-    """Lookups, metadata requests and listings that may be in progress at once."""
+    """Most lookups, metadata requests and listings in flight."""
     max_concurrent_topic_loads: int = Field(
         default=5_000, ge=1, validation_alias="maxConcurrentTopicLoadRequest"
     )
-    """Topics that are loaded at once; others wait for their turn."""
+    """Most topics loaded concurrently; further topics wait."""
     enable_broker_side_subscription_pattern_evaluation: bool = Field(
         default=True, validation_alias="enableBrokerSideSubscriptionPatternEvaluation"
     )
@@ -125,13 +124,14 @@ class BrokerConfig(ServerConfig):
     pulsar_resources_extended_class_name: str = DEFAULT_CLASS_NAME
     """pulsarResourcesExtendedClassName: module:Class of the plug-in that lists by properties."""
     resources_timeout_seconds: float = Field(default=30.0, gt=0)
-    """floodgateResourcesTimeoutMs: how long a call of that plug-in may take."""
+    """floodgateResourcesTimeoutMs: time limit of a plug-in's call."""
     listing_properties: PropertyBounds = PropertyBounds()
-    """floodgateMaxListingProperties, floodgateMaxListingPropertiesBytes; profile pulsar: none."""
+    """floodgateMaxListingProperties, floodgateMaxListingPropertiesBytes; profile pulsar:
+    unlimited."""
     subscription_pattern_max_length: int = Field(
         default=50, validation_alias="subscriptionPatternMaxLength"
     )
-    """UTF-16 units of a pattern; a longer one is not evaluated by the broker."""
+    """Most UTF-16 units of a pattern evaluated by the broker."""
     topics_pattern_regex_implementation: RegexImplementation = Field(
         default=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
         validation_alias="topicsPatternRegexImplementation",
@@ -144,7 +144,7 @@ class BrokerConfig(ServerConfig):
     max_num_partitions_per_partitioned_topic: int = Field(
         default=0, validation_alias="maxNumPartitionsPerPartitionedTopic"
     )
-    """0 or less is unlimited, and so are the next three."""
+    """0 or less is unlimited, also for the next three fields."""
     max_topics_per_namespace: int = Field(default=0, validation_alias="maxTopicsPerNamespace")
     max_namespaces_per_tenant: int = Field(default=0, validation_alias="maxNamespacesPerTenant")
     max_tenants: int = Field(default=0, validation_alias="maxTenants")
@@ -158,39 +158,39 @@ class BrokerConfig(ServerConfig):
         default=False, validation_alias="forceDeleteTenantAllowed"
     )
     metadata_store_url: str = DEFAULT_METADATA_STORE_URL
-    """floodgateMetadataStoreUrl, else metadataStoreUrl where it names a store of ours.
+    """floodgateMetadataStoreUrl, otherwise metadataStoreUrl if Floodgate supports its store.
 
-    ``memory:local`` is the default and ends with the process; ``sqlite:///path`` survives it;
-    ``postgresql://...`` may be shared by several brokers.
+    ``memory:local`` is the default and ends with the process; ``sqlite:///path`` survives
+    restarts; ``postgresql://...`` may be shared by several brokers.
     """
     broker_shutdown_timeout_seconds: float = Field(default=60.0, ge=0)
-    """brokerShutdownTimeoutMs: how long a drain may take."""
+    """brokerShutdownTimeoutMs: time limit of a drain."""
     metadata_store_session_timeout_seconds: float = Field(default=30.0, ge=0.1)
-    """metadataStoreSessionTimeoutMillis: how long brokers on one store wait for one that is silent,
-    before its topics go to others."""
+    """metadataStoreSessionTimeoutMillis: how long brokers on a shared store wait for a silent peer
+    before they take over its topics."""
     snapshot_cache_max_bytes: int = Field(default=1024 * MEGABYTE_BYTES, ge=0)
     """floodgateSnapshotCacheMB."""
     topic_watch_max_bytes: int = Field(default=DEFAULT_WATCH_BYTES, ge=0)
-    """floodgateTopicWatchMaxBytes: what watches may take in memory; 0 is unlimited.
+    """floodgateTopicWatchMaxBytes: most memory of watches; 0 is unlimited.
 
-    Profile pulsar: 0, as upstream charges nothing for them.
+    Profile pulsar: 0, as upstream's watches are not charged.
     """
     listing_cache_max_bytes: int = Field(default=64 * MEGABYTE_BYTES, ge=0)
-    """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
+    """floodgateListingCacheMB: cache of patterns' results and columns; 0 disables."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for 100,000 topics, by a backtracking engine."""
     failover_delay_ms: int = Field(
         default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
     )
-    """Until a new active consumer of a Failover subscription is told."""
+    """Delay before a Failover subscription's new active consumer is notified."""
     round_robin_messages: int = Field(
         default=20, ge=1, validation_alias="dispatcherMaxRoundRobinBatchSize"
     )
-    """Most messages for one Shared consumer before the next has its turn."""
+    """Most messages for a Shared consumer before the next consumer's."""
     acks_of_batch_indexes: bool = Field(
         default=True, validation_alias="acknowledgmentAtBatchIndexLevelEnabled"
     )
-    """Messages of a batch are acknowledged one by one."""
+    """Messages of a batch are acknowledged singly."""
     look_ahead_per_consumer: int = Field(
         default=2_000,
         ge=1,
@@ -201,7 +201,7 @@ class BrokerConfig(ServerConfig):
         ge=1,
         validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
     )
-    """Entries that Key_Shared reads past keys that must wait."""
+    """Most entries read past the waiting keys of Key_Shared."""
     uses_consistent_hashing: bool = Field(
         default=True, validation_alias="subscriptionKeySharedUseConsistentHashing"
     )
@@ -219,28 +219,28 @@ class BrokerConfig(ServerConfig):
     liveness_check_ms: int = Field(
         default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
     )
-    """The time a client has to answer when another one wants what it has."""
+    """Time limit of a client's answer when another client requests its producer or consumer."""
     message_store: MessageStoreKeys = Field(default_factory=temporary_store)
-    """floodgateMessageStore and the keys that begin so."""
+    """floodgateMessageStore and the keys with this prefix."""
     import_directory: Path | None = None
-    """floodgateImportDirectory: where imports asked for at run time may read from."""
+    """floodgateImportDirectory: source of imports at run time."""
     policies: InstanceOf[EffectivePolicies] = DEFAULTS
-    """The policies about messages where neither topic nor namespace has its own."""
+    """The policies about messages without policies of topic and namespace."""
     persistence: Persistence = Persistence()
-    """managedLedgerDefault...: shown by the admin REST, and without effect here."""
+    """managedLedgerDefault...: shown by the admin REST, otherwise without effect."""
     publishing: InstanceOf[PublishingConfig] = PublishingConfig()
-    """Bounds of publishing, and the intervals at which topics are looked after."""
+    """Bounds of publishing, and intervals of the maintenance of topics."""
     metrics: InstanceOf[MetricKeys] = MetricKeys()
-    """Subjects whose metrics are shown one by one."""
+    """Subjects with metrics of their own."""
     given: InstanceOf[GivenKeys] = GivenKeys()
-    """The keys as they were given; what is set at run time is read together with them."""
+    """The given keys; values set at run time are parsed together with them."""
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Make the configuration from the keys of broker.conf.
+        """Build the configuration from the keys of broker.conf.
 
         Raises:
-            ConfigError: Something is wrong; every problem at once, one sentence each.
+            ConfigError: All problems, a sentence each.
         """
         properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
@@ -250,13 +250,13 @@ class BrokerConfig(ServerConfig):
         return build_model(cls, {**_converted(checked), "given": GivenKeys(properties)}, checked)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
-        """Show every field, and no password."""
+        """Show every field, without passwords."""
         for name, value in super().__repr_args__():
             yield name, without_password(str(value)) if name == "metadata_store_url" else value
 
     @property
     def own_keys(self) -> dict[str, str]:
-        """Those of the message store, and the bound of what is not stored yet."""
+        """Keys of the message store, and the bound of unstored messages."""
         megabytes = self.publishing.buffer_bytes // MEGABYTE_BYTES
         return {**self.message_store.told, BUFFER_KEY: str(megabytes)}
 
@@ -269,8 +269,8 @@ class BrokerConfig(ServerConfig):
     def announces_topic_watchers(self) -> bool:
         """True if clients are told that they may watch topic lists.
 
-        A plug-in that filters and watches do not fit together: a watch knows nothing of
-        properties. As shipped, the operator has to see to that (PIP-452, "Out of Scope").
+        Watches ignore properties, so a filtering plug-in disables watches. As shipped, the operator
+        has to disable watches (PIP-452, "Out of Scope").
         """
         fits = self.pulsar_resources_extended_class_name == DEFAULT_CLASS_NAME
         return self.enable_broker_topic_list_watcher and (fits or self.profile is Profile.PULSAR)
@@ -278,7 +278,7 @@ class BrokerConfig(ServerConfig):
 
 @cache
 def known_keys() -> KnownKeys:
-    """Return the keys of Pulsar 4.2's broker and those of our own."""
+    """Return the keys of Pulsar 4.2's broker and Floodgate's own."""
     packaged = resources.files(module_name("broker")).joinpath("broker_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
@@ -312,7 +312,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
 
 
 def _refuse_tls_without_port(checked: CheckedKeys) -> None:
-    """Refuse the key that older versions switched TLS on by, where no port speaks it."""
+    """Refuse older versions' key for TLS without a TLS port."""
     ports = (f"{_PORT_KEY}Tls", "webServicePortTls")
     if checked.flag("tlsEnabled") and all(checked.value(key) is None for key in ports):
         checked.refuse(f"tlsEnabled=true: no port speaks TLS; set {' or '.join(ports)} instead")

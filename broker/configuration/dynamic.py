@@ -1,11 +1,11 @@
-"""The configuration that changes while the broker runs: kept in the store, applied at once.
+"""Configuration changes at run time: stored in the metadata store, applied immediately.
 
-A value set at run time wins over the file's, also after a restart; removing it brings the file's
-value back. Brokers that share a store follow each other's changes.
+A value set at run time overrides the file's, also after a restart; its removal restores the file's
+value. Brokers of a shared store follow each other's changes.
 
-Source: upstream BrokerService.updateDynamicServiceConfiguration and BrokersBase.
-Differs: profile ``floodgate`` refuses a value that does not fit, and can change the limiter's keys
-and the water marks; as shipped a bad value is kept and has no effect.
+Source: upstream BrokerService.updateDynamicServiceConfiguration and BrokersBase. Differs: profile
+``floodgate`` refuses unusable values, and can change the limiter's keys and the watermarks; as
+shipped an unusable value is stored without effect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LIMITER_KEYS = tuple(
     for figure in ("MB", "PermitsAcquireQueueSize", "PermitsAcquireTimeoutMillis")
 )
 FLOODGATE_DYNAMIC_KEYS = (*_LIMITER_KEYS, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
-"""Keys that can be changed at run time here and cannot as shipped."""
+"""Additional dynamic keys, static as shipped."""
 _LOAD_MANAGER, _LOOKUPS = "loadManagerClassName", "maxConcurrentLookupRequest"
 LOAD_MANAGERS = tuple(
     f"org.apache.pulsar.broker.loadbalance.{name}"
@@ -51,7 +51,7 @@ LOAD_MANAGERS = tuple(
         "NoopLoadManager",
     )
 )
-"""Upstream's, of which none does anything here; a real broker refuses a class that it has not."""
+"""Upstream's classes, here without effect; a real broker refuses unknown classes."""
 _JAVA_SIZES = {"int": 32, "long": 64}
 
 
@@ -60,12 +60,12 @@ def _anything(_: BrokerConfig) -> None:
 
 
 class DynamicConfiguration:
-    """The configuration in force.
+    """The effective configuration.
 
     Args:
-        started_with: The file's and the command line's.
-        store: Keeps the values set at run time.
-        apply: Makes a configuration effective that differs from the one before in dynamic keys.
+        started_with: The configuration of the file and the command line.
+        store: Stores the values set at run time.
+        apply: Applies a configuration with changed dynamic keys.
     """
 
     def __init__(
@@ -81,26 +81,26 @@ class DynamicConfiguration:
         self._pulsar_compatible = started_with.profile is Profile.PULSAR
         self._fitting: Mapping[str, str] = {}
         self._numbers: Mapping[str, str] = {}
-        # One change at a time: what is applied last is what was kept last.
+        # Changes are sequential: the value stored last is applied last.
         self._changing = asyncio.Lock()
         self._changed_elsewhere = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
     @property
     def names(self) -> list[str]:
-        """The keys that can be changed at run time."""
+        """The dynamic keys."""
         upstream = [known.key for known in known_keys() if known.dynamic]
         return upstream if self._pulsar_compatible else [*upstream, *FLOODGATE_DYNAMIC_KEYS]
 
     def runtime(self) -> dict[str, str]:
-        """Return the value in force of every known key; secrets are masked.
+        """Return the effective value of every known key; secrets are masked.
 
-        Profile pulsar shows whatever number was set, though it may have no effect here.
+        Profile pulsar shows every number set, even without effect here.
         """
         return runtime_values(self.config, {**self._numbers, **self._fitting})
 
     async def values(self) -> dict[str, str]:
-        """Return the values set at run time, also those without effect; secrets are masked.
+        """Return all values set at run time, even without effect; secrets are masked.
 
         Raises:
             StoreError: The store failed.
@@ -108,7 +108,7 @@ class DynamicConfiguration:
         return {key: masked(key, text) for key, text in (await self._store.configuration()).items()}
 
     async def start(self) -> None:
-        """Apply the values in the store, and follow the changes of other brokers.
+        """Apply the stored values, and follow changes by peers.
 
         Raises:
             StoreError: The store failed.
@@ -118,21 +118,21 @@ class DynamicConfiguration:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Follow other brokers no longer."""
+        """Stop following changes by peers."""
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])
 
     async def set(self, key: str, value: str, check: Check = _anything) -> None:
-        """Keep a value, and apply it.
+        """Store and apply a value.
 
         Args:
             key: The key.
-            value: Its value.
-            check: Refuses a configuration that may not be put in force by who asks.
+            value: The value.
+            check: Refuses a configuration that the requester may not apply.
 
         Raises:
-            RefusedError: The key cannot be changed at run time, or the value does not fit.
+            RefusedError: The key is not dynamic, or the value is unusable.
             StoreError: The store failed, and nothing was applied.
         """
         self._check_dynamic(key, "update")
@@ -156,11 +156,11 @@ class DynamicConfiguration:
                 self._numbers = {**self._numbers, key: value}
 
     async def delete(self, key: str, check: Check = _anything) -> None:
-        """Bring the file's value back; a key that was not set changes nothing.
+        """Restore the file's value; a no-op for a key not set.
 
         Raises:
-            RefusedError: The key cannot be changed at run time, or the file's value does not
-                fit what else was set.
+            RefusedError: The key is not dynamic, or the file's value conflicts with the remaining
+                values.
             StoreError: The store failed, and nothing was applied.
         """
         self._check_dynamic(key, "delete")
@@ -177,7 +177,7 @@ class DynamicConfiguration:
             self._put_in_force(config, rest)
 
     async def clear(self, check: Check = _anything) -> None:
-        """Bring all values of the file back, together: one may not fit without another.
+        """Restore all values of the file, together: a single value may conflict with the rest.
 
         Raises:
             StoreError: The store failed, and nothing was applied.
@@ -189,10 +189,10 @@ class DynamicConfiguration:
             self._numbers = {}
             self._put_in_force(self._with({}), {})
 
-    # -- what is kept -------------------------------------------------------------------------
+    # -- stored values ------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Take over the changes of other brokers."""
+        """Apply changes by peers."""
         while True:
             await self._changed_elsewhere.wait()
             self._changed_elsewhere.clear()
@@ -210,14 +210,14 @@ class DynamicConfiguration:
             self._put_in_force(config, fitting)
 
     async def _fit(self, stored: Mapping[str, str]) -> tuple[BrokerConfig, Mapping[str, str]]:
-        """Return the configuration with as many of the stored values as fit; warn of the rest."""
+        """Return the configuration with every usable stored value; warn of the rest."""
         names = frozenset(self.names)
         waiting = {key: value for key, value in stored.items() if key in names}
         try:
             return self._with(waiting), waiting
         except ConfigError:
             fitting: dict[str, str] = {}
-        # A value may need another, as the low mark needs the high one: again while some fit.
+        # A value may depend on another, as the low watermark on the high: repeat while some fit.
         problems = await self._take_fitting(waiting, fitting)
         while 0 < len(problems) < len(waiting):
             waiting = {key: stored[key] for key in problems}
@@ -229,7 +229,7 @@ class DynamicConfiguration:
     async def _take_fitting(
         self, waiting: Mapping[str, str], fitting: dict[str, str]
     ) -> Mapping[str, str]:
-        """Add the values that fit to ``fitting``; return the problems of the others."""
+        """Add the usable values to ``fitting``; return the problems of the rest."""
         problems: dict[str, str] = {}
         for key, value in waiting.items():
             try:
@@ -241,13 +241,13 @@ class DynamicConfiguration:
         return problems
 
     def _with(self, values: Mapping[str, str]) -> BrokerConfig:
-        """Return the configuration of the start, with some keys set anew.
+        """Return the configuration of the start, with some values replaced.
 
         Raises:
-            ConfigError: They do not fit.
+            ConfigError: The values are unusable.
         """
         if self._pulsar_compatible and (places := _java_number(values.get(_LOOKUPS, ""), 32)):
-            values = {**values, _LOOKUPS: str(max(0, places))}  # No lookup passes (recorded).
+            values = {**values, _LOOKUPS: str(max(0, places))}  # No lookup is admitted (recorded).
         given = self._started_with.given
         before = BrokerConfig.from_properties(given.with_values({}))
         after = BrokerConfig.from_properties(given.with_values(values))
@@ -266,7 +266,7 @@ class DynamicConfiguration:
         self._apply(config)
 
     def _is_number(self, key: str, value: str) -> bool:
-        """Tell whether a real broker puts a value in force that does not fit here."""
+        """Return True if a real broker applies a value that is unusable here."""
         known = next((one for one in known_keys() if one.key == key), None)
         size = _JAVA_SIZES.get(known.type) if known is not None and known.dynamic else None
         fits = size is not None and _java_number(value, size) is not None
@@ -288,7 +288,7 @@ class DynamicConfiguration:
 
 
 def _java_number(value: str, bits: int) -> int | None:
-    """Return the number that Java reads in a text; None for none of so many bits."""
+    """Return Java's number in a text; None without a number of ``bits`` bits."""
     if not re.fullmatch(r"[+-]?[0-9]{1,20}", value):
         return None
     number = int(value)
@@ -296,7 +296,7 @@ def _java_number(value: str, bits: int) -> int | None:
 
 
 def _not_blank(key: str, value: str) -> str:
-    """Refuse a value that would mean the default, which the file may not have."""
+    """Refuse a blank value: blank means the default, which the file may override."""
     if value.strip() in ("", "null"):
         raise ConfigError([f"{key}={value!r}: give a value; deleting it brings the file's back"])
     return value

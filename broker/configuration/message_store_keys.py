@@ -21,10 +21,10 @@ MAX_NAMESPACE_KEY = "floodgateMessageStoreMaxNamespaceMB"
 MAX_TOPIC_KEY = "floodgateMessageStoreMaxTopicMB"
 
 MOST_MEMORY_BYTES = 1024 * MEGABYTE_BYTES
-"""Most bytes of messages in memory, unless a quarter of the machine's memory is less."""
+"""Most bytes of messages in memory, at most a quarter of the machine's memory."""
 MOST_DATABASE_BYTES = 10 * 1024 * MEGABYTE_BYTES
-"""Most bytes of messages in a database; in a temporary one unless half of what its disk has free
-is less."""
+"""Most bytes of messages in a database; in a temporary database at most half of the disk's free
+space."""
 
 TEMPORARY, MEMORY = "temporary", "memory"
 _SQLITE_SCHEME = "sqlite:///"
@@ -36,15 +36,15 @@ _OLD_LOG = (
 
 @dataclass(frozen=True, slots=True)
 class MessageStoreKeys:
-    """The message store that is configured.
+    """The configured message store.
 
     Attributes:
         in_memory: floodgateMessageStore=memory.
         database: floodgateMessageStore=sqlite:///path: the file.
-        temporary_in: floodgateMessageStore=temporary: the folder in which one is made.
-        fsync: floodgateMessageStoreFsync: confirm a message when the disk has it.
-        drop_damaged: floodgateMessageStoreDropDamaged: leave out what is damaged.
-        max_bytes: floodgateMessageStoreMaxMB; 0 is no bound, as for the next two.
+        temporary_in: floodgateMessageStore=temporary: the folder of the temporary database.
+        fsync: floodgateMessageStoreFsync: confirm a message once it is on disk.
+        drop_damaged: floodgateMessageStoreDropDamaged: skip damaged data.
+        max_bytes: floodgateMessageStoreMaxMB; 0 is unlimited, also for the next two bounds.
         max_namespace_bytes: floodgateMessageStoreMaxNamespaceMB.
         max_topic_bytes: floodgateMessageStoreMaxTopicMB.
         max_entries_per_ledger: managedLedgerMaxEntriesPerLedger.
@@ -62,7 +62,7 @@ class MessageStoreKeys:
 
     @property
     def told(self) -> dict[str, str]:
-        """The store and its bounds, as keys with the values in force."""
+        """The store and its bounds, as keys with effective values."""
         named = TEMPORARY if self.temporary_in is not None else f"sqlite://{self.database}"
         return {
             STORE_KEY: MEMORY if self.in_memory else named,
@@ -74,7 +74,7 @@ class MessageStoreKeys:
 
 
 def temporary_store() -> MessageStoreKeys:
-    """Return what holds without any key."""
+    """Return the defaults."""
     return MessageStoreKeys(
         in_memory=False,
         temporary_in=temporary_place(),
@@ -83,9 +83,9 @@ def temporary_store() -> MessageStoreKeys:
 
 
 def message_store_keys(checked: CheckedKeys) -> MessageStoreKeys:
-    """Read the keys; what does not fit becomes a problem."""
+    """Parse the keys; report unusable values as problems."""
     url = checked.text(STORE_KEY) or TEMPORARY
-    # The path is absolute, and may have a slash more: sqlite:////path means the same.
+    # The path is absolute: sqlite:////path with a fourth slash is equivalent.
     path, _, option = url.removeprefix(_SQLITE_SCHEME).lstrip("/").partition("?")
     is_file = url.startswith(_SQLITE_SCHEME) and bool(path) and option in _FSYNC_OPTIONS
     in_memory = url in (MEMORY, "memory:local")
@@ -115,7 +115,7 @@ _FSYNC_OPTIONS = {"": False, "fsync=false": False, "fsync=true": True}
 
 
 def temporary_place() -> Path:
-    """Return where temporary databases stand: on a disk, where /tmp is often memory."""
+    """Return the folder of temporary databases: on a disk, as /tmp is often memory."""
     named = os.environ.get("TMPDIR")
     if named:
         return Path(named)
@@ -136,7 +136,7 @@ def _most_bytes(*, in_memory: bool, temporary: bool) -> int:
     try:
         disk = os.statvfs(temporary_place())
     except OSError:
-        return MOST_DATABASE_BYTES  # The start says that there is no such folder.
-    # Whole megabytes, and never none: 0 would be no bound.
+        return MOST_DATABASE_BYTES  # The broker's start reports the missing folder.
+    # Whole megabytes, at least 1: 0 would be unlimited.
     free = max(1, disk.f_bavail * disk.f_frsize // 2 // MEGABYTE_BYTES) * MEGABYTE_BYTES
     return min(MOST_DATABASE_BYTES, free)

@@ -11,14 +11,14 @@ MOST_SUBJECTS_KEY = "floodgateMaxMetricSubjects"
 
 
 class MetricKeys(NamedTuple):
-    """Subjects whose metrics are shown one by one.
+    """Subjects with metrics of their own.
 
     Attributes:
-        topics: exposeTopicLevelMetricsInPrometheus: topics and subscriptions, not namespaces.
+        topics: exposeTopicLevelMetricsInPrometheus: topics and subscriptions instead of namespaces.
         consumers: exposeConsumerLevelMetricsInPrometheus: their consumers too.
         producers: exposeProducerLevelMetricsInPrometheus: their producers too.
-        most_subjects: floodgateMaxMetricSubjects: topics, subscriptions, consumers and producers
-            that are shown; what is beyond is shown of its namespace.
+        most_subjects: floodgateMaxMetricSubjects: most topics, subscriptions, consumers and
+            producers with metrics of their own; the rest counts for its namespace.
     """
 
     topics: bool = True
@@ -28,7 +28,7 @@ class MetricKeys(NamedTuple):
 
 
 def metric_keys(checked: CheckedKeys) -> MetricKeys:
-    """Return what the keys say."""
+    """Parse the keys."""
     return MetricKeys(
         topics=checked.flag("exposeTopicLevelMetricsInPrometheus"),
         consumers=checked.flag("exposeConsumerLevelMetricsInPrometheus"),

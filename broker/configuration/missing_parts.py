@@ -1,4 +1,4 @@
-"""Parts of Pulsar that a key switches on and that are not here: each is told in a warning."""
+"""Warnings of keys for parts of Pulsar that Floodgate lacks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MISSING_PARTS: Mapping[str, str] = {
     "messagingProtocols": "no protocol but Pulsar's own is served here",
     "additionalServlets": "Java's classes are not loaded here, no servlet is added",
 }
-"""Keys, and what is so whatever they say."""
+"""Keys, and the behaviour regardless of their values."""
 
 
 def warn_of_missing_parts(checked: CheckedKeys) -> None:
-    """Warn of each key that switches on what is not here."""
+    """Warn of each key that switches on a missing part."""
     for key, sentence in MISSING_PARTS.items():
         value = checked.value(key)
         if value:

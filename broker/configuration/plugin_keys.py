@@ -1,4 +1,4 @@
-"""The configuration keys of property listings (PIP-452): the plug-in, bounds of properties."""
+"""The configuration keys of property listings (PIP-452): plug-in, bounds of properties."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ DEFAULT_MAX_BYTES = 16_384
 
 
 class TooManyPropertiesError(Exception):
-    """A request has more properties than allowed, or larger ones; one sentence."""
+    """A request's properties exceed their bounds; the text is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyBounds:
-    """The bounds of one request's properties; 0 is no bound.
+    """The bounds of a request's properties; 0 is unlimited.
 
     Attributes:
         max_properties: floodgateMaxListingProperties.
         max_bytes: floodgateMaxListingPropertiesBytes: UTF-8 bytes of all keys and values.
 
-    Differs: upstream takes whatever fits into a frame, and so does profile pulsar.
+    Differs: upstream and profile pulsar accept everything that fits into a frame.
     """
 
     max_properties: int = DEFAULT_MAX_PROPERTIES
     max_bytes: int = DEFAULT_MAX_BYTES
 
     def check_number(self, number: int) -> None:
-        """Refuse too many properties, before any of them is read.
+        """Refuse too many properties before parsing them.
 
         Raises:
-            TooManyPropertiesError: They are.
+            TooManyPropertiesError: Too many properties.
         """
         if 0 < self.max_properties < number:
             raise TooManyPropertiesError(
@@ -54,13 +54,13 @@ class PropertyBounds:
             )
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """Refuse properties that are too many or too large.
+        """Refuse too many or too large properties.
 
         Raises:
-            TooManyPropertiesError: They are.
+            TooManyPropertiesError: Too many properties, or too many bytes.
         """
         self.check_number(len(properties))
-        # A text has at least as many bytes as characters: a large one is not encoded to be counted.
+        # A text has at least as many bytes as characters: large texts are refused without encoding.
         for measure in (len, _utf8_bytes) if self.max_bytes > 0 else ():
             size = sum(measure(key) + measure(value) for key, value in properties.items())
             if size > self.max_bytes:
@@ -75,12 +75,12 @@ def _utf8_bytes(text: str) -> int:
 
 
 def as_mapping(properties: Sequence[pb.KeyValue]) -> Mapping[str, str]:
-    """Return properties by key; of a key given twice the last value holds, as upstream."""
+    """Return properties by key; a repeated key has its last value, as upstream."""
     return {one.key: one.value for one in properties}
 
 
 def class_name_problem(name: str) -> str | None:
-    """Return the problem of a class name's form, or None; nothing is imported for it."""
+    """Return the problem of a class name's form, or None, without importing the class."""
     if name == DEFAULT_CLASS_NAME or is_class_path(name):
         return None
     return (
@@ -91,7 +91,7 @@ def class_name_problem(name: str) -> str | None:
 
 
 def resources_class_name(checked: CheckedKeys) -> str:
-    """Return the plug-in's name; nothing is imported before the broker starts."""
+    """Return the plug-in's name, without importing the plug-in."""
     name = checked.text(CLASS_KEY) or DEFAULT_CLASS_NAME
     problem = class_name_problem(name)
     if problem is not None:
@@ -108,7 +108,7 @@ def resources_class_name(checked: CheckedKeys) -> str:
 
 
 def property_bounds(checked: CheckedKeys) -> PropertyBounds:
-    """Return the bounds of a listing request's properties; profile pulsar has none."""
+    """Return the bounds of a listing request's properties; unlimited in profile pulsar."""
     unbounded = _pulsar_compatible(checked)
     return PropertyBounds(
         _bound(checked, MAX_PROPERTIES_KEY, 0 if unbounded else DEFAULT_MAX_PROPERTIES),

@@ -1,4 +1,4 @@
-"""The configuration keys that are the broker's own policies about messages."""
+"""The configuration keys of the broker's own policies about messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPES_KEY = "subscriptionTypesEnabled"
 
 
 def default_policies(checked: CheckedKeys) -> EffectivePolicies:
-    """Return the policies in force where nothing else is set."""
+    """Return the effective policies without policies of namespaces and topics."""
     number, flag = checked.integer, checked.flag
     action = QuotaAction(checked.text("backlogQuotaDefaultRetentionPolicy"))
     strategy = checked.text(_STRATEGY_KEY) or UNDEFINED
@@ -76,7 +76,7 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
 
 
 def persistence(checked: CheckedKeys) -> Persistence:
-    """Return the numbers of copies that upstream stores."""
+    """Return the numbers of copies in upstream's storage."""
     rate = checked.value("managedLedgerDefaultMarkDeleteRateLimit")
     return Persistence(
         checked.integer("managedLedgerDefaultEnsembleSize"),
@@ -116,7 +116,7 @@ def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
 
 
 def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
-    """Return the deletion of topics nobody uses; profile floodgate has it only when asked."""
+    """Return the deletion of unused topics; profile floodgate deletes only if the key is set."""
     delete = checked.flag(_INACTIVE_KEY)
     if checked.text("floodgateProfile") != Profile.PULSAR.value:
         delete = delete and checked.is_set(_INACTIVE_KEY)

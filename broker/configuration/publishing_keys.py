@@ -1,4 +1,4 @@
-"""The configuration keys of publishing, and of what is done to topics again and again."""
+"""The configuration keys of publishing, and of the periodic maintenance of topics."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ if TYPE_CHECKING:
 
 BUFFER_KEY = "maxMessagePublishBufferSizeInMB"
 DEFAULT_BUFFER_BYTES = 256 * MEGABYTE_BYTES
-"""Of messages that are not stored yet. Differs: upstream takes half of its direct memory."""
+"""Most bytes of unstored messages. Differs: upstream uses half of its direct memory."""
 
 
 class PublishingConfig(NamedTuple):
     """The configuration of publishing.
 
     Attributes:
-        max_pending: maxPendingPublishRequestsPerConnection; 0 or less is no limit.
-        buffer_bytes: maxMessagePublishBufferSizeInMB; 0 or less is no limit.
-        broker_messages_per_second: brokerPublisherThrottlingMaxMessageRate; 0 is no limit.
-        broker_bytes_per_second: brokerPublisherThrottlingMaxByteRate; 0 is no limit.
+        max_pending: maxPendingPublishRequestsPerConnection; 0 or less is unlimited.
+        buffer_bytes: maxMessagePublishBufferSizeInMB; 0 or less is unlimited.
+        broker_messages_per_second: brokerPublisherThrottlingMaxMessageRate; 0 is unlimited.
+        broker_bytes_per_second: brokerPublisherThrottlingMaxByteRate; 0 is unlimited.
         dedup_entries_interval: brokerDeduplicationEntriesInterval.
         dedup_max_producers: brokerDeduplicationMaxNumberOfProducers.
         dedup_snapshot_seconds: brokerDeduplicationSnapshotFrequencyInSeconds.
-        quota_check_seconds: backlogQuotaCheckIntervalInSeconds; 0 without
-            backlogQuotaCheckEnabled.
+        quota_check_seconds: backlogQuotaCheckIntervalInSeconds; 0 without backlogQuotaCheckEnabled.
         precise_backlog_age: preciseTimeBasedBacklogQuotaCheck.
         expiry_check_seconds: messageExpiryCheckIntervalInMinutes.
         retention_check_seconds: retentionCheckIntervalInSeconds.
-        rollover_seconds: managedLedgerMinLedgerRolloverTimeMinutes: an open ledger that nobody
-            needs is dropped after so long. Differs: upstream keeps it until its size, or
+        rollover_seconds: managedLedgerMinLedgerRolloverTimeMinutes: age at which an unneeded open
+            ledger is dropped. Differs: upstream keeps it until its size, or
             managedLedgerMaxLedgerRolloverTimeMinutes.
         statistics_seconds: statsUpdateFrequencyInSecs.
         inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
@@ -60,7 +59,7 @@ class PublishingConfig(NamedTuple):
 
 
 def publishing_config(checked: CheckedKeys) -> PublishingConfig:
-    """Return what the keys say."""
+    """Parse the keys."""
     pulsar = checked.text("floodgateProfile") == Profile.PULSAR.value
     buffer_is_ours = not pulsar and not checked.is_set(BUFFER_KEY)
     megabytes = checked.integer(BUFFER_KEY)

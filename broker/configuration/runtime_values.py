@@ -1,4 +1,4 @@
-"""The value in force of every configuration key, as text; secrets are masked."""
+"""The effective value of every configuration key, as text; secrets are masked."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
 
 
 def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str, str]:
-    """Return every known key with its value in force.
+    """Return every known key with its effective value.
 
     Args:
-        config: The configuration in force.
-        dynamic: The values set at run time that have an effect.
+        config: The effective configuration.
+        dynamic: The effective values set at run time.
     """
     chosen = _chosen_by_profile(config)
 
@@ -56,7 +56,7 @@ def masked(key: str, text: str) -> str:
 
 
 def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
-    """Return the values that hold where none was given, and differ from upstream's defaults."""
+    """Return the values of keys not given that differ from upstream's defaults."""
     flow = config.flow
     return {
         "clusterName": config.cluster_name,

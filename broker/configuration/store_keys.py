@@ -1,4 +1,4 @@
-"""The key that says where topics live."""
+"""The configuration key of the metadata store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_METADATA_STORE_URL = "memory:local"
 
 
 def metadata_store_url(checked: CheckedKeys) -> str:
-    """Choose the store: our own key decides, then an upstream key that names one of ours."""
+    """Choose the store: by Floodgate's key, otherwise by upstream's key with a supported URL."""
     own_key = "floodgateMetadataStoreUrl"
     own = _stated(checked, own_key)
     upstream_key = next(
@@ -41,7 +41,7 @@ def metadata_store_url(checked: CheckedKeys) -> str:
 
 
 def _stated(checked: CheckedKeys, key: str) -> str:
-    """Return a store's URL, which may stand in a file or a variable for the password in it."""
+    """Return a store's URL, possibly read from a file or variable to protect its password."""
     given = checked.text(key) or ""
     if not given.startswith(PLACES):
         return given
@@ -53,7 +53,7 @@ def _stated(checked: CheckedKeys, key: str) -> str:
         if usable_store_url(url):
             return url
         reason = f"what it names is none of {EXPECTED_STORES}"
-    # Nothing of what stands there is shown: it may be the password alone.
+    # The source's content is never shown: it may be a bare password.
     checked.refuse(f"{key}={given!r:.200}: {reason}")
     return DEFAULT_METADATA_STORE_URL
 

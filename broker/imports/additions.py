@@ -1,4 +1,4 @@
-"""The changes that add imported rows: columns first, a namespace costs a few steps of Python."""
+"""The changes that add imported rows: columns first, with few steps of Python for a namespace."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def additions(lot: Lot) -> list[NamespaceChanges]:
-    """Return a change for each namespace of a lot, which adds its rows.
+    """Return a change for each namespace of a lot that adds the namespace's rows.
 
     Raises:
-        InvalidNameError: The name of a namespace is none.
+        InvalidNameError: The name of a namespace is invalid.
     """
     topics: list[bytes] = lot.table["topic"].cast(pa.binary()).to_pylist()
     partitioned = _partition_counts(lot)
@@ -59,7 +59,7 @@ def _properties(lot: Lot) -> pa.MapArray | None:
 
 
 def _described(lot: Lot, column: pa.MapArray | None) -> Sequence[bool]:
-    """Return which namespaces have a topic with properties."""
+    """Return for each namespace whether any of its topics has properties."""
     if column is None:
         return ()
     pairs = column.offsets.to_numpy()[np.asarray(lot.starts)]

@@ -1,8 +1,8 @@
-"""Imports at the broker's start (``--import``), each file once, however often it starts.
+"""Imports at the broker's start (``--import``), once for each file.
 
-The store remembers the content of a file when all of it was imported. A restart with the same file
-then leaves alone topics that were deleted or changed since. An import that was cut off is repeated,
-and adds what is missing.
+The store remembers the content of completely imported files. A restart with the same file leaves
+topics alone that were deleted or changed since. An interrupted import is repeated, and adds missing
+topics.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 async def import_at_start(store: MetadataStore, imports: Imports) -> None:
-    """Import the files that the store has not imported before.
+    """Import files not imported before.
 
     Raises:
         StartError: A file cannot be imported, or the store failed.
@@ -40,7 +40,7 @@ async def import_at_start(store: MetadataStore, imports: Imports) -> None:
 
 
 async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
-    # Seen before the content: what is imported is then what is remembered.
+    # Taken before the content, so that the remembered content is the imported content.
     state = await asyncio.to_thread(state_of, path)
     content = await asyncio.to_thread(fingerprint, path)
     if not imports.again and await store.has_imported(content):
@@ -68,7 +68,7 @@ def fingerprint(path: Path) -> str:
     """Return a digest of the content of a file, or of a folder's files in order.
 
     Raises:
-        ImportFailedError: They are missing, or cannot be read.
+        ImportFailedError: A file is missing or unreadable.
     """
     digest = hashlib.sha256()
     for file in files_of(path):

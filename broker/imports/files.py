@@ -1,4 +1,4 @@
-"""Files of topics, read batch by batch: Parquet, or text with a name a line."""
+"""Files of topics, read in batches: Parquet, or text with a name a line."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     FileStates: TypeAlias = Sequence[tuple[int, int, int]]
 
 ROWS_PER_BATCH = 32_768
-"""Rows of Parquet at a time: with the columns made of them they fit a processor's cache."""
+"""Rows of a batch of Parquet: with derived columns it fits a processor's cache."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
 COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Editors on Windows begin UTF-8 with it."""
+"""UTF-8's byte order mark, written by editors on Windows."""
 _LOOKED_AT_BYTES = 8_000
 _BEHIND_ALL = chr(0x10FFFF)
 """Sorts behind every namespace, which are ASCII."""
 
 
 class ImportFailedError(Exception):
-    """A file of topics cannot be used: one sentence says why, or one for each invalid line."""
+    """A file of topics is unusable; the text is a sentence, or a sentence for each invalid line."""
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files that a path names: itself, or the Parquet files of a folder.
+    """Return the files of a path: a file, or the Parquet files of a folder.
 
     Raises:
-        ImportFailedError: There are none, or they cannot be read.
+        ImportFailedError: The files are missing or unreadable.
     """
     try:
         if not path.exists():
@@ -60,10 +60,10 @@ def files_of(path: Path) -> list[Path]:
 
 
 def state_of(path: Path) -> FileStates:
-    """Return inode, size and time of a path's files, which change when they are written.
+    """Return inode, size and time of a path's files, to detect writes.
 
     Raises:
-        ImportFailedError: They are missing, or cannot be read.
+        ImportFailedError: The files are missing or unreadable.
     """
     try:
         states = [file.stat() for file in files_of(path)]
@@ -76,7 +76,7 @@ def read_rows(path: Path) -> Iterator[TopicRows]:
     """Yield all rows of a path, unchecked.
 
     Raises:
-        ImportFailedError: It is missing, cannot be read, or has other columns.
+        ImportFailedError: The path is missing, unreadable, or has wrong columns.
     """
     files = files_of(path)
     if path.is_dir() or _begins_with(path, _PARQUET_MAGIC):
@@ -85,7 +85,7 @@ def read_rows(path: Path) -> Iterator[TopicRows]:
 
 
 def unreadable(path: Path, error: OSError) -> ImportFailedError:
-    """Return the error of a file that cannot be read."""
+    """Return the error of an unreadable file."""
     return ImportFailedError(f"{path} cannot be read: {error.strerror}")
 
 
@@ -102,7 +102,7 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group, the range of its namespaces, and what its folders say of columns."""
+    """A row group, the range of its namespaces, and column values from folder names."""
 
     file: Path
     index: int
@@ -113,7 +113,7 @@ class _RowGroup:
     said: Mapping[str, str | None]
 
     def may_hold(self, namespace: str) -> bool:
-        """Return True if rows of a namespace may be in this row group."""
+        """Return True if the row group may have rows of a namespace."""
         if self.lowest is None or self.highest is None:
             return True
         return self.lowest <= namespace <= self.highest
@@ -138,12 +138,12 @@ def _parquet_rows(path: Path, files: Sequence[Path]) -> Iterator[TopicRows]:
 
 
 def _any_may_hold(groups: Sequence[_RowGroup], lowest: str, namespace: str) -> bool:
-    # Where namespaces are in order one comparison tells, however many groups are to come.
+    # With sorted namespaces a single comparison decides, for any number of groups.
     return namespace >= lowest and any(group.may_hold(namespace) for group in groups)
 
 
 def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
-    """Return for each place the lowest namespace of all groups from there on, and one behind."""
+    """Return the lowest namespace from each group on, and a final value above all."""
     lowest = [_BEHIND_ALL]
     for group in reversed(groups):
         lowest.append(min(group.lowest or "", lowest[-1]))
@@ -166,7 +166,7 @@ def _row_groups(path: Path, file: Path) -> Iterator[_RowGroup]:
     values = values_said(path, file).items()
     said = {name: text for name, text in values if name in REQUIRED_COLUMNS}
     reader = _opened(file, said)
-    # Row groups hold leaves: a column before may have several.
+    # Row groups hold leaves; an earlier column may have several leaves.
     leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
     first_row = 1
     for index in range(reader.num_row_groups):
@@ -179,7 +179,7 @@ def _row_groups(path: Path, file: Path) -> Iterator[_RowGroup]:
 
 
 def _range(statistics: pq.Statistics | None) -> tuple[str | None, str | None]:
-    """Return the lowest and the highest text of a row group, if that is known."""
+    """Return the lowest and the highest text of a row group, if known."""
     try:
         if statistics is not None and statistics.has_min_max:
             return statistics.min, statistics.max
@@ -212,7 +212,7 @@ def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
     there = {*reader.schema_arrow.names} - group.said.keys()
     kinds = {name: kind for name, kind in COLUMNS.items() if name in there}
     try:
-        # Arrow's own threads would keep what they freed: as much as a row group each.
+        # Arrow's own threads would retain freed memory: up to a row group each.
         for batch in reader.iter_batches(
             ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
         ):
@@ -247,7 +247,7 @@ def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
 
 
 def _trimmed(lines: Sequence[bytes]) -> pa.StringArray:
-    """Strip blanks and quotes; a line that is not UTF-8 stays, to be reported."""
+    """Strip blanks and quotes; keep a line that is not UTF-8, to be reported."""
     try:
         texts = pa.array(lines, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
@@ -263,8 +263,8 @@ def _trimmed_line(line: bytes) -> bytes:
 
 
 def _rows(names: pa.StringArray, first: int) -> TopicRows:
-    """Return the lines that are neither blank nor comments."""
+    """Return lines other than blanks and comments."""
     said = pc.invert(pc.or_(pc.starts_with(names, "#"), pc.equal(names, "")))
     numbers = first + np.flatnonzero(said.to_numpy(zero_copy_only=False))
-    # A text is in no order: more rows of each namespace may always come.
+    # Texts are unsorted: more rows of each namespace may follow.
     return TopicRows(pa.table({"topic": names.filter(said)}), numbers, "line", lambda _: True)

@@ -1,11 +1,11 @@
 """Bulk import of topics. An import only adds.
 
-A namespace becomes visible when all of its rows are in, never before: its rows are staged until
-no later row group can hold more of them (Parquet says so in its statistics), then applied as one
-change. Topics that exist stay as they are; nothing imported is ever deleted as inactive.
+A namespace becomes visible only with all its rows: rows are staged until no later row group can
+hold more rows of the namespace (by Parquet's statistics), then applied as one change. Existing
+topics stay unchanged; imported topics are never deleted as inactive.
 
-A file is read twice: once to see that all of it can be imported, then to import it. It is read,
-checked and sorted in a thread, so that requests are served meanwhile.
+A file is read twice: first to check all rows, then to import. A thread reads, checks and sorts, so
+that the broker serves requests meanwhile.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOLD_TOPICS = 1_000_000
-"""An import tells the log each time that it has so many more."""
+"""Interval of progress in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class ImportResult:
     """The result of an import.
 
     Attributes:
-        topics: Names read, partitions one by one.
-        namespaces: Namespaces they lie in.
-        seconds: How long it took.
-        skipped: Invalid topics that were left out.
-        report: The errors in them; empty without any.
+        topics: Names read, each partition counted.
+        namespaces: Namespaces of the topics.
+        seconds: Duration.
+        skipped: Invalid topics left out.
+        report: Errors of the invalid topics; empty without invalid topics.
     """
 
     topics: int
@@ -72,18 +72,19 @@ async def import_topics(
     skip_invalid: bool = False,
     state: FileStates | None = None,
 ) -> ImportResult:
-    """Import a Parquet file, a folder of them, or a text file with a full name a line.
+    """Import a Parquet file, a folder of Parquet files, or a text file with a full name a line.
 
     Args:
-        store: The store that topics are added to.
+        store: The store of the topics.
         path: The file or folder.
         progress: Called with the number of names applied so far.
-        skip_invalid: Whether invalid topics are left out; otherwise one fails the import.
-        state: The path's ``state_of`` that the caller relies on; None for the present one.
+        skip_invalid: Whether invalid topics are left out; otherwise an invalid topic fails the
+            import.
+        state: The caller's ``state_of`` the path; None for the present state.
 
     Raises:
-        ImportFailedError: Missing, malformed or empty file, or invalid topics; says which, and
-            what was expected.
+        ImportFailedError: Missing, malformed or empty file, or invalid topics; names the file and
+            the expected content.
         StoreError: The store failed; namespaces applied before stay.
     """
     started, topics, namespaces = time.perf_counter(), 0, 0
@@ -93,16 +94,16 @@ async def import_topics(
     lots = _lots(path, state, any_invalid=invalid.count > 0)
     while (lot := await asyncio.to_thread(next, lots, None)) is not None:
         await store.apply_all(lot)
-        # A namespace comes once, and its name is not kept: 100,000 would be freed in one turn.
+        # A namespace is in a single lot. Names are not kept: 100,000 would be freed in one turn.
         namespaces += len(lot)
         for count in [len(changes.added) for _, changes in lot]:
             if (topics + count) // _TOLD_TOPICS > topics // _TOLD_TOPICS:
                 logger.info("imported %d topics of %s so far", topics + count, path)
             topics += count
             progress(topics)
-        # The next one is made without this one in memory.
+        # The next lot is built without this lot in memory.
         await asyncio.to_thread(_let_go, lot)
-    # What Arrow's allocator keeps of a thread's buffers it gives back only when that thread asks.
+    # Arrow's allocator returns a thread's freed buffers only at the same thread's request.
     await asyncio.to_thread(pa.default_memory_pool().release_unused)
     seconds = time.perf_counter() - started
     report = str(invalid) if invalid.count else ""
@@ -110,7 +111,7 @@ async def import_topics(
 
 
 def _let_go(lot: list[NamespaceChanges]) -> None:
-    """Free a lot that was applied: of a million names that takes longer than a turn may."""
+    """Free an applied lot in steps: a million names take longer than a turn may."""
     for _, changes in lot:
         if isinstance(changes.added, list):
             free_in_steps(changes.added)
@@ -118,7 +119,7 @@ def _let_go(lot: list[NamespaceChanges]) -> None:
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
-    """Check all of a file before anything of it is imported."""
+    """Check all of a file before the import."""
     invalid = InvalidRows(path)
     for rows in read_rows(path):
         _valid(path, rows, invalid)
@@ -138,12 +139,12 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 def _lots(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[list[NamespaceChanges]]:
-    """Read a file that was checked, and yield changes of whole namespaces.
+    """Read a checked file, and yield changes of whole namespaces.
 
     Args:
         path: The file or folder.
-        state: The one it had before it was checked.
-        any_invalid: Whether invalid rows are to be left out.
+        state: The path's state before the check.
+        any_invalid: Whether to leave out invalid rows.
     """
     again, staged = InvalidRows(path), StagedRows()
     _check_unchanged(path, state)

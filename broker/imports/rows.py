@@ -1,6 +1,6 @@
 """Checks of a file's rows, by column: a million names take about a second.
 
-Columns find the rows that are invalid; sentences are made one by one, for the rows reported.
+Columns find invalid rows; sentences are built only for the reported rows.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _TOPIC = (
 )
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16
-"""Most namespaces whose prefixes are compared; of more they are extracted from the names."""
+"""Most namespaces compared by prefix; with more, namespaces are extracted from the names."""
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
 _OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
 _BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
-"""Partitions with as many digits as MAX_PARTITIONS or more."""
+"""Partitions with at least as many digits as MAX_PARTITIONS."""
 
 
 class TopicRows(NamedTuple):
-    """Some rows of a file.
+    """A batch of a file's rows.
 
     Attributes:
         table: Columns ``topic``, and ``namespace`` and ``properties`` if the file has them.
-        numbers: The place of each row in the file.
-        place: The unit of these numbers, such as ``line``.
-        comes_later: Tells whether more rows of a namespace may come.
+        numbers: The position of each row in the file.
+        place: The unit of the positions, such as ``line``.
+        comes_later: Returns True if more rows of a namespace may follow.
     """
 
     table: pa.Table
@@ -63,7 +63,7 @@ class TopicRows(NamedTuple):
 
 
 def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
-    """Return the rows that can be imported; note the others in ``invalid``.
+    """Return the valid rows; note the invalid rows in ``invalid``.
 
     Raises:
         pa.ArrowException: The columns are damaged.
@@ -76,7 +76,7 @@ def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 class _Check:
-    """A check that removes invalid rows from a table, one kind after the other."""
+    """A check that removes invalid rows from a table, by kind of fault."""
 
     def __init__(self, rows: TopicRows) -> None:
         self._table = rows.table
@@ -105,7 +105,7 @@ class _Check:
     def _take_out(
         self, wrong: np.ndarray, reason: Callable[[Row], str], table: pa.Table | None = None
     ) -> None:
-        """Remove rows; sentences take their words from ``table`` if given, else from the rows."""
+        """Remove rows; the values in sentences are from ``table`` if given, else from the rows."""
         places = np.flatnonzero(wrong)
         if not len(places):
             return
@@ -117,7 +117,7 @@ class _Check:
         self._numbers = self._numbers[~wrong]
 
     def _take_out_other_encodings(self) -> None:
-        """Remove rows that are not UTF-8, found one by one as there are hardly ever any."""
+        """Remove rows that are not UTF-8, by a scan of each value, as such files are rare."""
         table = _as_bytes(self._table)
         wrong = np.zeros(len(table), bool)
         for name in table.column_names:
@@ -139,7 +139,7 @@ def _incomplete(table: pa.Table) -> np.ndarray:
 
 
 def _is_utf8(table: pa.Table) -> bool:
-    """Tell whether all texts are UTF-8, which readers of Parquet do not check."""
+    """Return True if all texts are UTF-8; readers of Parquet do not check."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid:
@@ -175,7 +175,7 @@ def _encoding_fault(row: Row) -> str:
 
 
 def with_namespaces(table: pa.Table) -> pa.Table:
-    """Return valid rows with a column of their namespaces."""
+    """Return valid rows with a column of namespaces."""
     if "namespace" in table.column_names:
         return table
     return table.append_column("namespace", namespaces_of(table["topic"]))
@@ -187,7 +187,7 @@ def namespaces_of(topics: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _misnamed(table: pa.Table) -> np.ndarray:
-    """Find rows without a full topic name of their namespace, or with too long a one."""
+    """Find rows without a full topic name in the row's namespace, or with an overlong name."""
     topics = table["topic"]
     right = pc.and_(
         pc.match_substring_regex(topics, _TOPIC),
@@ -198,7 +198,7 @@ def _misnamed(table: pa.Table) -> np.ndarray:
 
 
 def _inside(table: pa.Table) -> np.ndarray:
-    """Return which topics lie in the namespaces of their rows."""
+    """Return for each topic whether its name is in the row's namespace."""
     topics = table["topic"]
     column = table["namespace"].combine_chunks().dictionary_encode()
     if len(column.dictionary) > _FEW_NAMESPACES:
@@ -229,7 +229,7 @@ def _name_fault(row: Row) -> str:
 def highest_partitions(
     topics: pa.ChunkedArray, places: np.ndarray
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield each partitioned topic with its place and the highest number of its partitions.
+    """Yield each partitioned topic with its place and its highest partition number.
 
     Args:
         topics: Full names.
@@ -281,7 +281,7 @@ def _partition_fault(row: Row) -> str:
 
 
 def _wrong_properties(table: pa.Table) -> np.ndarray:
-    """Find rows whose properties REST would refuse."""
+    """Find rows with properties that REST would refuse."""
     wrong = [np.zeros(0, bool)]
     for batch in table.select(["topic", "properties"]).to_batches():
         name_bytes = pc.binary_length(batch["topic"]).to_numpy()

@@ -1,7 +1,7 @@
-"""Rows of topics that wait until their namespaces are complete, and lots of whole namespaces.
+"""Staged rows of incomplete namespaces, and lots of whole namespaces.
 
-Rows stay in the columns they came in, however many namespaces these are: a namespace is a number
-and a count until its rows are taken.
+Rows stay in their original columns, for any number of namespaces: a namespace is a number and a
+count until its rows are taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROWS_PER_LOT = 8_192
-"""Rows that are made into changes together; a namespace of more is a lot of its own."""
+"""Rows of a lot; a namespace with more rows is a lot of its own."""
 
 
 class Lot(NamedTuple):
@@ -24,8 +24,8 @@ class Lot(NamedTuple):
 
     Attributes:
         names: The namespaces.
-        table: Their rows, one namespace after the other, in the order of the file.
-        starts: The first row of each namespace, and the end of the last one.
+        table: The rows of the first namespace, then of the next, in the order of the file.
+        starts: The first row of each namespace, and the end of the last.
     """
 
     names: Sequence[str]
@@ -34,7 +34,7 @@ class Lot(NamedTuple):
 
 
 class StagedRows:
-    """The rows read so far whose namespaces may not be complete. Mutable."""
+    """The rows of possibly incomplete namespaces. Mutable."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -44,11 +44,11 @@ class StagedRows:
 
     @property
     def names(self) -> Sequence[str]:
-        """The namespaces that have rows here, in the order in which they came."""
+        """The staged namespaces, in the order of arrival."""
         return list(self._counts)
 
     def add(self, table: pa.Table) -> None:
-        """Add rows; each has its namespace in a column."""
+        """Add rows with a column of namespaces."""
         column = table["namespace"].combine_chunks().dictionary_encode()
         codes = column.indices.to_numpy(zero_copy_only=False)
         names: list[str] = column.dictionary.to_pylist()
@@ -65,7 +65,7 @@ class StagedRows:
         return number
 
     def lots(self, names: Sequence[str]) -> Iterator[Lot]:
-        """Take out all rows of some namespaces, in lots of about ROWS_PER_LOT.
+        """Remove all rows of some namespaces, and yield them in lots of about ROWS_PER_LOT.
 
         Args:
             names: Namespaces in the order of ``names``.
@@ -87,7 +87,7 @@ class StagedRows:
         counts = [self._counts.pop(name) for name in names]
         pieces = [piece for part in self._parts if (piece := part.take(wanted)) is not None]
         self._parts = [part for part in self._parts if part.left]
-        # Files without properties may lie beside files with: theirs are null.
+        # Files with and without properties may be mixed: missing properties are null.
         table = pa.concat_tables([rows for rows, _ in pieces], promote_options="default")
         if len(pieces) > 1 and len(names) > 1:
             order = np.argsort(np.concatenate([numbers for _, numbers in pieces]), kind="stable")
@@ -96,10 +96,10 @@ class StagedRows:
 
 
 class _Part:
-    """Rows that were added together, in the order of their namespaces' numbers.
+    """Rows added together, in the order of the namespaces' numbers.
 
     Attributes:
-        left: Number of rows that were not taken.
+        left: Number of remaining rows.
     """
 
     def __init__(self, table: pa.Table, numbers: np.ndarray) -> None:
@@ -109,14 +109,17 @@ class _Part:
 
     @staticmethod
     def of(table: pa.Table, numbers: np.ndarray) -> _Part:
-        """Sort rows, unless they are in order."""
+        """Sort rows, unless already in order."""
         if np.all(numbers[:-1] <= numbers[1:]):
             return _Part(table, numbers)
         order = np.argsort(numbers, kind="stable")
         return _Part(table.take(pa.array(order)), numbers[order])
 
     def take(self, wanted: np.ndarray) -> tuple[pa.Table, np.ndarray] | None:
-        """Return the rows of some namespaces, ascending, with their numbers; None without any."""
+        """Remove the rows of some namespaces, given ascending; return them with their numbers.
+
+        Return None without such rows.
+        """
         starts = np.searchsorted(self._numbers, wanted)
         ends = np.searchsorted(self._numbers, wanted, side="right")
         begin, end, count = int(starts[0]), int(ends[-1]), int((ends - starts).sum())

@@ -1,1 +1,1 @@
-"""Bundles of topics, and the broker that serves each."""
+"""Ownership of bundles of topics by brokers."""

@@ -1,4 +1,4 @@
-"""The bundles of a broker that ends go to others; those of a namespace that is no more to none."""
+"""The transfer of bundles from a broker that shuts down, and the removal of deleted namespaces."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.02
 FORGET_SECONDS = 60.0
-"""So long the others have to close the topics of namespaces that are deleted: longer than the lease
-of one that has died."""
+"""Longest wait for peers to close the topics of deleted namespaces, above a dead peer's lease."""
 NAMED_IN_A_WARNING = 3
 WAIT_SECONDS = 2.0
-"""So long the others have to take over. Clients look up what they have not."""
+"""Longest wait for heirs to take bundles over. Clients look up the topics of the remaining bundles.
+"""
 
 
 async def hand_over(
@@ -39,13 +39,13 @@ async def hand_over(
     clock: Clock,
     heirs: Sequence[str] = (),
 ) -> dict[Bundle, ServerUrls]:
-    """Offer bundles that are nobody's to the brokers that live; return who has taken them.
+    """Offer bundles without an owner to live brokers; return the new owners.
 
     Args:
-        use: Takes a connection to the database for a while, or raises StoreError.
-        bundles: They were let go.
+        use: Borrows a connection to the database, or raises StoreError.
+        bundles: The released bundles.
         clock: For delays.
-        heirs: The ids of those who shall have them; all that live, if none is named.
+        heirs: Ids of the brokers to offer the bundles to; all live brokers if empty.
 
     Returns:
         The addresses of the owners.
@@ -78,12 +78,12 @@ async def have_forgotten(
     broker: str,
     clock: Clock,
 ) -> None:
-    """Have the other brokers forget namespaces; return once none of them owns a bundle of these.
+    """Make the peers forget deleted namespaces; return once no peer owns a bundle of them.
 
     Args:
-        use: Takes a connection to the database for a while, or raises StoreError.
-        namespaces: They are deleted.
-        broker: The id of the one that has deleted them, and owns nothing of them any more.
+        use: Borrows a connection to the database, or raises StoreError.
+        namespaces: The deleted namespaces.
+        broker: Id of the broker that deleted the namespaces and has released their bundles.
         clock: For delays.
 
     Raises:
@@ -108,11 +108,11 @@ async def have_forgotten(
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
-    """Return the id of the broker at an address, who may own a bundle.
+    """Return the id of the broker at an address, if the broker may own a bundle.
 
     Raises:
-        NotServedError: No broker that lives has this address, or the bundle's messages are in the
-            database of another one.
+        NotServedError: No live broker has the address, or the bundle's messages are in another
+            broker's database.
     """
     brokers = await tables.registrations(connection)
     for broker, (urls, store) in brokers.items():
@@ -129,7 +129,7 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
 def urls_of_topic(
     owners: Mapping[Bundle, ServerUrls],
 ) -> Callable[[TopicName], ServerUrls]:
-    """Return the function that names a topic's owner, or nothing if nobody took its bundle."""
+    """Return a function from a topic to its new owner's addresses, NO_URLS without an owner."""
     by_namespace: dict[NamespaceName, list[tuple[Bundle, ServerUrls]]] = {}
     for bundle, urls in owners.items():
         by_namespace.setdefault(bundle.namespace, []).append((bundle, urls))
@@ -144,7 +144,7 @@ def urls_of_topic(
 def tell_new_owner(
     closed: pb.CommandCloseProducer | pb.CommandCloseConsumer, owner: ServerUrls
 ) -> None:
-    """Write into a CLOSE where its client is to go; without addresses it looks the topic up."""
+    """Write the new owner's addresses into a CLOSE; without addresses clients look the topic up."""
     if owner.service:
         closed.assignedBrokerServiceUrl = owner.service
     if owner.service_tls:

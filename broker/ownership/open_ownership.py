@@ -1,4 +1,4 @@
-"""The choice of an ownership: shared by the brokers of one PostgreSQL database, else sole."""
+"""The choice of an ownership: shared by the brokers of a PostgreSQL database, otherwise sole."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 def sole_ownership(
     store: MetadataStore, urls: Callable[[], ServerUrls], *, pulsar_compatible: bool
 ) -> SoleOwnership:
-    """Return the ownership of a broker alone with its store.
+    """Return the ownership of a broker with an exclusive store.
 
     Args:
         store: Knows how many bundles a namespace has.
         urls: Returns the broker's addresses.
-        pulsar_compatible: A bundle must be looked up before it is served, as recorded.
+        pulsar_compatible: A bundle is served only after a lookup, as recorded.
     """
     return LookedUpOwnership(urls, store) if pulsar_compatible else SoleOwnership(urls)
 
 
 def is_shared(metadata_store_url: str) -> bool:
-    """Return True if several brokers may have this store."""
+    """Return True if several brokers may share this store."""
     return metadata_store_url.startswith(POSTGRESQL_SCHEMES)
 
 
 def shared_ownership(store: MetadataStore, lease_seconds: float, clock: Clock) -> SharedOwnership:
-    """Return the ownership of a broker that may share its store with others.
+    """Return the ownership of a broker with a possibly shared store.
 
     Args:
-        store: A PostgreSQL store, which is open.
-        lease_seconds: How long the others wait for a broker that says nothing.
+        store: An open PostgreSQL store.
+        lease_seconds: How long peers wait for a silent broker.
         clock: For timeouts and delays.
     """
-    # The driver is imported only where it is used.
+    # Brokers with another store need no PostgreSQL driver.
     from broker.ownership.session import BrokerSession
     from broker.ownership.shared import SharedOwnership
     from broker.stores.postgresql.connections import FAILURES

@@ -1,7 +1,7 @@
-"""The interface of ownership: which broker serves a topic.
+"""The interface of ownership: the broker of each topic.
 
-Brokers divide topics among each other by bundles (broker.bundles). A topic is served by the broker
-that owns its bundle, and by nobody else.
+Brokers divide topics by bundles (broker.bundles). Only the owner of a topic's bundle serves the
+topic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bundle(NamedTuple):
-    """A bundle of one namespace."""
+    """A bundle of a namespace."""
 
     namespace: NamespaceName
     hashes: BundleRange
@@ -34,12 +34,12 @@ class Bundle(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The broker that serves a bundle.
+    """The broker of a bundle.
 
     Attributes:
-        urls: Its addresses.
-        here: It is this broker.
-        decided: False: it shall become the owner, and does when it is asked.
+        urls: The broker's addresses.
+        here: The owner is this broker.
+        decided: False for a candidate, before a lookup makes the candidate the owner.
     """
 
     urls: ServerUrls
@@ -48,91 +48,91 @@ class Owner(NamedTuple):
 
 
 class NotServedError(RequestError):
-    """Nobody serves a topic at this moment."""
+    """No broker serves a topic at the moment."""
 
     def __init__(self, text: str) -> None:
         super().__init__(pb.ServiceNotReady, text)
 
 
 class Ownership(Protocol):
-    """The bundles that this broker owns, and who owns the others.
+    """The bundles of the broker, and the owners of all bundles.
 
     Attributes:
-        alone: No other broker can own any.
+        alone: Peers cannot own bundles.
     """
 
     alone: bool
 
     def owns(self, topic: TopicName) -> bool:
-        """Tell whether this broker serves a topic, at this moment."""
+        """Return True if the broker serves a topic at the moment."""
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Tell whether a bundle's topics are served, here or by another broker."""
+        """Return True if any broker serves a bundle's topics."""
 
     def notice(self) -> None:
-        """Give up everything at once if it is too late to serve it, as after a stop."""
+        """Release all bundles immediately if the lease has expired, for example while stopped."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return the broker that serves a topic, which may become this one now.
+        """Return a topic's broker; this broker may become the owner.
 
         Args:
-            topic: A topic, which need not exist; its namespace must.
-            authoritative: Another broker has chosen this one.
+            topic: A topic, existing or not, of an existing namespace.
+            authoritative: Another broker has chosen this broker.
 
         Raises:
-            NotServedError: Nobody can, for now.
+            NotServedError: No broker can serve the topic for now.
             StoreError: The metadata store failed.
         """
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Tell whether a topic of a namespace was, since this broker started."""
+        """Return True if a topic of a namespace was looked up since the start."""
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Have a bundle's owner, here or elsewhere, let it go; the next lookup finds a new one.
+        """Make a bundle's owner, on any broker, release the bundle; lookups find a new owner.
 
         Args:
             bundle: The bundle.
-            to: Address of the broker that shall own it, if it is owned here.
+            to: Address of the new owner, if this broker owns the bundle.
 
         Raises:
-            NotServedError: Its owner does not let go, or who shall own it cannot.
+            NotServedError: The owner does not release, or the new owner cannot own the bundle.
             StoreError: The metadata store failed.
         """
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Have nobody own bundles of namespaces that are no more, and nobody keep their messages.
+        """End the ownership of deleted namespaces, and delete stored messages on all brokers.
 
         Raises:
             StoreError: The metadata store failed.
         """
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Call back when a bundle is not owned any more.
+        """Register a callback for lost bundles.
 
-        What must not be done any more ends within the call; what the callback returns is waited
-        for before another broker may own the bundle, if there is time.
+        Work forbidden without ownership ends within the call. The returned awaitable is finished,
+        time permitting, before another broker may own the bundle.
         """
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Call back before a bundle is owned that another broker served meanwhile."""
+        """Call back before owning a bundle served meanwhile by another broker."""
 
     async def brokers(self) -> Sequence[str]:
-        """Return host and web port of each broker that lives."""
+        """Return host and web port of each live broker."""
 
 
 def bundle_of_topic(topic: TopicName, bundles: int) -> Bundle:
-    """Return the bundle of a topic whose namespace has so many."""
+    """Return the bundle of a topic, in a namespace of ``bundles`` bundles."""
     return Bundle(topic.namespace, bundle_of(str(topic).encode(), bundles))
 
 
 class OwnedBundles:
-    """The bundles that a broker owns; a topic is looked up in it without any wait.
+    """The bundles of a broker, looked up by topic without waiting.
 
-    Bound: one a bundle of a namespace that exists.
+    Bound: an entry for each bundle of existing namespaces.
     """
 
     def __init__(self) -> None:
-        # A bundle is found by where it begins, so by the topic's hash and the number of bundles.
+        # Keyed by namespace, number of bundles and the bundle's lowest hash.
         self._lows: dict[NamespaceName, dict[int, dict[int, Bundle]]] = {}
 
     def __len__(self) -> int:
@@ -157,18 +157,18 @@ class OwnedBundles:
         return any(bundle_of(name, count).low in lows for count, lows in counts.items())
 
     def within(self, namespace: NamespaceName) -> list[Bundle]:
-        """Return the bundles of a namespace."""
+        """Return the owned bundles of a namespace."""
         counts = self._lows.get(namespace, {})
         return [bundle for bundles in counts.values() for bundle in bundles.values()]
 
     def add(self, bundle: Bundle, count: int) -> None:
-        """Add a bundle of a namespace that has ``count``."""
+        """Add a bundle of a namespace with ``count`` bundles."""
         self._lows.setdefault(bundle.namespace, {}).setdefault(count, {})[bundle.hashes.low] = (
             bundle
         )
 
     def discard(self, bundle: Bundle) -> bool:
-        """Remove a bundle; false if it was not there."""
+        """Remove a bundle; return False for a bundle not owned."""
         counts = self._lows.get(bundle.namespace, {})
         for count, lows in list(counts.items()):
             if lows.get(bundle.hashes.low) == bundle:
@@ -181,7 +181,7 @@ class OwnedBundles:
         return False
 
     def take_all(self) -> list[Bundle]:
-        """Remove all; return what was there."""
+        """Remove and return all bundles."""
         taken = list(self)
         self._lows.clear()
         return taken

@@ -1,7 +1,7 @@
-"""A broker's life as the other brokers see it: a lease in the database, renewed in time.
+"""A broker's session: a lease in the database, visible to peers and renewed in time.
 
-A renewal counts from the moment before it was sent, and for less than the database gives: here the
-lease is over before anybody else may think so, whatever the clocks of the machines show.
+A renewal counts from the moment before its request, and for less than the database grants: the
+broker's lease ends earlier locally than for peers, regardless of the machines' clocks.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RENEWALS = 3
-"""Renewals in the time of a lease, so that one or two may fail."""
+"""Renewals in the time of a lease; two may fail."""
 SAFE_PART = 0.9
-"""Part of a lease that is used: clocks may run at paces that differ by a tenth."""
+"""Used part of a lease: clocks may differ in speed by a tenth."""
 READY_SECONDS = 5.0
-"""How long a lookup waits for a session that is being made."""
+"""How long a lookup waits for a new session."""
 CLOSE_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 2.0
 
 
 class BrokerSession:
-    """The session of one broker; a new one is made whenever it has ended.
+    """The session of a broker, replaced by a new session at its end.
 
     Args:
-        connect: Makes a connection of its own, or raises StoreError.
-        failures: What a connection raises that is lost.
+        connect: Opens a separate connection, or raises StoreError.
+        failures: The exceptions of a lost connection.
         lease_seconds: metadataStoreSessionTimeoutMillis.
         clock: For timeouts and delays.
-        elapsed: Returns seconds as they pass, also for a process that is stopped.
+        elapsed: Returns elapsed seconds, including time in which the process was stopped.
     """
 
     def __init__(
@@ -72,18 +72,18 @@ class BrokerSession:
 
     @property
     def id(self) -> str:
-        """The id of the session, empty while there is none; see ``notice``."""
+        """The id of the session, empty without a session; see ``notice``."""
         return self._id
 
     def open(self, broker: Registration) -> None:
-        """Begin a session, and keep one from now on."""
+        """Begin a session, and keep a session from now on."""
         self._task = asyncio.get_running_loop().create_task(self._keep(broker))
 
     async def ready(self) -> str:
-        """Return the id of the session, which is waited for.
+        """Wait for a session; return the id.
 
         Raises:
-            StoreError: There is none, and none is made in time.
+            StoreError: No session began in time.
         """
         self.notice()
         try:
@@ -95,7 +95,7 @@ class BrokerSession:
         return self._id
 
     def notice(self) -> bool:
-        """Return whether the session holds; if it is over by now, all that hangs on it ends."""
+        """Return True if the session is valid; end an expired session and all ownership."""
         if self._id and self._elapsed() >= self._valid_until:
             logger.warning("this broker's lease on its bundles is over: it serves them no more")
             self._end()
@@ -110,7 +110,7 @@ class BrokerSession:
         self.on_over()
 
     async def close(self) -> None:
-        """End the session: the bundles are nobody's at once."""
+        """End the session and release all bundles immediately."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -126,7 +126,7 @@ class BrokerSession:
                     finally:
                         connection.terminate()
 
-    # -- keeping it ---------------------------------------------------------------------------
+    # -- renewals -----------------------------------------------------------------------------
 
     async def _keep(self, broker: Registration) -> None:
         backoff = Backoff(most_seconds=min(LONGEST_RETRY_SECONDS, self._lease_seconds / RENEWALS))
@@ -173,11 +173,11 @@ class BrokerSession:
         current = self._id
         renewed = await renew(connection, current, self._lease_seconds)
         if self._id != current:
-            return  # It was over before the answer came.
+            return  # The session ended during the renewal.
         if renewed:
             self._valid(before)
         else:
-            # Somebody buried it: its bundles may have owners.
+            # A peer removed the broker: the bundles may have new owners.
             logger.warning("this broker was taken for dead: it serves its bundles no more")
             self._end()
 
@@ -188,14 +188,14 @@ class BrokerSession:
             self._ready.set()
 
     def _valid(self, before: float) -> None:
-        """Take the lease as renewed at a moment that has passed."""
+        """Extend the lease from the moment before a renewal."""
         self._valid_until = before + SAFE_PART * self._lease_seconds
         self._disarm()
         left = self._valid_until - self._elapsed()
         self._timer = self._clock.call_at(self._clock.now() + max(0.0, left), self._look)
 
     def _look(self) -> None:
-        """See whether the lease is over: two clocks need not agree on the moment."""
+        """Check for the end of the lease, repeatedly: the two clocks may disagree on the moment."""
         self._timer = None
         if self.notice():
             self._timer = self._clock.call_at(self._clock.now() + 0.001, self._look)

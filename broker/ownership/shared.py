@@ -1,4 +1,4 @@
-"""Ownership of a broker that shares its topics with others, in one PostgreSQL database."""
+"""Ownership of a broker in a cluster with a shared PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""Attempts to find or make an owner while others do the same."""
+"""Attempts to find or become an owner, in a race with peers."""
 RELEASE_SECONDS = 10.0
-"""The time that another broker may take to let a bundle go."""
+"""How long an owner may take to release a bundle."""
 LOOK_SECONDS = 0.1
-"""Interval at which it is asked whether it has, and told again."""
+"""Seconds between checks of a release, each with a repeated notification."""
 AWAY_SECONDS = 10.0
-"""So long a lookup waits for a broker that is away and has the messages: one that is restarted
-comes back. A client's lookup has 30 s."""
+"""How long a lookup waits for an absent broker with the messages, which may be restarting. A
+client's lookup has 30 s."""
 _LEAVING = "this broker is being shut down: ask another one"
 
 
 class SharedOwnership:
-    """The ownership of one of several brokers. See Ownership.
+    """The ownership of a broker among several. See Ownership.
 
     Args:
         store: Knows how many bundles a namespace has.
-        use: Takes a connection to the database for a while, or raises StoreError.
+        use: Borrows a connection to the database, or raises StoreError.
         session: The broker's lease.
         clock: For delays.
 
     Attributes:
-        away_seconds: How long a lookup waits for a broker that is away and has the messages.
+        away_seconds: How long a lookup waits for an absent broker with the messages.
     """
 
     alone = False
@@ -93,30 +93,30 @@ class SharedOwnership:
 
     @property
     def sessions_ended(self) -> int:
-        """Leases that were lost."""
+        """Number of lost leases."""
         return self._session.ended_total
 
     @property
     def owned(self) -> int:
-        """Bundles that this broker owns."""
+        """Number of owned bundles."""
         return len(self._owned)
 
     async def open(self, urls: ServerUrls, store: str) -> None:
-        """Let the others know this broker, and own bundles from now on.
+        """Register the broker with its peers, and own bundles from now on.
 
         Args:
-            urls: Its addresses.
-            store: Identity of its store of messages, which is open.
+            urls: The broker's addresses.
+            store: Identity of the broker's open store of messages.
 
         Raises:
-            StoreError: They cannot be told.
+            StoreError: The registration failed.
         """
         self._registration = Registration(urls, store)
         self._session.open(self._registration)
         await self._session.ready()
 
     async def close(self) -> None:
-        """Let go of all bundles; the topics have been closed before. Idempotent."""
+        """Release all bundles, after the topics were closed. Idempotent."""
         self._leaving = True
         self._owned.take_all()
         await self._session.close()
@@ -126,12 +126,12 @@ class SharedOwnership:
             await asyncio.wait(self._tasks)
 
     async def hand_over(self) -> Callable[[TopicName], ServerUrls]:
-        """Let go of all bundles, for this broker ends, and have others own what they may.
+        """Release all bundles at shutdown, and offer movable bundles to peers.
 
-        Nothing may be published any more. Bundles wait for us if our database outlives us.
+        Call after the last publish. Bundles with messages on the broker's disk wait for a restart.
 
         Returns:
-            What names the new owner of a topic; nothing for none.
+            A function from a topic to its new owner's addresses, NO_URLS without an owner.
         """
         bundles, owners = list(self._owned), dict[Bundle, ServerUrls]()
         await self.close()
@@ -142,26 +142,26 @@ class SharedOwnership:
                 logger.warning("the bundles of this broker are not handed over: %s", error)
         return urls_of_topic(owners)
 
-    # -- who owns what ------------------------------------------------------------------------
+    # -- owners -------------------------------------------------------------------------------
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if this broker serves a topic, and its lease is not over."""
+        """Return True if the broker serves a topic, under a valid lease."""
         return self._session.notice() and self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True: the store knows the topics of all."""
+        """Return True: the store knows the topics of all bundles."""
         return True
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Tell whether this broker serves a bundle of a namespace."""
+        """Return True if the broker owns a bundle of a namespace."""
         return bool(self._owned.within(namespace))
 
     def notice(self) -> None:
-        """Give up everything if the lease is over."""
+        """Release all bundles if the lease has expired."""
         self._session.notice()
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return the broker that serves a topic, which may become this one now. See Ownership."""
+        """Return a topic's broker; this broker may become the owner. See Ownership."""
         if self.owns(topic):
             return self._here()
         policies = await self._store.policies(topic.namespace)
@@ -186,13 +186,13 @@ class SharedOwnership:
     async def _found(
         self, bundle: Bundle, count: int, me: str, give_up: float, *, authoritative: bool
     ) -> Owner | None:
-        """Return the owner; None if others were faster, and it is to be looked up again."""
+        """Return the owner; None if a peer was faster, for another lookup."""
         async with self._use() as connection:
             row = await tables.owner_of(connection, bundle)
         if row is not None and row.owner != me:
             return Owner(row.urls, here=False)
         if row is not None and row.hashes != bundle.hashes:
-            # A namespace of this name had other bundles.
+            # An earlier namespace of the same name had different bundles.
             await self._let_go(Bundle(bundle.namespace, row.hashes))
             return None
         if row is not None:
@@ -203,7 +203,7 @@ class SharedOwnership:
         return await self._claimed(bundle, count, me)
 
     async def _candidate(self, bundle: Bundle, give_up: float) -> tuple[str, Owner]:
-        """Return who shall own a bundle, and wait for who has its messages and may come back."""
+        """Return the candidate for a bundle; wait if an absent broker has the messages."""
         while not self._leaving:
             async with self._use() as connection:
                 chosen = await tables.candidate(connection, bundle)
@@ -237,7 +237,7 @@ class SharedOwnership:
             try:
                 await self._moved(bundle)
             except BaseException:
-                # Half of it may be there: whoever is asked next begins anew.
+                # The callbacks may have half finished: the next owner begins anew.
                 async with self._use() as connection:
                     await tables.release(connection, bundle, me, before)
                 raise
@@ -248,7 +248,7 @@ class SharedOwnership:
 
     def _own(self, bundle: Bundle, count: int, me: str) -> Owner | None:
         if not self._session.notice() or self._session.id != me:
-            return None  # The session in which it was claimed is over.
+            return None  # The session of the claim is over.
         if bundle not in self._owned:
             self._owned.add(bundle, count)
             logger.info("this broker owns bundle %s", bundle)
@@ -257,10 +257,10 @@ class SharedOwnership:
     def _here(self) -> Owner:
         return Owner(self._registration.urls, here=True)
 
-    # -- letting go ---------------------------------------------------------------------------
+    # -- release ------------------------------------------------------------------------------
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Have a bundle's owner let it go. See Ownership."""
+        """Make a bundle's owner release the bundle. See Ownership."""
         if to is not None:
             await to_its_end(self._give(bundle, to))
             return
@@ -271,7 +271,7 @@ class SharedOwnership:
                 row = await tables.owner_of(connection, bundle)
                 if row is None:
                     return
-                # A namespace of this name may have had other bundles.
+                # An earlier namespace of the same name may have had different bundles.
                 theirs = Bundle(bundle.namespace, row.hashes)
                 if row.owner != me:
                     await tables.ask_to_release(connection, theirs)
@@ -287,7 +287,7 @@ class SharedOwnership:
             await self._let_go(bundle)
 
     async def _give(self, bundle: Bundle, to: str) -> None:
-        """Let a bundle go, and have the broker at an address own it before it is looked up here."""
+        """Transfer a bundle to the broker at an address; lookups here wait for the transfer."""
         async with self._locks.of(bundle):
             async with self._use() as connection:
                 heir = await heir_at(connection, bundle, to)
@@ -298,7 +298,7 @@ class SharedOwnership:
                 await hand_over(self._use, [bundle], self._clock, [heir])
 
     async def _let_go(self, bundle: Bundle) -> None:
-        """Have a bundle's topics closed, then make it nobody's."""
+        """Close a bundle's topics, then end the ownership."""
         me = self._session.id
         if self._owned.discard(bundle):
             logger.info("this broker lets go of bundle %s", bundle)
@@ -307,7 +307,7 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Do what another broker asks for: let go of a bundle, own one, or forget a namespace."""
+        """Handle a peer's request: release a bundle, own a bundle, or forget a namespace."""
         name, *numbers = text.split(" ")
         try:
             namespace = NamespaceName.parse(name)
@@ -326,14 +326,14 @@ class SharedOwnership:
             self._run(self._release(bundle))
 
     async def _take_over(self, bundle: Bundle) -> None:
-        """Own a bundle that was offered, unless somebody was faster."""
+        """Own an offered bundle, unless a peer was faster."""
         policies = await self._store.policies(bundle.namespace)
         if policies is not None:
             with suppress(NotServedError):
                 await self._acquire(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
-        """End what must not be done any more, in this turn; the rest ends as soon as it can."""
+        """Report all bundles as lost in this turn, and finish the callbacks' work in tasks."""
         for bundle in self._owned.take_all():
             for callback in self._when_lost:
                 self._run(_waited(callback(bundle)))
@@ -349,9 +349,9 @@ class SharedOwnership:
             logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Have all brokers forget namespaces that are no more. See Ownership."""
+        """Make all brokers forget deleted namespaces. See Ownership."""
         for namespace in namespaces:
-            if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
+            if await self._store.policies(namespace) is None:  # Otherwise recreated meanwhile.
                 await self._let_go_within(namespace)
         await have_forgotten(self._use, namespaces, self._session.id, self._clock)
 
@@ -360,24 +360,24 @@ class SharedOwnership:
             await to_its_end(self._release(bundle))
 
     async def _forget(self, namespace: NamespaceName) -> None:
-        """Let go of a namespace that another broker deleted, and delete what is stored of it."""
+        """Release the bundles of a namespace deleted by a peer, and delete stored data."""
         if await self._store.policies(namespace) is not None:
-            return  # It was made again meanwhile, once all had forgotten the one before.
+            return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
         await self._let_go_within(namespace)
         async with self._forgetting:  # Many may be deleted together.
             if await self._store.policies(namespace) is None:
                 await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
-        """Call back when a bundle is not owned any more. See Ownership."""
+        """Register a callback for lost bundles. See Ownership."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callback) -> None:
-        """Call back before a bundle is owned that another broker served meanwhile."""
+        """Call back before owning a bundle served meanwhile by another broker."""
         self._when_moved.append(callback)
 
     async def brokers(self) -> Sequence[str]:
-        """Return host and web port of each broker that lives."""
+        """Return host and web port of each live broker."""
         await self._session.ready()
         async with self._use() as connection:
             return await tables.live_brokers(connection)

@@ -1,4 +1,4 @@
-"""Ownership of a broker that shares its topics with nobody: it owns them all."""
+"""Ownership of a broker with an exclusive store: every bundle."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class SoleOwnership:
-    """The ownership of a broker alone with its store. See Ownership.
+    """The ownership of a broker with an exclusive store. See Ownership.
 
     Args:
-        urls: Returns its addresses.
+        urls: Returns the broker's addresses.
     """
 
     alone = True
 
     def __init__(self, urls: Callable[[], ServerUrls]) -> None:
         self._urls = urls
-        # Bound: the namespaces that exist.
+        # Bound: the existing namespaces.
         self._looked_up: set[NamespaceName] = set()
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
 
@@ -41,7 +41,7 @@ class SoleOwnership:
         return True
 
     def notice(self) -> None:
-        """Do nothing: nobody else could have served anything meanwhile."""
+        """Do nothing: no peer could have served a topic meanwhile."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return this broker."""
@@ -49,34 +49,34 @@ class SoleOwnership:
         return Owner(self._urls(), here=True)
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Tell whether a topic of a namespace was, since this broker started."""
+        """Return True if a topic of a namespace was looked up since the start."""
         return namespace in self._looked_up
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Have the topics of a bundle closed; they are served again when they are asked for."""
+        """Close the topics of a bundle; lookups load the topics again."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Forget them: their messages are nowhere else."""
+        """Forget lookups of the namespaces; no peer has messages."""
         self._looked_up.difference_update(namespaces)
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Call back when the topics of a bundle are to be closed."""
+        """Register a callback that closes the topics of a bundle."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Do nothing: no bundle can be served elsewhere."""
 
     async def brokers(self) -> Sequence[str]:
-        """Return this broker."""
+        """Return this broker's address."""
         return [self._urls().web_address]
 
 
 class LookedUpOwnership(SoleOwnership):
-    """The same in profile pulsar: a bundle is owned from its first lookup until it is unloaded.
+    """Ownership in profile pulsar: a bundle is owned from the first lookup until an unload.
 
     Args:
-        urls: Returns its addresses.
+        urls: Returns the broker's addresses.
         store: Knows how many bundles a namespace has.
     """
 
@@ -86,11 +86,11 @@ class LookedUpOwnership(SoleOwnership):
         self._owned = OwnedBundles()
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if a topic of its bundle was looked up."""
+        """Return True if a topic of the topic's bundle was looked up."""
         return self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True if a topic of it was looked up."""
+        """Return True if a topic of the bundle was looked up."""
         return bundle in self._owned
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
@@ -103,6 +103,6 @@ class LookedUpOwnership(SoleOwnership):
         return await super().acquire(topic, authoritative=authoritative)
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Own a bundle no more until it is looked up again."""
+        """Release a bundle until the next lookup."""
         self._owned.discard(bundle)
         await super().release(bundle)

@@ -1,10 +1,10 @@
-"""The tables of ownership in the brokers' database, and the statements on them.
+"""The tables of ownership in the brokers' database, and the statements on the tables.
 
-Who lives is decided by the database's clock alone: a broker's row says until when it may be taken
-for alive, and whoever finds that moment past buries it: the row goes and its bundles are nobody's.
-A bundle's owner always has a row. So the broker that was buried cannot renew what it had.
+Only the database's clock decides which brokers live: a broker's row has the end of the lease, and
+the first peer to find the lease expired deletes the row and the ownership of the bundles. Every
+owner has a row, so a broker without a row cannot renew.
 
-Every transaction takes rows of brokers before rows of bundles.
+Every transaction locks rows of brokers before rows of bundles.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
 CHANNEL = "floodgate_ownership"
-"""Notifications: a bundle that its owner shall let go, or that the broker named shall own, or a
-namespace that the broker named has deleted."""
+"""Channel of notifications: release a bundle; own a bundle, with the heir's id; forget a namespace,
+with the id of the deleting broker."""
 MEMORY_PREFIX = "memory-"
-"""Beginning of the identity of a store of messages that ends with its process."""
+"""Prefix of the identity of a store of messages in a process's memory."""
 DELETED = f"{MEMORY_PREFIX}deleted"
-"""The store of a bundle whose namespace was deleted: what anybody still has of it is nothing."""
+"""The store of a bundle of a deleted namespace: remaining messages are void."""
 _CREATION_LOCK = 0x6F776E6572
 _TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.brokers (
@@ -54,11 +54,11 @@ _DEAD = "lease_until <= clock_timestamp()"
 
 
 class Registration(NamedTuple):
-    """A broker as the others know it.
+    """A broker as known to peers.
 
     Attributes:
-        urls: Its addresses.
-        store: Identity of its store of messages.
+        urls: The broker's addresses.
+        store: Identity of the broker's store of messages.
     """
 
     urls: ServerUrls
@@ -69,9 +69,9 @@ class BundleRow(NamedTuple):
     """The row of a bundle.
 
     Attributes:
-        hashes: Its range, which may be another than the one that was asked for.
-        owner: Id of its owner, who lives.
-        urls: The owner's.
+        hashes: The bundle's range, which may differ from the requested range.
+        owner: Id of the owner, a live broker.
+        urls: The owner's addresses.
     """
 
     hashes: BundleRange
@@ -80,7 +80,7 @@ class BundleRow(NamedTuple):
 
 
 async def make_tables(connection: Connection) -> None:
-    """Make the tables if they are missing."""
+    """Create missing tables."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
         await connection.execute(_TABLES)
@@ -92,16 +92,16 @@ async def make_tables(connection: Connection) -> None:
 async def register(
     connection: Connection, new: str, old: str, broker: Registration, lease_seconds: float
 ) -> None:
-    """Add a broker, and bury what it was before.
+    """Add a broker, and delete earlier rows of the broker.
 
     Args:
         connection: To the database.
-        new: Its id from now on.
-        old: The id it had in this process, which ends; empty for none.
-        broker: What others know of it.
-        lease_seconds: How long it may be taken for alive without a renewal.
+        new: The broker's id from now on.
+        old: The broker's earlier id in the same process; empty at the first registration.
+        broker: The broker's addresses and store.
+        lease_seconds: Duration of the lease.
     """
-    # A store on disk is open in one process at a time: whoever had it before has ended.
+    # A store on disk is open in a single process at a time: the previous broker has ended.
     outlives = not broker.store.startswith(MEMORY_PREFIX)
     async with connection.transaction():
         await _bury(connection, "id = $1 OR ($2 AND store = $3)", old, outlives, broker.store)
@@ -117,7 +117,7 @@ async def register(
 
 
 async def renew(connection: Connection, broker: str, lease_seconds: float) -> bool:
-    """Let a broker be taken for alive for longer; false if that is too late."""
+    """Extend a broker's lease; return False if the lease has expired."""
     done = await connection.execute(
         "UPDATE floodgate.brokers SET lease_until = clock_timestamp() + "
         "$2::double precision * interval '1 second' "
@@ -129,20 +129,20 @@ async def renew(connection: Connection, broker: str, lease_seconds: float) -> bo
 
 
 async def leave(connection: Connection, broker: str) -> None:
-    """Remove a broker that ends; its bundles are nobody's."""
+    """Remove a broker at shutdown, and the ownership of its bundles."""
     async with connection.transaction():
         await _bury(connection, "id = $1", broker)
 
 
 async def live_brokers(connection: Connection) -> Sequence[str]:
-    """Return host and web port of each broker that lives."""
+    """Return host and web port of each live broker."""
     query = f"SELECT {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
 
 
 async def registrations(connection: Connection) -> dict[str, Registration]:
-    """Return the brokers that live, by id."""
+    """Return the live brokers, by id."""
     query = f"SELECT id, store, {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return {
@@ -167,7 +167,7 @@ async def _bury(connection: Connection, condition: str, *values: object) -> None
 
 
 async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
-    """Return the owner of a bundle, or of one that overlaps it; None if nobody lives who has it."""
+    """Return the live owner of a bundle, or of an overlapping bundle; None without an owner."""
     row = await connection.fetchrow(
         f"SELECT b.low, b.high, o.id, {_OWNERS_URLS} "
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
@@ -184,10 +184,10 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
 
 
 async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
-    """Make a broker the owner of a bundle; return whose messages it had before.
+    """Make a broker the owner of a bundle; return the store of the bundle's previous messages.
 
-    None if that cannot be: it has an owner or overlaps a bundle that has one, its messages are in
-    another broker's store on disk, or the broker itself is not alive any more.
+    Return None if the broker cannot own the bundle: the bundle or an overlapping bundle has an
+    owner, the messages are in another broker's store on disk, or the broker's lease has expired.
     """
     name, (low, high) = str(bundle.namespace), (bundle.hashes.low, bundle.hashes.high)
     async with connection.transaction():
@@ -197,7 +197,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
         )
         if store is None:
             return None
-        # Claims of one namespace come one after the other, so that none overlaps another.
+        # Claims in a namespace are sequential, so that owned bundles never overlap.
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", name)
         taken = await connection.fetchval(
             "SELECT 1 FROM floodgate.bundles WHERE namespace = $1 AND low < $3 AND high > $2 "
@@ -222,7 +222,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
 
 
 async def _store_before(connection: Connection, namespace: str, hashes: BundleRange) -> str:
-    """Return whose messages a bundle had; of one whose namespace had other bundles: nobody's."""
+    """Return the store of a bundle's messages; DELETED if the namespace had different bundles."""
     rows = await connection.fetch(
         "SELECT low, high, store FROM floodgate.bundles"
         " WHERE namespace = $1 AND low < $3 AND high > $2",
@@ -231,25 +231,25 @@ async def _store_before(connection: Connection, namespace: str, hashes: BundleRa
         hashes.high,
     )
     own = [str(row[2]) for row in rows if (row[0], row[1]) == (hashes.low, hashes.high)]
-    # Messages of other bundles are of a namespace that is no more.
+    # Messages of different bundles belong to a deleted namespace.
     return own[0] if own else DELETED if rows else ""
 
 
 def is_free(store: str) -> bool:
-    """Return True if a bundle whose messages were in this store may go to any broker."""
+    """Return True if a bundle with messages in the store may go to any broker."""
     return not store or store.startswith(MEMORY_PREFIX)
 
 
 async def release(
     connection: Connection, bundle: Bundle, broker: str, store: str | None = None
 ) -> None:
-    """Make a bundle nobody's, if this broker owns it.
+    """End a broker's ownership of a bundle, if the broker is the owner.
 
     Args:
         connection: To the database.
         bundle: The bundle.
-        broker: Its owner's id.
-        store: Whose messages it has; None for the broker's.
+        broker: The owner's id.
+        store: The store of the bundle's messages from now on; None: unchanged.
     """
     await connection.execute(
         "UPDATE floodgate.bundles SET owner = NULL, store = coalesce($5, store) "
@@ -263,13 +263,13 @@ async def release(
 
 
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
-    """Tell the owner of a bundle to let it go."""
+    """Notify the owner of a bundle to release the bundle."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def heirs(connection: Connection) -> Sequence[str]:
-    """Return the ids of the brokers that live, the idlest first."""
+    """Return the ids of the live brokers, fewest bundles first."""
     rows = await connection.fetch(
         "SELECT o.id FROM floodgate.brokers o LEFT JOIN floodgate.bundles b ON b.owner = o.id "
         "WHERE o.lease_until > clock_timestamp() GROUP BY o.id ORDER BY count(b.owner), o.id"
@@ -278,15 +278,15 @@ async def heirs(connection: Connection) -> Sequence[str]:
 
 
 async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
-    """Ask a broker to own a bundle, which is nobody's."""
+    """Notify a broker to own a bundle without an owner."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
-    """Return the id of the broker that shall own a bundle: who has its messages, else the idlest.
+    """Return the candidate for a bundle: the broker with the messages, or with fewest bundles.
 
-    None if the one that has its messages is not alive.
+    Return None if the broker with the messages is not alive.
     """
     row = await connection.fetchrow(
         "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
@@ -310,7 +310,7 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 
 
 async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker: str) -> None:
-    """Tell the other brokers that namespaces are no more."""
+    """Notify the peers of deleted namespaces."""
     await connection.execute(
         "SELECT pg_notify($1, name || ' ' || $3) FROM unnest($2::text[]) AS name",
         CHANNEL,
@@ -320,7 +320,7 @@ async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker
 
 
 async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> bool:
-    """Tell whether anybody owns a bundle of namespaces, or may have messages of one."""
+    """Return True if a bundle of the namespaces has an owner, or may have messages."""
     return bool(
         await connection.fetchval(
             "SELECT 1 FROM floodgate.bundles WHERE namespace = ANY($1::text[])"
@@ -332,7 +332,7 @@ async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> b
 
 
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
-    """Return the service URL of a broker that lives and owns a bundle of one of the namespaces."""
+    """Return the service URL of a live broker with a bundle of the namespaces."""
     row = await connection.fetchrow(
         f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
         "ON o.id = b.owner WHERE b.namespace = ANY($1::text[])"
@@ -344,9 +344,9 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Forget where the messages of namespaces were that are no more, also of dead owners.
+    """Mark the messages of deleted namespaces as void, including messages of dead owners.
 
-    One that was made again meanwhile keeps them: they are new.
+    A namespace recreated meanwhile keeps its messages.
     """
     async with connection.transaction():
         await _bury(connection, _DEAD)
@@ -360,7 +360,7 @@ async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) 
 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:
-    """Tell whether a broker with this store of messages may own a bundle."""
+    """Return True if a broker with a given store of messages may own a bundle."""
     before = await connection.fetchval(
         "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
         str(bundle.namespace),

@@ -1,1 +1,1 @@
-"""Listing plug-ins of an operator's own, asked by client properties (PIP-452)."""
+"""Operators' plug-ins that list topics by client properties (PIP-452)."""

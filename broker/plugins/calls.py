@@ -1,4 +1,4 @@
-"""Calls of a listing plug-in: bounded in time, results checked, a failure costs one request."""
+"""Calls of a listing plug-in: time-limited, with checked results; a failure affects one request."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_KEY = "floodgateResourcesTimeoutMs"
 MAX_OVERDUE_CALLS = 100
-"""Most calls given up that still run: at that many no more are made until some end."""
+"""Most abandoned calls still running; above, requests fail without a call."""
 
 
 class ResourcesError(Exception):
-    """A plug-in that did not answer a request, or with nonsense; one sentence that names it."""
+    """A plug-in failed a request: no answer, or an unusable answer; the text names the plug-in."""
 
 
 class _NotAwaitable:
-    """The value that a plug-in returned where a coroutine was expected."""
+    """A plug-in's return value that is no coroutine."""
 
     def __init__(self, value: object) -> None:
         self._type = type(value).__name__
@@ -43,7 +43,7 @@ class _NotAwaitable:
 
 
 class ResourceCalls:
-    """The calls of one plug-in, each bounded in time.
+    """The calls of a plug-in, each with a time limit.
 
     Args:
         resources: The plug-in.
@@ -52,8 +52,8 @@ class ResourceCalls:
         clock: The source of time.
 
     Attributes:
-        under_way: Calls that somebody waits for.
-        failures_total: Calls that raised, took too long, or answered nonsense.
+        under_way: Calls in flight.
+        failures_total: Calls that raised, timed out, or returned an unusable answer.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ResourceCalls:
 
     @property
     def overdue(self) -> int:
-        """Calls that were given up and still run."""
+        """Number of abandoned calls still running."""
         return sum(not call.done() for call in self._given_up)
 
     async def list_topics(
@@ -84,8 +84,8 @@ class ResourceCalls:
         """Return the plug-in's listing.
 
         Raises:
-            ResourcesError: It raised, took too long, or answered something that is no list of
-                topics of this namespace and mode.
+            ResourcesError: The plug-in raised, timed out, or returned no list of topics of the
+                namespace and mode.
         """
         self.under_way += 1
         try:
@@ -104,14 +104,14 @@ class ResourceCalls:
         except UnusableAnswerError as error:
             raise self._failed(f"answered {error}") from None
         except Exception as error:
-            # A list of its own making may do anything when it is looked at.
+            # The plug-in's own list class may raise anything on access.
             raise self._failed(f"answered what cannot be read: {told(error)}", error) from error
 
     async def _answer(
         self, namespace: NamespaceName, mode: Mode, properties: dict[str, str]
     ) -> object:
         await self._refuse_if_stuck()
-        # A task of its own: whatever it does with a cancellation, nobody waits for it longer.
+        # In a separate task, a call that ignores cancellation delays no request.
         call = asyncio.get_running_loop().create_task(self._call(namespace, mode, properties))
         try:
             async with deadline(self._clock, self._timeout_seconds):
@@ -136,7 +136,7 @@ class ResourceCalls:
 
     async def _refuse_if_stuck(self) -> None:
         if self.overdue >= MAX_OVERDUE_CALLS:
-            await asyncio.sleep(0)  # Those that were given up just now end in this turn.
+            await asyncio.sleep(0)  # Calls abandoned just now end in this turn.
         if self.overdue >= MAX_OVERDUE_CALLS:
             raise self._failed(f"is stuck: {self.overdue} calls still run after their time")
 
@@ -149,7 +149,7 @@ class ResourceCalls:
     def _ended(self, call: asyncio.Task[object]) -> None:
         self._given_up.discard(call)
         if not call.cancelled():
-            call.exception()  # nobody waits for it any more
+            call.exception()  # no request waits for the call any more
 
     def _failed(self, what: str, error: BaseException | None = None) -> ResourcesError:
         """Count a failure; the first of each kind is logged with its stack."""

@@ -1,7 +1,7 @@
 """The interface of plug-ins that list topics by the client's properties (PIP-452), and a loader.
 
-``pulsarResourcesExtendedClassName=module:Class`` names it; Java's default class name means the
-default. Shipped beside the default: ``broker.property_index:PropertyIndex``.
+``pulsarResourcesExtendedClassName=module:Class`` selects a plug-in; Java's default class name
+selects the default. Also shipped: ``broker.property_index:PropertyIndex``.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 5.0
-"""Seconds that a plug-in may take to close."""
+"""Time limit of ``close``."""
 _METHODS = ("initialize", "list_topics_of_namespace", "close")
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The parts of the broker that a plug-in may use (upstream: PulsarService).
+    """The parts of the broker available to a plug-in (upstream: PulsarService).
 
     Attributes:
-        store: The broker's topics; its ``select`` pushes a filter down to an index.
+        store: The broker's topics; ``select`` pushes a filter down to an index.
         config: The broker's configuration.
     """
 
@@ -62,18 +62,19 @@ class PulsarResourcesExtended(ABC):
     ) -> TopicListing | Sequence[str]:
         """Return the topics of a namespace for a client with these properties.
 
-        It must only wait, never work for long or block: it runs on the broker's event loop.
-        ``asyncio.to_thread`` takes what blocks elsewhere.
+        The method runs on the broker's event loop: it may wait but must not compute for long or
+        block. Run blocking code with ``asyncio.to_thread``.
 
         Args:
-            namespace: The namespace; it need not exist.
+            namespace: The namespace, existing or not.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
-            properties: Never empty: without properties the plug-in is not asked. They come from
-                the client and are not to be trusted.
+            properties: The client's, untrusted and never empty: requests without properties bypass
+                the plug-in.
 
         Returns:
-            Full names of this namespace and mode, partitions one by one, as a list in any order;
-            or a TopicListing, which is not looked at again.
+            Full names of the namespace and mode, each partition separately, as a list in any order;
+                or
+            a TopicListing, used unchecked.
         """
 
     @abstractmethod
@@ -82,7 +83,7 @@ class PulsarResourcesExtended(ABC):
 
 
 class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
-    """The default plug-in: it lists all topics of the namespace, whatever the properties.
+    """The default plug-in: lists all topics of the namespace, regardless of properties.
 
     Source: upstream DefaultPulsarResourcesExtended.
     """
@@ -113,7 +114,7 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     def close(self) -> None:
-        """Release nothing: the store is the broker's."""
+        """Do nothing: the store is the broker's."""
 
 
 @asynccontextmanager
@@ -124,12 +125,12 @@ async def open_resources(
 
     Args:
         name: pulsarResourcesExtendedClassName.
-        context: The parts of the broker that it may use.
+        context: The parts of the broker available to the plug-in.
         timeout_seconds: Time limit of ``initialize``.
         clock: The source of time.
 
     Raises:
-        StartError: It cannot be loaded or does not get ready; one sentence.
+        StartError: The plug-in fails to load or to initialize.
     """
     resources = _loaded(name)
     try:
@@ -147,7 +148,7 @@ async def open_resources(
 
 
 async def _closed(resources: PulsarResourcesExtended, name: str, clock: Clock) -> None:
-    """Close a plug-in; an error is logged, and the broker ends all the same."""
+    """Close a plug-in; errors are logged and do not delay the broker's shutdown."""
     try:
         async with deadline(clock, CLOSE_SECONDS):
             await _done(resources.close())
@@ -171,7 +172,7 @@ def _loaded(name: str) -> PulsarResourcesExtended:
 
 def _made(found: type[Any]) -> PulsarResourcesExtended:
     try:
-        made: PulsarResourcesExtended = found()  # A class need not inherit from it.
+        made: PulsarResourcesExtended = found()  # Duck-typed: inheritance is optional.
     except (Exception, SystemExit) as error:
         raise UnusableClassError(f"{found.__name__}() failed: {told(error)}") from error
     return made

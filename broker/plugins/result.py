@@ -1,7 +1,7 @@
-"""The conversion of a plug-in's list of names, checked and sorted, to a listing.
+"""Conversion of a plug-in's list of names to a checked and sorted listing.
 
-Nothing of it is trusted. Long lists are taken in steps, and sorted by Arrow in a thread that does
-not hold the interpreter, so that other connections get their turn.
+The list is untrusted. Long lists are converted in steps, and sorted by Arrow in a thread without
+the interpreter's lock, so that other connections proceed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from server.tasks.cooperative import Steps
 
 NAMES_PER_STEP = 2_048
-"""Names taken (about 1 ms) in a step."""
+"""Names of a step (about 1 ms)."""
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
-"""Most UTF-8 bytes of one name: those of the longest topic that can be created, and a partition."""
+"""Most UTF-8 bytes of a name: the longest topic that can be created, with a partition."""
 _PREFIX_BYTES = 2
-"""Bytes that mostly come before a name on the wire."""
+"""Usual bytes before a name on the wire."""
 SHOWN_CHARACTERS = 200
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",
@@ -52,18 +52,18 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 
 
 class UnusableAnswerError(Exception):
-    """An answer that is no list of topics; the text is to be read behind "answered"."""
+    """An unusable list; the text continues the word "answered"."""
 
 
 async def listing_of_names(
     answer: object, namespace: NamespaceName, mode: Mode, steps: Steps
 ) -> TopicListing:
-    """Make a listing of full topic names in any order; duplicates count once.
+    """Build a listing of full topic names in any order; duplicates count once.
 
     System topics are left out, as upstream does.
 
     Raises:
-        UnusableAnswerError: Something else than names of this namespace and mode.
+        UnusableAnswerError: The answer is no list of names of the namespace and mode.
     """
     if not isinstance(answer, (list, tuple)):
         raise UnusableAnswerError(f"{type(answer).__name__} where a list of names was expected")
@@ -85,7 +85,7 @@ def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
 def _checked(
     names: Sequence[object], valid_name: str, where: str
 ) -> Generator[None, None, list[pa.LargeBinaryArray]]:
-    """Return the names as columns, system topics left out."""
+    """Return the names as columns, without system topics."""
     parts = []
     for start in range(0, len(names), NAMES_PER_STEP):
         part = _column(names[start : start + NAMES_PER_STEP])
@@ -133,9 +133,9 @@ def _without_system_topics(names: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBinaryArray]:
-    """Return distinct names as Java sorts them, in runs of a block each.
+    """Return distinct names in Java's order, in runs of a block each.
 
-    Arrow does nearly all of it, without the interpreter's lock.
+    Arrow does nearly all the work, without the interpreter's lock.
     """
     names = pa.concat_arrays([pa.array([], pa.large_binary()), *parts])
     names = names.take(pc.sort_indices(_sorting_as_java(names)))
@@ -149,7 +149,7 @@ def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBi
 
 
 def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Return texts that sort bytewise as these names do in Java."""
+    """Return texts whose bytewise order is Java's order of the names."""
     ascii_only = pc.string_is_ascii(names.cast(pa.large_string()))
     if pc.all(ascii_only, min_count=0).as_py():
         return names
@@ -163,7 +163,7 @@ def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
 
 
 def _sequence(runs: Sequence[pa.LargeBinaryArray]) -> Generator[None, None, TopicSequence]:
-    """Put names that are in order into blocks."""
+    """Pack sorted names into blocks."""
     blocks = []
     for run in runs:
         blocks.append(Block.of_names(run.to_pylist()))

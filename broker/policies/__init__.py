@@ -1,1 +1,1 @@
-"""Policies of namespaces and topics about messages, and what is in force for a topic."""
+"""Policies of namespaces and topics about messages, and the effective policies of a topic."""

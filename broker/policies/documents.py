@@ -1,7 +1,7 @@
-"""Policies as they are stored, and what is in force with them.
+"""Stored policies, and the effective policies with a document applied.
 
-A document holds the policies that were set for one namespace or topic: values of JSON as the admin
-REST takes and shows them, by the names that upstream gives them in a namespace's policies.
+A document holds the policies of a namespace or topic: values of JSON as in requests and responses
+of the admin REST, with upstream's names of a namespace's policies.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SIZE_QUOTA, AGE_QUOTA = "destination_storage", "message_age"
 UNDEFINED = "UNDEFINED"
 """A schema compatibility strategy that leaves the choice to the broker."""
 LOCAL_POLICIES = "local_policies"
-"""The key of what is not shown among a namespace's policies: bookies and anti-affinity."""
+"""Key of policies hidden from a namespace's policies: bookies and anti-affinity."""
 
 
 def in_force(base: EffectivePolicies, document: Mapping[str, Any]) -> EffectivePolicies:
-    """Return what is in force where a document overrides other policies."""
+    """Return the effective policies of a document on top of base policies."""
     changes: dict[str, Any] = {}
     for key, value in document.items():
         if key in _PLAIN:
@@ -77,7 +77,7 @@ def _delayed(value: Mapping[str, Any]) -> dict[str, Any]:
 def _inactive(value: Mapping[str, Any]) -> dict[str, Any]:
     mode, seconds = value.get("inactiveTopicDeleteMode"), value["maxInactiveDurationSeconds"]
     if mode is None:
-        # It was set without the case in which topics are deleted: there is none.
+        # Set without a mode: no topics are deleted.
         return {"inactive_topics": InactiveTopics(after_seconds=seconds)}
     found = InactiveTopics(value["deleteWhileInactive"], seconds, DeleteMode(mode))
     return {"inactive_topics": found}
@@ -105,7 +105,7 @@ _PLAIN = {
     "is_allow_auto_update_schema": "allow_auto_update_schema",
     "subscription_expiration_time_minutes": "subscription_expiration_minutes",
 }
-"""Policies whose value is that of a field."""
+"""Policies whose value is a field's value."""
 _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "autoSubscriptionCreationOverride": lambda value: {
         "auto_subscription_creation": value["allowAutoSubscriptionCreation"]
@@ -130,7 +130,7 @@ _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "schema_compatibility_strategy": lambda value: (
         {} if value == UNDEFINED else {"schema_strategy": value}
     ),
-    # One that is enforced by the broker or for a namespace is enforced for its topics.
+    # The broker or the namespace enforces for all topics: False never overrides.
     "schema_validation_enforced": lambda value: (
         {"schema_validation_enforced": True} if value else {}
     ),
@@ -140,4 +140,4 @@ _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     ),
     "topicDispatchRate": lambda value: {"dispatch_rate": _dispatch_rate(value)},
 }
-"""Policies that are read from their JSON."""
+"""Policies parsed from JSON."""

@@ -1,4 +1,4 @@
-"""The policies in force for one topic: its own, else its namespace's, else the broker's."""
+"""The effective policies of a topic: its own, otherwise its namespace's, otherwise the broker's."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class Rate(NamedTuple):
-    """A rate limit; -1 or 0 is none.
+    """A rate limit; -1 or 0: unlimited.
 
     Attributes:
         messages: Most messages in a period.
         size_bytes: Most bytes in a period.
         period_seconds: The period.
-        relative: Whether it comes on top of the rate of publishing.
+        relative: The limit is on top of the publish rate.
     """
 
     messages: int = 0
@@ -27,7 +27,7 @@ class Rate(NamedTuple):
 
 
 class QuotaAction(Enum):
-    """An answer to an exceeded backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
+    """A reaction to an exceeded backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
 
     HOLD = "producer_request_hold"
     EXCEPTION = "producer_exception"
@@ -38,8 +38,8 @@ class BacklogQuota(NamedTuple):
     """A backlog quota.
 
     Attributes:
-        limit: Bytes (destination_storage) or seconds (message_age); -1 is none.
-        action: What happens above it.
+        limit: Bytes (destination_storage) or seconds (message_age); -1: unlimited.
+        action: The reaction above the limit.
     """
 
     limit: int = -1
@@ -47,31 +47,31 @@ class BacklogQuota(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """The bounds up to which acknowledged messages are kept; two 0 keep none, -1 is no bound."""
+    """Bounds on acknowledged messages; both 0 retain no messages, -1 is unlimited."""
 
     minutes: int = 0
     megabytes: int = 0
 
     def bounds(self, now_ms: int) -> tuple[int, int]:
-        """Return the bounds as ``ManagedLedger.trim`` takes them: bytes, and since when."""
+        """Return the bounds for ``ManagedLedger.trim``: bytes, and the earliest time in ms."""
         keep_bytes = self.megabytes * 1024 * 1024 if self.megabytes >= 0 else -1
         return keep_bytes, 0 if self.minutes < 0 else now_ms - self.minutes * 60_000
 
 
 class DeleteMode(Enum):
-    """A topic that nobody uses is deleted: in which case (upstream: InactiveTopicDeleteMode)."""
+    """The condition for deleting an unused topic (upstream: InactiveTopicDeleteMode)."""
 
     NO_SUBSCRIPTIONS = "delete_when_no_subscriptions"
     CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
 class InactiveTopics(NamedTuple):
-    """The deletion of topics that nobody uses.
+    """The deletion of unused topics.
 
     Attributes:
-        delete: Whether it happens at all.
-        after_seconds: How long nobody used the topic.
-        mode: In which case.
+        delete: Whether unused topics are deleted.
+        after_seconds: Time without use before the deletion.
+        mode: The condition.
     """
 
     delete: bool = False
@@ -80,11 +80,11 @@ class InactiveTopics(NamedTuple):
 
 
 class AutoTopicCreation(NamedTuple):
-    """The creation of topics that a client asks for.
+    """The creation of a topic at a client's request.
 
     Attributes:
-        allowed: Whether it happens at all.
-        partitions: Partitions of such a topic; 0 for one without.
+        allowed: Whether topics are created.
+        partitions: Partitions of the topic; 0 for a topic without partitions.
     """
 
     allowed: bool = True
@@ -92,7 +92,7 @@ class AutoTopicCreation(NamedTuple):
 
 
 class Persistence(NamedTuple):
-    """The copies of messages that upstream stores; there is one here."""
+    """The copies of messages in upstream's storage; this broker has a single copy."""
 
     ensemble: int = 2
     write_quorum: int = 2
@@ -108,7 +108,7 @@ ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicies:
-    """The policies in force for one topic. 0 is no limit where nothing else is said."""
+    """The effective policies of a topic. 0 is unlimited unless stated."""
 
     max_producers: int = 0
     max_consumers: int = 0
@@ -122,11 +122,11 @@ class EffectivePolicies:
     dispatch_rate: Rate = NO_RATE
     subscription_dispatch_rate: Rate = NO_RATE
     dispatch_rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
-    """Of single subscriptions, by name; they come before ``subscription_dispatch_rate``."""
+    """Rates of single subscriptions, by name; they override ``subscription_dispatch_rate``."""
     subscribe_rate: Rate = NO_SUBSCRIBE_RATE
-    """Subscriptions of one consumer."""
+    """Subscriptions of a consumer."""
     replicator_dispatch_rate: Rate = NO_RATE
-    """Shown only: nothing is replicated here."""
+    """Shown only: there is no replication."""
     size_quota: BacklogQuota = NO_QUOTA
     age_quota: BacklogQuota = NO_QUOTA
     retention: Retention = NO_RETENTION
@@ -144,7 +144,7 @@ class EffectivePolicies:
     auto_subscription_creation: bool = True
     auto_topic_creation: AutoTopicCreation = PLAIN_TOPICS
     max_topics: int = 0
-    """Topics that the namespace may have, partitions one by one."""
+    """Most topics of the namespace, counting partitions."""
     inactive_topics: InactiveTopics = NO_DELETION
     subscription_expiration_minutes: int = 0
 

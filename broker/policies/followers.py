@@ -1,4 +1,4 @@
-"""Topics that follow a change of their policies, some of them in a turn of the event loop."""
+"""Topics that apply changed policies, a batch in each turn of the event loop."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
-"""Topics that follow in one turn."""
+"""Topics of a batch."""
 
 
 class Follower(Protocol):
-    """A topic, as far as it follows policies."""
+    """A topic that applies policies."""
 
     closing: bool
 
     def policies_changed(self) -> None:
-        """Follow the policies in force."""
+        """Apply the effective policies."""
 
 
 class PolicyFollowers:
-    """Topics that are still to follow: there may be 10,000 in a namespace.
+    """Topics yet to apply changed policies; a namespace may have 10,000.
 
-    Bound: each loaded topic waits once, however often policies change.
+    Bound: one entry a loaded topic, however often policies change.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class PolicyFollowers:
         return len(self._waiting)
 
     def follow(self, topics: Sequence[Follower]) -> None:
-        """Have topics follow their policies: the first at once, the others in the next turns."""
+        """Notify topics of changed policies: the first batch now, the rest in the next turns."""
         for topic in topics[:AT_ONCE]:
             _follow_one(topic)
         self._waiting.update(dict.fromkeys(topics[AT_ONCE:]))
@@ -56,7 +56,7 @@ class PolicyFollowers:
 
 
 def _follow_one(topic: Follower) -> None:
-    """Have a topic follow; one that cannot, as its store has failed, holds up no other."""
+    """Notify a topic; a failure, as of its store, does not delay the next topics."""
     if topic.closing:
         return
     try:

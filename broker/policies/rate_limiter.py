@@ -1,4 +1,4 @@
-"""Limits of messages and bytes, published or dispatched, and of subscriptions, in a time."""
+"""Rate limits of messages and bytes, published or dispatched, and of subscriptions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 DISPATCH_WAIT_SECONDS = 1.0
-"""Before a dispatcher that may send nothing looks again."""
+"""Delay before a throttled dispatcher retries."""
 _ROUNDING = 1e-6
 MOST_CONSUMERS = 10_000
 """Consumers of a topic whose subscriptions are counted."""
 
 
 class _Bucket:
-    """Tokens that come back evenly; it may be overdrawn.
+    """Tokens refilled evenly; the bucket may be overdrawn.
 
     Args:
-        most: It is full with as many; 0 or less is no limit.
-        period_seconds: In which an empty one fills up.
-        now: Where the clock stands.
+        most: Capacity; 0 or less: unlimited.
+        period_seconds: Time to fill an empty bucket.
+        now: The clock's current time.
     """
 
     def __init__(self, most: int, period_seconds: int, now: float) -> None:
@@ -33,31 +33,31 @@ class _Bucket:
         self._since = now
 
     def tokens(self, now: float) -> float:
-        """Return how many there are now."""
+        """Return the current number of tokens."""
         filled = self._tokens + (now - self._since) * self._each_second
         self._tokens, self._since = min(self._most, filled), now
         return self._tokens
 
     def take(self, count: int, now: float) -> None:
-        """Take some, also more than there are."""
+        """Take tokens, even more than available."""
         self._tokens = self.tokens(now) - count
 
     def seconds_until_one(self, now: float) -> float:
-        """Return how long it takes until there is a whole token."""
+        """Return the seconds until a whole token is available."""
         missing = 1 - self.tokens(now)
         return missing / self._each_second if missing > _ROUNDING else 0.0
 
 
 class RateLimiter:
-    """A limit of messages and bytes in a period, as two buckets of tokens.
+    """A limit of messages and bytes in a period, as two token buckets.
 
-    What comes or goes together may overdraw it: the rest waits until that is made up for.
+    A batch may overdraw the buckets: later messages wait until the debt is repaid.
 
     Args:
         rate: The limit.
         clock: The time.
-        least_wait_seconds: Nobody is told to wait less: a dispatcher rests a second, so at 5 a
-            second five messages go out each second, and not one each 0.2 s.
+        least_wait_seconds: Shortest wait: a dispatcher pauses for a second, so a rate of 5 sends
+            five messages each second rather than a message each 0.2 s.
 
     Source: upstream AsyncTokenBucket.
     """
@@ -70,30 +70,30 @@ class RateLimiter:
         self.change(rate)
 
     def change(self, rate: Rate) -> None:
-        """Count by another limit, from a full bucket."""
+        """Replace the limit, with full buckets."""
         now = self._clock.now()
         self._messages = _Bucket(rate.messages, rate.period_seconds, now)
         self._bytes = _Bucket(rate.size_bytes, rate.period_seconds, now)
 
     @property
     def limited(self) -> bool:
-        """True if there is a limit at all."""
+        """True if messages or bytes are limited."""
         return self._messages.limited or self._bytes.limited
 
     def available(self) -> tuple[int, int]:
-        """Return how many messages and bytes may pass now; a very large number for no limit."""
+        """Return the available messages and bytes; a very large number if unlimited."""
         now = self._clock.now()
         return _whole(self._messages, now), _whole(self._bytes, now)
 
     def take(self, messages: int, size_bytes: int) -> None:
-        """Count what passes, also where it is more than is available."""
+        """Count messages and bytes, even more than available."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
             if bucket.limited:
                 bucket.take(count, now)
 
     def seconds_until_more(self) -> float:
-        """Return how long to wait until something may pass; 0 if it may now."""
+        """Return the seconds to wait before sending; 0 if tokens are available."""
         now = self._clock.now()
         wait = max(
             (one.seconds_until_one(now) for one in (self._messages, self._bytes) if one.limited),
@@ -107,7 +107,7 @@ def _whole(bucket: _Bucket, now: float) -> int:
 
 
 class ConsumerIdentifier(NamedTuple):
-    """A consumer as it is known when it comes again: by its client's host, its name and its id."""
+    """A consumer's identity across reconnects: its client's host, its name and its id."""
 
     host: str
     name: str
@@ -115,9 +115,9 @@ class ConsumerIdentifier(NamedTuple):
 
 
 class SubscribeRateLimiter:
-    """A limit of the subscriptions that each consumer of a topic makes in a period.
+    """A limit of each consumer's subscriptions to a topic in a period.
 
-    Bound: MOST_CONSUMERS are remembered; of more, the one that came longest ago begins anew.
+    Bound: MOST_CONSUMERS; the consumer with the oldest subscription is evicted and begins anew.
 
     Args:
         rate: The limit; its messages are subscriptions.
@@ -135,13 +135,13 @@ class SubscribeRateLimiter:
         return len(self._buckets)
 
     def change(self, rate: Rate) -> None:
-        """Count by another limit, from full buckets; nothing changes if it is the same."""
+        """Replace the limit, with full buckets; an equal limit is a no-op."""
         if rate != self._rate:
             self._rate = rate
             self._buckets.clear()
 
     def take(self, consumer: ConsumerIdentifier) -> bool:
-        """Count a subscription of a consumer; false, and not counted, if it is one too many."""
+        """Count a subscription of a consumer; return False, uncounted, above the limit."""
         rate, now = self._rate, self._clock.now()
         if rate.messages <= 0 or rate.period_seconds <= 0:
             return True

@@ -1,8 +1,8 @@
-"""The policies in force: kept in the metadata store, held in memory, and applied at once.
+"""The effective policies: stored in the metadata store, cached in memory, applied immediately.
 
-A policy of a topic comes before that of its namespace, and that before the broker's configuration.
-Brokers that share a store follow each other's changes. Whoever keeps something that follows from
-policies registers with ``on_change``.
+A topic's policies override its namespace's, which override the broker's configuration. Brokers of a
+shared store follow each other's changes. Objects that depend on policies register with
+``on_change``.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_DOCUMENTS = 100_000
-"""Namespaces and topics that may have policies of their own; more are refused."""
+"""Most namespaces and topics with policies of their own."""
 READ_AGAIN_SECONDS = 1.0
-"""Policies that could not be read are read again so much later."""
+"""Delay before policies are read again after a failure."""
 MOST_TOLD = 1_000
-"""Names that others changed and that are read one by one."""
+"""Most changed names read singly; above, all policies are read."""
 _NONE: Mapping[str, Any] = {}
 
 
 class PolicyService:
     """The policies of namespaces and topics.
 
-    Bound: MAX_DOCUMENTS, each as large as the bodies of requests may be.
+    Bound: MAX_DOCUMENTS, each as large as a request's body may be.
 
     Args:
-        store: Keeps what was set.
-        defaults: Returns the broker's own.
+        store: Stores the documents.
+        defaults: Returns the broker's policies.
         clock: The time.
     """
 
@@ -57,7 +57,7 @@ class PolicyService:
         self._defaults = defaults
         self._clock = clock
         self._documents: dict[str, dict[str, object]] = {}
-        # What is in force by name, of those with a document only.
+        # Effective policies by name, of names with a document only.
         self._in_force: dict[str, EffectivePolicies] = {}
         self._callbacks: list[Callable[[Changed], None]] = []
         self._reading = asyncio.Lock()
@@ -69,7 +69,7 @@ class PolicyService:
         return len(self._documents)
 
     async def start(self) -> None:
-        """Read what is stored, and follow the changes of other brokers.
+        """Read the stored policies, and follow changes by peers.
 
         Raises:
             StoreError: The store failed.
@@ -79,20 +79,20 @@ class PolicyService:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Follow other brokers no longer."""
+        """Stop following changes by peers."""
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])
 
-    # -- what is in force ---------------------------------------------------------------------
+    # -- effective policies --------------------------------------------------------------------
 
     def of(self, topic: TopicName) -> EffectivePolicies:
-        """Return what is in force for a topic; a partition has the policies of its topic."""
+        """Return the effective policies of a topic; a partition has its partitioned topic's."""
         base = self.of_namespace(topic.namespace)
         return self._on_top(str(topic.partitioned_name), base) if self._documents else base
 
     def of_namespace(self, namespace: NamespaceName) -> EffectivePolicies:
-        """Return what is in force for topics of a namespace without policies of their own."""
+        """Return the effective policies of a namespace's topics without policies of their own."""
         return self._on_top(str(namespace), self._defaults())
 
     def _on_top(self, name: str, base: EffectivePolicies) -> EffectivePolicies:
@@ -106,33 +106,33 @@ class PolicyService:
 
     @property
     def defaults(self) -> EffectivePolicies:
-        """The broker's own."""
+        """The broker's policies."""
         return self._defaults()
 
     def document(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return what was set for a namespace or topic, by key."""
+        """Return the policies set for a namespace or topic, by key."""
         return self._documents.get(str(of), _NONE)
 
-    # -- changing -----------------------------------------------------------------------------
+    # -- changes ------------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[Changed], None]) -> None:
-        """Register a callback for changes of what is in force.
+        """Register a callback for changes of effective policies.
 
-        It is called with the namespace or the topic (never a partition) that changed, or with None
-        when any may have.
+        Its argument is the changed namespace or topic (never a partition), or None if all may have
+        changed.
         """
         self._callbacks.append(callback)
 
     def configuration_changed(self) -> None:
-        """Put the broker's own policies in force that changed at run time."""
+        """Apply the broker's policies after a change at run time."""
         self._in_force.clear()
         self._tell(None)
 
     async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
-        """Keep a policy, and put it in force; None removes it.
+        """Store and apply a policy; None removes the policy.
 
         Raises:
-            RefusedError: Too many have policies of their own.
+            RefusedError: Too many namespaces and topics have policies.
             StoreError: The store failed, and nothing is changed.
         """
         name = str(of)
@@ -144,10 +144,10 @@ class PolicyService:
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies, document: Mapping[str, object]
     ) -> bool:
-        """Create a namespace with all its policies at once; false when it exists.
+        """Create a namespace with all policies atomically; return False for an existing namespace.
 
         Raises:
-            RefusedError: Too many have policies of their own.
+            RefusedError: Too many namespaces and topics have policies.
             StoreError: The store failed, and nothing is changed.
         """
         if document:
@@ -166,7 +166,7 @@ class PolicyService:
             )
 
     async def forget(self, topic: TopicName) -> None:
-        """Remove all policies of a topic, which is deleted.
+        """Remove all policies of a deleted topic.
 
         Raises:
             StoreError: The store failed.
@@ -174,7 +174,7 @@ class PolicyService:
         await self._forget([str(topic)])
 
     async def forget_namespaces(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Remove all policies of namespaces, which are deleted, and of their topics.
+        """Remove all policies of deleted namespaces and their topics.
 
         Raises:
             StoreError: The store failed.
@@ -194,12 +194,12 @@ class PolicyService:
                 self._show(name, {})
             await asyncio.sleep(0)
 
-    # -- what others change -------------------------------------------------------------------
+    # -- changes by peers ---------------------------------------------------------------------
 
     def _changed_elsewhere(self, name: str) -> None:
         self._told.add(name)
         if len(self._told) > MOST_TOLD:
-            self._told = {""}  # All are read.
+            self._told = {""}  # Read all.
         self._told_something.set()
 
     async def _follow(self) -> None:
@@ -219,9 +219,9 @@ class PolicyService:
                 await clock_sleep(self._clock, READ_AGAIN_SECONDS)
 
     async def _read(self, name: str) -> None:
-        """Take over what is stored for a name, or for all with "".
+        """Read and apply a name's stored policies; "" for all names.
 
-        One after the other: so what was stored last is what is in force.
+        Reads are sequential, so the policies stored last become effective.
         """
         async with self._reading:
             stored = await self._store.policy_documents(name or None)
@@ -243,7 +243,7 @@ class PolicyService:
         if topic:
             self._in_force.pop(name, None)
         else:
-            # Topics of the namespace have their own on top of it.
+            # The effective policies of its topics include the namespace's.
             self._in_force.clear()
         self._tell(TopicName.parse(name) if topic else NamespaceName.parse(name))
 

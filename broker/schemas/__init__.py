@@ -1,1 +1,1 @@
-"""Schemas of topics: their versions, and whether a new one is compatible."""
+"""Schemas of topics: versions and compatibility."""

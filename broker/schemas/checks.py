@@ -1,4 +1,4 @@
-"""The rules by which a schema becomes a version: readable, new, compatible with those before."""
+"""The rules for new versions of a schema: readable, new, compatible with earlier versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 AVRO_KINDS = frozenset(("AVRO", "JSON", "PROTOBUF"))
-"""Types whose definition is that of an Avro schema."""
+"""Types with an Avro schema as definition."""
 CLIENT_SIDE_KINDS = frozenset(("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH"))
 FREE_KINDS = frozenset(("NONE", "BYTES", "EXTERNAL", PROTOBUF_NATIVE, KEY_VALUE))
 ALWAYS_COMPATIBLE = "ALWAYS_COMPATIBLE"
@@ -30,7 +30,7 @@ ALWAYS_INCOMPATIBLE = "ALWAYS_INCOMPATIBLE"
 
 
 class AvroJudge(Protocol):
-    """Judges definitions in Avro's language, away from the event loop."""
+    """Judges Avro definitions, away from the event loop."""
 
     async def judge(
         self,
@@ -39,16 +39,16 @@ class AvroJudge(Protocol):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the place in ``alike`` of the same schema; None for a new one.
+        """Return the index in ``alike`` of the same schema; None for a new schema.
 
         Args:
-            schema: A definition of one of AVRO_KINDS.
-            alike: Those that may be the same.
-            compared: Those that a new one has to be compatible with, the newest first.
-            strategy: How.
+            schema: A definition of a type in AVRO_KINDS.
+            alike: Candidates for the same schema.
+            compared: Schemas to be compatible with, the newest first.
+            strategy: The compatibility strategy.
 
         Raises:
-            SchemaRefusedError: It cannot be read, or is not compatible.
+            SchemaRefusedError: The schema is unreadable or incompatible.
         """
 
 
@@ -65,16 +65,16 @@ class SchemaChecks:
     async def version_of(
         self, schema: Schema, existing: Sequence[StoredSchema], strategy: str | None
     ) -> int | None:
-        """Return the version that is the same schema; None for a new one that is compatible.
+        """Return the version of the same schema; None for a new compatible schema.
 
         Args:
-            schema: What is offered.
-            existing: Versions in force, in order.
-            strategy: What a new one has to be compatible by; None for anything.
+            schema: The offered schema.
+            existing: Effective versions, in order.
+            strategy: Compatibility strategy for a new schema; None: not checked.
 
         Raises:
-            SchemaRefusedError: It cannot be read, or is not compatible.
-            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+            SchemaRefusedError: The schema is unreadable or incompatible.
+            TruncatedKeyValueError: The data of a KEY_VALUE schema ends too early.
         """
         same = _same_bytes(existing, schema)
         if same is not None:
@@ -82,11 +82,11 @@ class SchemaChecks:
         return await self._judged(schema, existing, strategy, identical=True)
 
     async def check(self, schema: Schema, existing: Sequence[StoredSchema], strategy: str) -> None:
-        """Check that a schema is compatible with the versions in force.
+        """Check that a schema is compatible with the effective versions.
 
         Raises:
-            SchemaRefusedError: It cannot be read, or is not compatible.
-            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+            SchemaRefusedError: The schema is unreadable or incompatible.
+            TruncatedKeyValueError: The data of a KEY_VALUE schema ends too early.
         """
         await self._judged(schema, existing, strategy, identical=False)
 
@@ -123,7 +123,7 @@ class SchemaChecks:
                 raise SchemaRefusedError(unreadable_native(reason))
 
     async def _compare(self, schema: Schema, existing: StoredSchema, strategy: str) -> None:
-        """Compare two schemas of the same type, which is not one of AVRO_KINDS."""
+        """Compare two schemas of the same type outside AVRO_KINDS."""
         old = Schema(existing.kind, existing.data, existing.properties)
         if schema.kind == KEY_VALUE:
             before, now = halves(old), halves(schema)
@@ -144,10 +144,10 @@ def _root(schema: Schema) -> str:
 
 
 def check_readable(schema: Schema) -> None:
-    """Check the definition of a type that is not Avro's.
+    """Check a definition of a type outside AVRO_KINDS.
 
     Raises:
-        SchemaRefusedError: No schema of the type can have this definition.
+        SchemaRefusedError: No schema of the type can have the definition.
     """
     kind, data = schema.kind, schema.data
     if kind in CLIENT_SIDE_KINDS:
@@ -155,7 +155,7 @@ def check_readable(schema: Schema) -> None:
     if kind in FREE_KINDS or kind in AVRO_KINDS:
         return
     if kind == "STRING":
-        # The Python client says null.
+        # The Python client sends null.
         if data not in (b"", b"null"):
             text = data.decode(errors="replace")
             raise SchemaRefusedError(
@@ -182,7 +182,7 @@ def _same_bytes(existing: Sequence[StoredSchema], schema: Schema) -> int | None:
 def _refusal_of_kinds(
     schema: Schema, existing: Sequence[StoredSchema], strategy: str
 ) -> SchemaRefusal | None:
-    """Return the refusal for which no definition need be read."""
+    """Return a refusal for which no definition is parsed."""
     compared = _compared(existing, strategy)
     for one in compared:
         if one.kind != schema.kind:
@@ -193,7 +193,7 @@ def _refusal_of_kinds(
 
 
 def _compared(existing: Sequence[StoredSchema], strategy: str) -> Sequence[StoredSchema]:
-    """Return the versions that a new one has to be compatible with, the newest first."""
+    """Return the versions that a new schema must be compatible with, the newest first."""
     if strategy == ALWAYS_COMPATIBLE:
         return ()
     return existing[::-1] if strategy.endswith("_TRANSITIVE") else existing[-1:]

@@ -1,4 +1,4 @@
-"""The refusals of schemas, with the texts that were recorded of a real broker."""
+"""Refusals of schemas, with the texts recorded from a real broker."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class SchemaRefusal(NamedTuple):
-    """A reason why a schema is refused.
+    """A reason to refuse a schema.
 
     Attributes:
-        text: One sentence, upstream's own where clients may know it.
-        cause: What the real broker names behind it, its Java class in front; empty for nothing.
-        invalid: True if the definition cannot be read; else it is incompatible.
+        text: A sentence, upstream's where clients may depend on it.
+        cause: The real broker's cause, with its Java class in front; empty without a cause.
+        invalid: True for an unreadable definition, False for an incompatible definition.
     """
 
     text: str
@@ -23,7 +23,7 @@ class SchemaRefusedError(Exception):
     """A schema is refused.
 
     Attributes:
-        refusal: Why.
+        refusal: The reason.
     """
 
     def __init__(self, refusal: SchemaRefusal) -> None:
@@ -35,7 +35,7 @@ _INCOMPATIBLE = "org.apache.pulsar.broker.service.schema.exceptions.Incompatible
 
 
 def producer_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal as PRODUCER answers it."""
+    """Return a refusal in the form of PRODUCER's answer."""
     if refusal.invalid:
         return caused_text(refusal)
     text = f"{_INCOMPATIBLE}: {refusal.text}"
@@ -43,37 +43,37 @@ def producer_text(refusal: SchemaRefusal) -> str:
 
 
 def plain_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal as SUBSCRIBE answers it."""
+    """Return a refusal in the form of SUBSCRIBE's answer."""
     return refusal.text
 
 
 def caused_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal with its cause, if it has one."""
+    """Return a refusal with its cause, if any."""
     return f"{refusal.text} caused by {refusal.cause}" if refusal.cause else refusal.text
 
 
 def other_kind(existing: str, new: str) -> SchemaRefusal:
-    """Return the refusal of a schema whose type is not that of the topic's."""
+    """Return the refusal of a schema of another type than the topic's."""
     return SchemaRefusal(
         f"Incompatible schema: exists schema type {existing}, new schema type {new}"
     )
 
 
 def active_without_schema(kind: str) -> SchemaRefusal:
-    """Return the refusal of a consumer's schema on a topic that is in use without one."""
+    """Return the refusal of a consumer's schema on an active topic without a schema."""
     return SchemaRefusal(
         f"Failed to add schema to an active topic with empty(BYTES) schema: new schema type {kind}"
     )
 
 
 def unreadable_native(reason: str) -> SchemaRefusal:
-    """Return the refusal of a PROTOBUF_NATIVE definition that is none."""
+    """Return the refusal of an unreadable PROTOBUF_NATIVE definition."""
     cause = f"org.apache.pulsar.client.api.SchemaSerializationException: {reason}"
     return SchemaRefusal("deserialize ProtobufNative Schema failed", cause, invalid=True)
 
 
 def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
-    """Return the refusal of a PROTOBUF_NATIVE schema about another message."""
+    """Return the refusal of a PROTOBUF_NATIVE schema of another message."""
     return SchemaRefusal(
         f"Protobuf root message change is not allowed under the '{strategy}' strategy. "
         f"Original message name: '{existing}', new message name: '{new}'."
@@ -81,7 +81,7 @@ def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
 
 
 def other_halves(key: tuple[str, str], value: tuple[str, str]) -> SchemaRefusal:
-    """Return the refusal of a KEY_VALUE schema, by the types of before and now."""
+    """Return the refusal of a KEY_VALUE schema, by the earlier and the new types."""
     return SchemaRefusal(
         "Key schemas or Value schemas are different schema type, from key schema type is "
         f"{key[0]} and to key schema is {key[1]}, from value schema is {value[0]} and to value "

@@ -1,4 +1,4 @@
-"""Schemas of keys and values together: two definitions in one, and their types in properties."""
+"""KEY_VALUE schemas: two definitions in the data, and their types in the properties."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LENGTH = struct.Struct(">i")
 
 
 class TruncatedKeyValueError(Exception):
-    """The data of a KEY_VALUE schema ends before its two definitions do."""
+    """The data of a KEY_VALUE schema ends before the end of its two definitions."""
 
 
 def halves(schema: Schema) -> tuple[Schema, Schema]:
@@ -29,7 +29,7 @@ def halves(schema: Schema) -> tuple[Schema, Schema]:
 def _split(data: bytes) -> tuple[bytes, bytes]:
     if len(data) < _LENGTH.size:
         raise TruncatedKeyValueError
-    # A negative length is that of no definition.
+    # A negative length means no definition.
     end = _LENGTH.size + max(0, _LENGTH.unpack_from(data)[0])
     if len(data) < end:
         raise TruncatedKeyValueError
@@ -46,7 +46,7 @@ def joined(key: bytes, value: bytes) -> bytes:
 
 
 def as_text(schema: Schema) -> str:
-    """Return the data as the REST API shows it.
+    """Return the data in the REST API's form.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -64,10 +64,10 @@ def _json(data: bytes) -> object:
 
 
 def of_text(text: str) -> bytes:
-    """Return the data of what the REST API was given.
+    """Return the data of a definition in the REST API's form.
 
     Raises:
-        ValueError: It is no JSON with ``key`` and ``value``.
+        ValueError: The text is no JSON with ``key`` and ``value``.
     """
     given = json.loads(text)
     if not isinstance(given, dict) or not {"key", "value"} <= given.keys():

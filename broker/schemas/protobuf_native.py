@@ -1,4 +1,4 @@
-"""Definitions of PROTOBUF_NATIVE: JSON that carries the descriptors of a message."""
+"""Definitions of PROTOBUF_NATIVE: JSON with the descriptors of a message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SET, _ROOT, _FILE = "fileDescriptorSet", "rootMessageTypeName", "rootFileDescri
 
 
 def unreadable(data: bytes) -> str:
-    """Return why a definition cannot be read; empty if it can."""
+    """Return the reason why a definition is unreadable; empty for a readable definition."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -33,6 +33,6 @@ def unreadable(data: bytes) -> str:
 
 
 def root_message(data: bytes) -> str:
-    """Return the name of the message that a readable definition is about."""
+    """Return the message name of a readable definition."""
     name: str = json.loads(data)[_ROOT]
     return name

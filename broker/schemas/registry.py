@@ -1,4 +1,4 @@
-"""The registry of schemas: versions of each topic, given out to producers and consumers.
+"""The registry of schemas: the versions of each topic, for producers and consumers.
 
 Source: upstream SchemaRegistryServiceImpl.
 """
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
 
 
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
-"""Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
+"""Most bytes of a topic's definitions, all versions together; each version adds VERSION_BYTES."""
 VERSION_BYTES = 65_536
 # Checked as if only readers of the newest version mattered.
 _CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
 
 
 class SchemaRegistry:
-    """The schemas of all topics. Partitions share those of their topic.
+    """The schemas of all topics. Partitions share their topic's schemas.
 
     Attributes:
-        rules: Those of the profile.
+        rules: The profile's rules.
 
-    Bound: MAX_TOPIC_BYTES for each topic; a schema beyond is refused.
+    Bound: MAX_TOPIC_BYTES for each topic; further schemas are refused.
 
     Args:
         schemas: The store.
         checks: Judge definitions and their compatibility.
         now_ms: Returns the time in ms since 1970.
-        rules: Those of the profile.
+        rules: The profile's rules.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class SchemaRegistry:
         self.rules = rules
         self._locks: NameLocks[str] = NameLocks()
 
-    # -- for commands -------------------------------------------------------------------------
+    # -- commands ------------------------------------------------------------------------------
 
     async def for_producer(
         self, topic: TopicName, schema: pb.Schema | None, policies: EffectivePolicies
     ) -> bytes:
-        """Return the version that a producer's messages carry; empty without a schema.
+        """Return the schema version of a producer's messages; empty without a schema.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -99,7 +99,7 @@ class SchemaRegistry:
     async def for_request(
         self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
     ) -> bytes:
-        """Return the version of a schema, which is added if need be: GET_OR_CREATE_SCHEMA.
+        """Return the version of a schema, added if missing: GET_OR_CREATE_SCHEMA.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -123,14 +123,14 @@ class SchemaRegistry:
         *,
         active: bool,
     ) -> None:
-        """Check a consumer's schema; it becomes a version of a topic that has none.
+        """Check a consumer's schema; it becomes the first version of a topic without schemas.
 
         Args:
             topic: The topic.
-            schema: The consumer's; None is none.
-            policies: Those in force for the topic.
-            active: True if the topic has a producer, messages, or a consumer that does not
-                consume with AUTO_CONSUME.
+            schema: The consumer's schema, if any.
+            policies: The topic's effective policies.
+            active: True if the topic has a producer, messages, or a consumer other than
+                AUTO_CONSUME.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -171,18 +171,18 @@ class SchemaRegistry:
     # -- versions -----------------------------------------------------------------------------
 
     async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return the versions behind the last deletion, in order."""
+        """Return the versions since the last deletion, in order."""
         return _in_force(await self._schemas.of(schema_name(topic)))
 
     async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
-        """Return a version, None for the newest; None if there is none, or it was deleted."""
+        """Return a version, None for the newest; None if missing or deleted."""
         known = await self.in_force(topic)
         if version is None:
             return known[-1] if known else None
         return next((one for one in known if one.version == version), None)
 
     async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
-        """Return a version as GET_SCHEMA answers it, None for the newest; None if there is none."""
+        """Return a version as GET_SCHEMA answers it, None for the newest; None if missing."""
         if version is None and self.rules.shows_deletion:
             known = await self.history(topic)
             return known[-1] if known else None
@@ -193,7 +193,7 @@ class SchemaRegistry:
         return await self._schemas.of(schema_name(topic))
 
     async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
-        """Return the version that is the same schema; None if none is, or it cannot be read."""
+        """Return the version of the same schema; None if missing or unreadable."""
         try:
             return await self._checks.version_of(schema, await self.in_force(topic), None)
         except (SchemaRefusedError, TruncatedKeyValueError):
@@ -203,8 +203,8 @@ class SchemaRegistry:
         """Check whether a schema could become a version.
 
         Raises:
-            SchemaRefusedError: It could not.
-            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+            SchemaRefusedError: The schema is unreadable or incompatible.
+            TruncatedKeyValueError: The data of a KEY_VALUE schema ends too early.
         """
         existing = await self.in_force(topic)
         await self._checks.version_of(schema, existing, policies.schema_strategy)
@@ -217,17 +217,17 @@ class SchemaRegistry:
         *,
         may_add: bool | None = None,
     ) -> int:
-        """Return the version of a schema; a new one is added if it is compatible.
+        """Return the version of a schema; add a new compatible schema.
 
         Args:
             topic: The topic.
-            schema: What is offered.
-            policies: Those in force for the topic.
-            may_add: Whether a new one is taken; None for what the policies say.
+            schema: The offered schema.
+            policies: The topic's effective policies.
+            may_add: Whether a new schema is accepted; None: according to the policies.
 
         Raises:
-            SchemaRefusedError: It is not taken.
-            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+            SchemaRefusedError: The schema is refused.
+            TruncatedKeyValueError: The data of a KEY_VALUE schema ends too early.
             StoreError: The store failed.
         """
         name = schema_name(topic)
@@ -244,7 +244,7 @@ class SchemaRegistry:
     async def _version(
         self, known: Sequence[StoredSchema], schema: Schema, strategy: str, allowed: bool
     ) -> int | StoredSchema:
-        """Return the version that a schema has, or the one to add."""
+        """Return the version of the same schema, or the new version to add."""
         existing = _in_force(known)
         same = await self._checks.version_of(schema, existing, strategy if allowed else None)
         if same is not None:
@@ -257,7 +257,7 @@ class SchemaRegistry:
         return new
 
     async def remove(self, topic: TopicName) -> int:
-        """Put the schemas out of force; return the version that this takes.
+        """Mark the schemas as deleted; return the version of the deletion.
 
         Raises:
             SchemaRefusedError: The topic has too many versions.
@@ -273,12 +273,12 @@ class SchemaRegistry:
                     return gone.version
 
     async def forget(self, topic: TopicName) -> None:
-        """Forget the schemas of a topic that was deleted; those of a partition stay."""
+        """Delete the schemas of a deleted topic; a partition's are kept for its topic."""
         if topic.partition_index < 0:
             await self.delete(topic)
 
     async def delete(self, topic: TopicName) -> None:
-        """Forget all versions; the next one is 0.
+        """Delete all versions; the next version is 0.
 
         Raises:
             StoreError: The store failed.
@@ -290,7 +290,7 @@ class SchemaRegistry:
 
 @contextmanager
 def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
-    """Turn what goes wrong in a block into the errors of requests."""
+    """Convert a block's failures to errors of requests."""
     try:
         yield
     except SchemaRefusedError as error:
@@ -300,7 +300,7 @@ def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
 
 
 def schema_name(topic: TopicName) -> str:
-    """Return the name under which a topic's schemas are kept: ``tenant/namespace/topic``."""
+    """Return the stored name of a topic's schemas: ``tenant/namespace/topic``."""
     return f"{topic.namespace}/{topic.partitioned_name.local_name}"
 
 

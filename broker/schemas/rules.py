@@ -1,4 +1,4 @@
-"""The rules about schemas in which the profiles differ."""
+"""The rules about schemas that differ by profile."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 
 class SchemaRules(NamedTuple):
-    """The rules of one profile.
+    """The rules of a profile.
 
     Attributes:
-        refuses_by_name: A KEY_VALUE schema whose data ends too early is refused by name, as are
-            versions and names that cannot be read; else a producer never hears of it, a consumer
-            hears no reason, and the connection closes.
-        checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
-            unreadable one is left out.
-        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; else with none.
+        refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable
+            versions and names; otherwise a producer gets no answer, a consumer gets no reason, and
+            the connection closes.
+        checks_first_consumer: The schema of a topic's first consumer must be readable; otherwise an
+            unreadable schema is ignored.
+        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; otherwise with no
+            schema.
     """
 
     refuses_by_name: bool

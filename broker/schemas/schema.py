@@ -1,4 +1,4 @@
-"""A schema as a client sends it, and the names of the types."""
+"""A client's schema, and the names of the types."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ KINDS = {
     pb.Schema.External: "EXTERNAL",
     getattr(pb.Schema, "None"): "NONE",
 }
-"""The types of the wire, as the REST API calls them (upstream: SchemaType)."""
+"""The types on the wire, by the REST API's names (upstream: SchemaType)."""
 TYPES = {kind: number for number, kind in KINDS.items()}
 REST_KINDS = {**{kind: kind for kind in TYPES}, "BYTES": "NONE"} | {
     kind: kind for kind in ("AUTO", "AUTO_PUBLISH")
 }
-"""The types that the REST API takes, and as what they are kept."""
+"""The types in requests to the REST API, and their stored types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema that somebody offers.
+    """An offered schema.
 
     Attributes:
-        kind: Its type as the REST API calls it.
+        kind: The type's name in the REST API.
         data: The definition.
-        properties: The client's own.
+        properties: The client's properties.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Schema:
 
 
 def as_sent(name: str, stored: StoredSchema) -> pb.Schema:
-    """Return a stored schema as a command carries it."""
+    """Return a stored schema as a command's field."""
     properties = [pb.KeyValue(key=key, value=value) for key, value in stored.properties.items()]
     return pb.Schema(
         name=name, schema_data=stored.data, type=TYPES[stored.kind], properties=properties

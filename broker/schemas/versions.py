@@ -1,4 +1,4 @@
-"""Versions of schemas, as they travel."""
+"""Versions of schemas on the wire."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from server.connection.request_errors import RequestError
 
 _VERSION = struct.Struct(">q")
 NO_VERSION = b""
-"""Stands for a producer without a schema."""
+"""The version of a producer without a schema."""
 
 
 def version_bytes(version: int) -> bytes:
-    """Return a version as it travels: 8 bytes, big-endian."""
+    """Return a version as on the wire: 8 bytes, big-endian."""
     return _VERSION.pack(version)
 
 
 def version_of_bytes(data: bytes) -> int:
-    """Return the version in the first 8 bytes; more are ignored, as recorded.
+    """Return the version in the first 8 bytes; further bytes are ignored, as recorded.
 
     Raises:
-        RequestError: They are fewer.
+        RequestError: Fewer than 8 bytes.
     """
     if len(data) < _VERSION.size:
         raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")

@@ -1,1 +1,1 @@
-"""The description of the admin REST, made from its endpoints."""
+"""The description of the admin REST, derived from its endpoints."""

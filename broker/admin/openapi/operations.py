@@ -1,4 +1,4 @@
-"""The operations of the admin REST, one for each method of each path of its endpoints."""
+"""The operations of the admin REST, for each method of each path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BODILESS = ("GET", "DELETE")
 
 
 def admin_operations(endpoints: Iterable[Endpoint]) -> Iterator[Operation]:
-    """Yield the operations; both domains of topics have paths of their own."""
+    """Yield the operations; each domain of topics has its own paths."""
     for path, methods in PathTable(endpoints).templates():
         for method, served in methods.items():
             yield _operation(method, path, served)
@@ -67,7 +67,7 @@ def _bodies(method: str, endpoint: Endpoint) -> Iterator[tuple[str, Schema]]:
 
 
 def _refusals(method: str, variables: Sequence[str], *, has_body: bool) -> Iterator[int]:
-    """Yield the statuses of refusals, by what an operation is about."""
+    """Yield the statuses of refusals, by an operation's variables and body."""
     if "namespace" in variables:
         yield 307
     if variables or has_body:

@@ -1,4 +1,4 @@
-"""Parameters of paths and queries: what each says."""
+"""Descriptions of parameters in paths and queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ IN_PATHS = {
         Parameter("rest", "One segment or more"),
     )
 }
-"""Variables of paths by name; of others the name says what they are."""
+"""Variables of paths by name; missing variables have self-explanatory names."""
 
 IN_QUERIES = {
     one.name: one

@@ -1,4 +1,4 @@
-"""JSON schemas of the bodies that several requests have."""
+"""JSON schemas of bodies shared by several requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROPERTIES: Schema = {"type": "object", "additionalProperties": TEXT}
 
 
 def _object(*required: str, **members: Schema) -> Schema:
-    """Return the schema of an object with members, of which some are required."""
+    """Return the schema of an object with optional and required members."""
     return {
         "type": "object",
         "properties": members,

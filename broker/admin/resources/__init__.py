@@ -1,1 +1,1 @@
-"""Endpoints of the admin REST API, one module for each subject."""
+"""Endpoints of the admin REST API, a module for each subject."""

@@ -35,14 +35,14 @@ _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
 class BrokerAdmin:
-    """Requests about this broker; each calls itself the leader, as nothing is asked of one."""
+    """Requests about this broker; every broker names itself as leader, a role without tasks."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
     @Endpoint("GET", f"{_PATH}/leaderBroker", BrokerOperation.GET_LEADER_BROKER)
     async def leader(self, _: web.Request) -> web.Response:
-        """Return this broker as the leader, by TLS where it speaks it (upstream: the same)."""
+        """Return this broker as the leader, with TLS if available (upstream: the same)."""
         urls = self._context.urls()
         url = urls.web_tls or urls.web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
@@ -54,14 +54,14 @@ class BrokerAdmin:
 
     @Endpoint("GET", f"{_PATH}/ready", Level.AUTHENTICATED)
     async def ready(self, _: web.Request) -> web.Response:
-        """Tell whether clients are served; the usual path has a route of its own."""
+        """Report whether the broker serves clients; the usual path has a separate route."""
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return _text("ok")
 
     @Endpoint("GET", f"{_PATH}/health", BrokerOperation.HEALTH_CHECK)
     async def health(self, _: web.Request) -> web.Response:
-        """Tell whether clients are served, the store answers, and messages can be stored."""
+        """Report whether clients are served, the store answers, and messages can be stored."""
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
@@ -72,7 +72,7 @@ class BrokerAdmin:
         "GET", f"{_PATH}/internal-configuration", BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
     )
     async def internals(self, _: web.Request) -> web.Response:
-        """Return where metadata are kept, without a password, by all names that upstream has."""
+        """Return the metadata store's URL without password, under all of upstream's names."""
         url = without_password(self._context.config.metadata_store_url)
         return json_response({**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"})
 
@@ -80,7 +80,7 @@ class BrokerAdmin:
         "GET", f"{_PATH}/backlog-quota-check", BrokerOperation.CHECK_BACKLOG_QUOTA, done=(204,)
     )
     async def enforce_quotas(self, request: web.Request) -> web.Response:
-        """Do what exceeded backlog quotas say, at once."""
+        """Enforce exceeded backlog quotas immediately."""
         check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
         tell_change(request)
@@ -100,7 +100,7 @@ class BrokerAdmin:
 
     @Endpoint("GET", f"{_CONFIGURATION}/runtime", BrokerOperation.LIST_RUNTIME_CONFIGURATIONS)
     async def runtime_values(self, _: web.Request) -> web.Response:
-        """Return every key with its value in force."""
+        """Return every key with its effective value."""
         return json_response(self._context.dynamic.runtime())
 
     @Endpoint(
@@ -128,5 +128,5 @@ class BrokerAdmin:
 
 
 def _text(text: str) -> web.Response:
-    # As recorded: plain text that says it were JSON.
+    # As recorded: plain text labelled as JSON.
     return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})

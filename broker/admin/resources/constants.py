@@ -1,6 +1,6 @@
-"""Calls of Pulsar's admin with a constant answer: parts switched off, and empty collections.
+"""Calls of Pulsar's admin with a constant answer: disabled parts, and empty collections.
 
-Source: asked of a real broker without load, as its standalone starts it.
+Source: recorded from a real broker without load, as its standalone starts it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 class Constant(NamedTuple):
-    """One path.
+    """A path with a constant answer.
 
     Attributes:
         path: Below ``/admin``.
-        answer: The body; None for none. Of an error its sentence, with variables in braces.
-        status: Its status.
-        methods: The methods that are answered so.
-        needs: What somebody must be allowed who asks.
-        elsewhere: Status and sentence where the namespace in the path does not exist, or the
-            cluster is not this one; none: the same answer.
+        answer: The body; None: empty. For an error, a sentence with variables in braces.
+        status: The status.
+        methods: The methods with this answer.
+        needs: The required permission.
+        elsewhere: Status and sentence for a missing namespace, or a foreign cluster; None: the same
+            answer.
     """
 
     path: str
@@ -65,11 +65,11 @@ _QUOTA = {
     "memory": 80.0,
     "dynamic": True,
 }
-"""Upstream's default, by which nothing is limited."""
+"""Upstream's default, without any effect."""
 
 
 def _off(status: int, sentence: str, paths: str) -> list[Constant]:
-    """Return the calls of a part that is switched off, as it tells everybody."""
+    """Return the calls of a disabled part, answered to every authenticated client."""
     return [
         Constant(path, sentence, status, methods.split(","), Level.AUTHENTICATED)
         for path, methods in (line.split() for line in paths.strip().splitlines())
@@ -175,7 +175,7 @@ _PACKAGE_KINDS = ("function", "sink", "source")
 
 
 class ConstantAdmin:
-    """Requests about parts of Pulsar that are switched off or empty here."""
+    """Requests about parts of Pulsar that are disabled or empty here."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -195,7 +195,7 @@ class ConstantAdmin:
     @Endpoint("GET", f"{_VERSION}/metadata", Level.AUTHENTICATED)
     @Endpoint("PUT", f"{_VERSION}/metadata", Level.AUTHENTICATED)
     async def package(self, request: web.Request) -> web.Response:
-        """Refuse a call about packages: their management is switched off."""
+        """Refuse a call about packages: package management is disabled."""
         kind = segment(request, "type")
         if kind not in _PACKAGE_KINDS:
             raise RestError(412, f"Invalid package domain: '{kind[:100]}'")
@@ -203,17 +203,17 @@ class ConstantAdmin:
 
     @Endpoint("GET", "/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}", Level.SUPERUSER)
     async def quota(self, request: web.Request) -> web.Response:
-        """Return the quota of a bundle, which is that of all."""
+        """Return the quota of a bundle, the same for all bundles."""
         namespace, text = namespace_name(request), segment(request, "bundle")
         policies = await self._context.store.policies(namespace)
-        # A namespace that does not exist has one bundle (recorded).
+        # A missing namespace has a single bundle (recorded).
         if bundle_named(text, 1 if policies is None else policies.bundles) is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
         return json_response(_QUOTA)
 
     @Endpoint("GET", "/admin/v2/broker-stats/topics", Level.SUPERUSER)
     async def statistics(self, _: web.Request) -> web.Response:
-        """Return the statistics of all topics while there are none."""
+        """Return the statistics of all topics, empty without topics."""
         if len(self._context.messaging.loaded_topics):
             raise RestError(501, "statistics of all topics: not built here, ask for each topic's")
         return json_response({})
@@ -225,7 +225,7 @@ class _Answer:
         self._constant = constant
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer as always."""
+        """Return the constant answer."""
         constant = self._constant
         if constant.elsewhere and not await self._is_here(request):
             raise _refusal(request, *constant.elsewhere)

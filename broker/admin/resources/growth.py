@@ -1,4 +1,4 @@
-"""More partitions for a partitioned topic, with the subscriptions it has.
+"""Growth of a partitioned topic, with its subscriptions.
 
 Source: upstream PersistentTopicsBase.internalUpdatePartitionedTopicAsync, createSubscriptions.
 """
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 
 async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
-    """Give a partitioned topic more partitions, with the subscriptions of its first one.
+    """Add partitions to a partitioned topic, with the subscriptions of its first partition.
 
-    Missing partitions are made, too, but without subscriptions (recorded). A growth that failed
-    half-way is completed when it is asked for again.
+    Missing partitions are created, too, but without subscriptions (recorded). A repeated request
+    completes a growth that failed halfway.
 
     Raises:
-        RefusedError: It is no partitioned topic, or cannot have as many.
-        RestError, ServedElsewhereError: Its first partition cannot be asked here.
+        RefusedError: The topic is not partitioned, or the number is too large.
+        RestError, ServedElsewhereError: This broker cannot serve the first partition.
         MessageStoreError: The subscriptions cannot be stored.
     """
     topics, first = MessageTopics(context), _partition(topic, 0)
@@ -51,7 +51,7 @@ async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
 
 
 async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> int:
-    """Return the index behind the last partition, but for the first, that ever stored anything."""
+    """Return the index after the last partition with stored data, ignoring the first."""
     async for index in in_turns(range(count - 1, 0, -1)):
         if topics.is_stored(_partition(topic, index)):
             return index + 1
@@ -61,7 +61,7 @@ async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> 
 async def _subscriptions(
     topics: MessageTopics, first: TopicName
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the properties of the durable subscriptions of a partition, if it stores any."""
+    """Return the properties of the durable subscriptions of a partition, empty if not stored."""
     if not topics.is_stored(first):
         return {}
     found = subscriptions_of(persistent(await topics.load(first)))

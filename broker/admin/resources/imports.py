@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 IMPORT_PATH = "/admin/v2/floodgate/import"
 _OFF = "imports at run time are off: set floodgateImportDirectory to a folder they may read"
 _MAX_BODY_BYTES = 65_536
-"""Largest body; more is cut, and refused, as very many members would hold the event loop."""
+"""Largest body: a longer body is cut, and refused, as many members would hold the event loop."""
 
 
 class ImportRequest(BaseModel):
@@ -31,7 +31,8 @@ class ImportRequest(BaseModel):
 
     Attributes:
         path: The file or folder.
-        skip_invalid: Whether invalid topics are left out; otherwise one fails the import.
+        skip_invalid: Whether invalid topics are left out; otherwise an invalid topic fails the
+            import.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -46,8 +47,8 @@ def import_routes(
     """Return the routes.
 
     Args:
-        store: Returns the store that topics are added to.
-        allowed: floodgateImportDirectory: only files in it may be read; None refuses all.
+        store: Returns the store of the topics.
+        allowed: floodgateImportDirectory, the only readable folder; None refuses all imports.
     """
     under_way: dict[str, int] = {}
 
@@ -93,14 +94,14 @@ def _asked(body: bytes) -> ImportRequest:
 
 
 def _inside(allowed: Path, path: Path) -> Path:
-    """Return where a path leads, which takes as long as its folder is large."""
+    """Resolve a path, which must lie in ``allowed``; slow for large folders."""
     try:
         resolved, root = path.resolve(), allowed.resolve()
-        # A link in the folder may lead out of it, and would be read like any file.
+        # Links out of the folder would be read like files.
         if resolved.is_relative_to(root) and all(
             file.resolve().is_relative_to(root) for file in parquet_files(resolved)
         ):
             return resolved
-    except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
+    except (OSError, ValueError, RuntimeError):  # a NUL byte, or a circle of links
         raise RestError(412, f"{str(path)!r} is not a file name") from None
     raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")

@@ -1,7 +1,7 @@
 """Lookups over HTTP: ``/lookup/v2/topic``.
 
-Source: upstream v2.TopicLookup, LookupData. A redirect names the broker that shall own the topic's
-bundle, and does once it is asked.
+Source: upstream v2.TopicLookup, LookupData. A redirect names a candidate, which becomes the owner
+of the topic's bundle at the redirected lookup.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class LookupAdmin:
 
     @Endpoint("GET", _TOPIC, TopicOperation.LOOKUP, query=("listenerName", "authoritative"))
     async def lookup(self, request: web.Request) -> web.Response:
-        """Return its owner's addresses; the topic need not exist, its namespace must."""
+        """Return the addresses of a topic's owner; the namespace must exist, the topic need not."""
         topic = self._topic(request)
-        permit = self._context.lookup_places.try_acquire(object())  # Nobody's: it ends here.
+        permit = self._context.lookup_places.try_acquire(object())  # Released below: no owner.
         if permit is None:
             raise RestError(503, "too many lookups are under way (maxConcurrentLookupRequest)")
         with permit:
@@ -61,7 +61,7 @@ class LookupAdmin:
             "httpUrlTls": urls.web_tls,
             "nativeUrl": urls.service,
         }
-        # Old clients in C++ fail without the last, which is always empty.
+        # Old C++ clients fail without brokerUrlSsl, always empty.
         found = {name: url for name, url in named.items() if url}
         return json_response({**found, "brokerUrlSsl": ""})
 
@@ -79,7 +79,7 @@ class LookupAdmin:
 
     @Endpoint("GET", f"{_TOPIC}/bundle", NamespaceOperation.GET_BUNDLE)
     async def bundle(self, request: web.Request) -> web.Response:
-        """Return the bundle that a topic lies in."""
+        """Return a topic's bundle."""
         topic = self._topic(request)
         policies = await self._context.store.policies(topic.namespace)
         if policies is None and not self._context.rules.missing_namespace_has_bundle:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 NAMESPACES_AT_ONCE = 500
-"""Namespaces that are deleted together."""
+"""Namespaces deleted together."""
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
@@ -74,7 +74,7 @@ class NamespaceAdmin:
         query=("mode", "includeSystemTopic"),
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
-        """Return the topics of a mode, partitions one by one."""
+        """Return the topics of a mode, each partition separately."""
         namespace = namespace_name(request)
         mode = _mode(request.query.get("mode", ""))
         snapshot = await self._context.snapshot(namespace)
@@ -93,7 +93,7 @@ class NamespaceAdmin:
         refused=(403,),
     )
     async def create(self, request: web.Request) -> web.Response:
-        """Create a namespace of a tenant that exists."""
+        """Create a namespace of an existing tenant."""
         body, namespace = await json_object(request), namespace_name(request)
         tenant = await self._context.store.tenant(namespace.tenant)
         if tenant is None:
@@ -104,7 +104,7 @@ class NamespaceAdmin:
         document = document_of(body or {}, namespace, config)
         await self._check_room(namespace)
         if await self._context.store.policies(namespace) is None:
-            # A broker that was killed while it deleted one of this name has told nobody.
+            # A broker killed during a deletion of the same name has not notified its peers.
             await self._context.ownership.namespaces_deleted([namespace])
         made = self._context.message_policies.create_namespace(namespace, policies, document)
         if not await made:
@@ -115,7 +115,7 @@ class NamespaceAdmin:
         "DELETE", _PATH, TenantOperation.DELETE_NAMESPACE, Takes.APPLICATION_JSON, query=("force",)
     )
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a namespace without topics, or with them where that is allowed."""
+        """Delete a namespace without topics, or with topics if forced and allowed."""
         namespace = namespace_name(request)
         if flag(request, "force"):
             if not self._context.config.force_delete_namespace_allowed:
@@ -132,7 +132,7 @@ class NamespaceAdmin:
         return done()
 
     async def delete_with_topics(self, *namespaces: NamespaceName) -> bool:
-        """Delete namespaces and all in them; false when none exists."""
+        """Delete namespaces with all content; return False if all are missing."""
         lots = range(0, len(namespaces), NAMESPACES_AT_ONCE)
         deleted = [await self._delete_lot(namespaces[at : at + NAMESPACES_AT_ONCE]) for at in lots]
         return any(deleted)
@@ -140,18 +140,18 @@ class NamespaceAdmin:
     async def _delete_lot(self, namespaces: Sequence[NamespaceName]) -> bool:
         store = self._context.store
         there = [one for one in namespaces if await store.policies(one) is not None]
-        # Names go last: of what a kill leaves half done nothing reaches who has a name next.
+        # Names go last: a new owner of a name must not find data left by a kill halfway.
         async with self._context.messaging.loaded_topics.emptied(there):
             await self._context.message_policies.forget_namespaces(there)
             found = list(await store.delete_all(there))
-            # Once more: somebody may have set one meanwhile.
+            # Repeated: a policy may have been set meanwhile.
             await self._context.message_policies.forget_namespaces(there)
         if found:
             await self._context.ownership.namespaces_deleted(found)
         return bool(found)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
-        """Tell whether a namespace has only non-persistent topics, which upstream ignores."""
+        """Return True if a namespace has only non-persistent topics, which upstream ignores."""
         snapshot = await self._context.store.snapshot(namespace)
         return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
@@ -176,7 +176,7 @@ class NamespaceAdmin:
 
 
 def _mode(text: str) -> pb.CommandGetTopicsOfNamespace.Mode.ValueType:
-    """Read a mode; as in Java, an unknown one is answered 404."""
+    """Parse a mode; as in Java, an unknown mode is answered 404."""
     try:
         return pb.CommandGetTopicsOfNamespace.Mode.Value(text or "PERSISTENT")
     except ValueError:

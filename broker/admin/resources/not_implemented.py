@@ -1,6 +1,6 @@
-"""Calls of Pulsar's admin that are not implemented here: 501 with a sentence.
+"""Calls of Pulsar's admin without an implementation: 501 with a sentence.
 
-A topic or namespace that does not exist is answered 404 first, as upstream does.
+As upstream, a missing topic or namespace is answered 404 first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PATHS = "not_implemented.txt"
 _OF_SUPERUSERS = ("migration", "split")
-"""Last parts of the listed paths that not even a tenant's admins may call."""
+"""Last parts of the listed paths for superusers only, excluding a tenant's admins."""
 _CHANGES = ("PUT", "POST", "DELETE")
 _METHODS = ("GET", *_CHANGES)
 _ROOTS = (
@@ -35,7 +35,7 @@ _ROOTS = (
     "resource-quotas",
     "resourcegroups",
 )
-"""Parts of Pulsar that have a path of their own below ``/admin/v2``."""
+"""Parts of Pulsar with paths of their own below ``/admin/v2``."""
 _CLUSTER = "/admin/v2/clusters/{cluster}"
 _CLUSTER_PARTS = (
     "failureDomains",
@@ -49,14 +49,14 @@ _CLUSTER_PARTS = (
 
 
 class NotImplementedAdmin:
-    """Calls that are not implemented."""
+    """Calls without an implementation."""
 
     def __init__(self, context: AdminContext, topics: TopicAdmin) -> None:
         self._context = context
         self._topics = topics
 
     def listed(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, with upstream's methods where implemented paths lie beside them."""
+        """Yield the endpoints, with upstream's methods where implemented paths are adjacent."""
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
             is_policy = "{tenant}" in path and not path.endswith(_OF_SUPERUSERS)
@@ -72,12 +72,12 @@ class NotImplementedAdmin:
                 yield _refused(method, path, Level.SUPERUSER, self.of_clusters)
 
     async def of_topic(self, request: web.Request) -> web.Response:
-        """Refuse a call about messages or policies of a topic that exists."""
+        """Refuse a call about messages or policies of an existing topic."""
         await self._topics.check_exists(topic_name(request))
         raise _not_implemented(f"{request.path.split('/', 7)[-1]} of topics")
 
     async def of_namespace(self, request: web.Request) -> web.Response:
-        """Refuse a call about policies of a namespace that exists."""
+        """Refuse a call about policies of an existing namespace."""
         if "namespace" in request.match_info:
             await self._check_namespace(request)
         raise _not_implemented(f"{request.path.split('/', 6)[-1]} of namespaces")
@@ -111,7 +111,7 @@ def _not_implemented(what: str) -> RestError:
 
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:
-    """Yield paths below ``/admin/v2`` that are not implemented, with their methods."""
+    """Yield paths below ``/admin/v2`` without an implementation, with their methods."""
     text = resources.files(__package__).joinpath(_PATHS).read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -1,4 +1,4 @@
-"""The brokers that live, the bundles that they serve, and those that are to be let go.
+"""The live brokers, their bundles, and the release of bundles.
 
 Source: upstream BrokersBase, NamespacesBase.
 """
@@ -38,7 +38,7 @@ class OwnershipAdmin:
     @Endpoint("GET", _BROKERS, BrokerOperation.LIST_BROKERS)
     @Endpoint("GET", f"{_BROKERS}/{{cluster}}", BrokerOperation.LIST_BROKERS)
     async def list_brokers(self, _: web.Request) -> web.Response:
-        """Return the brokers that live; as upstream, whatever cluster is named."""
+        """Return the live brokers; as upstream, the cluster's name is ignored."""
         return json_response(list(await self._context.ownership.brokers()))
 
     @Endpoint(
@@ -47,7 +47,7 @@ class OwnershipAdmin:
         BrokerOperation.LIST_OWNED_NAMESPACES,
     )
     async def list_owned(self, request: web.Request) -> web.Response:
-        """Return the bundles of which this broker serves topics, and that of its heartbeat."""
+        """Return the bundles of this broker's loaded topics, and its heartbeat's bundle."""
         asked, own = segment(request, "id"), self._context.broker_id
         if asked not in await self._context.ownership.brokers():
             reason = f"Broker id '{asked[:100]}' not found in available brokers."
@@ -63,26 +63,26 @@ class OwnershipAdmin:
 
     @Endpoint("PUT", f"{_NAMESPACE}/unload", Level.SUPERUSER, Takes.APPLICATION_JSON)
     async def unload_namespace(self, request: web.Request) -> web.Response:
-        """Have the owners of all bundles of a namespace let them go, with their topics closed."""
+        """Close the topics of a namespace and release all bundles, on all brokers."""
         await self.let_go(namespace_name(request))
         return done()
 
     async def let_go(self, namespace: NamespaceName) -> None:
-        """Have the owners of all bundles of a namespace let them go.
+        """Make the owners of all bundles of a namespace release them.
 
         Raises:
-            RestError: There is no such namespace, or an owner does not let go.
+            RestError: The namespace does not exist, or an owner does not release.
         """
         count = await self._bundles(namespace)
         edges = [int(edge, 16) for edge in boundaries(count)]
-        # The last edge is written as the last hash, which belongs to its bundle.
+        # The last boundary is the last hash, which belongs to the last bundle.
         highs = [*edges[1:-1], edges[-1] + 1]
         ranges = [BundleRange(low, high) for low, high in zip(edges, highs, strict=False)]
         await self._release(namespace, ranges)
 
     @Endpoint("PUT", f"{_NAMESPACE}/{{bundle}}/unload", Level.SUPERUSER, Takes.APPLICATION_JSON)
     async def unload_bundle(self, request: web.Request) -> web.Response:
-        """Have the owner of a bundle let it go."""
+        """Make the owner of a bundle release the bundle."""
         namespace = namespace_name(request)
         text = segment(request, "bundle")
         hashes = bundle_named(text, await self._bundles(namespace))

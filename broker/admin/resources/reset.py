@@ -1,8 +1,8 @@
-"""``POST /admin/v2/floodgate/reset``: the broker as it was when it was new.
+"""``POST /admin/v2/floodgate/reset``: restores a new broker's state.
 
-For test suites that share one broker: topics, messages, subscriptions, schemas, policies, what was
-configured at run time, tenants and namespaces go, and faults that are set are cleared. Connections
-stay; their producers and consumers are closed with their topics.
+For test suites that share a broker: topics, messages, subscriptions, schemas, policies,
+configuration at run time, tenants and namespaces are deleted, and faults cleared. Connections stay;
+producers and consumers are closed with their topics.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def reset_routes(
 
     Args:
         context: The broker.
-        first: The namespaces that a new broker has.
-        faults: Those that are set; None: neither they nor this are enabled.
+        first: The namespaces of a new broker.
+        faults: The registry of faults; None: faults and reset are disabled.
     """
 
     async def reset(request: web.Request) -> web.Response:
@@ -65,7 +65,7 @@ class _Reset:
         self._namespaces = NamespaceAdmin(context)
 
     async def run(self) -> None:
-        """Delete everything, then make what is there from the start."""
+        """Delete everything, then create a new broker's content."""
         context = self._context
         namespaces = await context.store.namespaces()
         await self._namespaces.delete_with_topics(*namespaces)

@@ -34,7 +34,7 @@ _INVALID, _INCOMPATIBLE, _FAILED, _ACCEPTED = 422, 409, 500, 202
 
 
 class SchemaAdmin:
-    """Requests about schemas. A topic need not exist to have one."""
+    """Requests about schemas; missing topics may have schemas."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class SchemaAdmin:
 
     @Endpoint("GET", f"{SCHEMAS}/schema/{{version}}", TopicOperation.GET_METADATA)
     async def get_version(self, request: web.Request) -> web.StreamResponse:
-        """Return one version."""
+        """Return a version."""
         topic, text = schema_topic(request), segment(request, "version")
         try:
             version = int(text[:20])
@@ -63,7 +63,7 @@ class SchemaAdmin:
 
     @Endpoint("GET", f"{SCHEMAS}/schemas", TopicOperation.GET_METADATA)
     async def get_all(self, request: web.Request) -> web.StreamResponse:
-        """Return all versions in force, one after the other: together they may be large."""
+        """Return all effective versions, written singly: together they may be large."""
         found = await self._schemas.in_force(schema_topic(request))
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         await response.prepare(request)
@@ -78,9 +78,9 @@ class SchemaAdmin:
 
     @Endpoint("GET", f"{SCHEMAS}/metadata", TopicOperation.GET_METADATA)
     async def metadata(self, request: web.Request) -> web.StreamResponse:
-        """Return the versions there are, deletions included; nothing for no schema.
+        """Return all versions, deletions included; empty without a schema.
 
-        The ledgers that a real broker names here have no counterpart: they are 0.
+        Ledger and entry ids of a real broker are 0 here.
         """
         known = await self._schemas.history(schema_topic(request))
         if not known:
@@ -98,7 +98,7 @@ class SchemaAdmin:
         refused=(422,),
     )
     async def post(self, request: web.Request) -> web.StreamResponse:
-        """Add a version, or return that of the same schema; whatever clients may do by policy."""
+        """Add a version, or return the same schema's version; the policy for clients is ignored."""
         check_change(request)
         topic = schema_topic(request)
         await self._context.policies(topic.namespace)
@@ -113,7 +113,7 @@ class SchemaAdmin:
 
     @Endpoint("DELETE", f"{SCHEMAS}/schema", Level.TENANT_ADMIN, query=("force",), done=(200,))
     async def delete(self, request: web.Request) -> web.StreamResponse:
-        """Put the schemas out of force, which takes a version; by ``force`` forget them all."""
+        """Mark the schemas as deleted, as a new version; with ``force`` delete all versions."""
         check_change(request)
         topic = schema_topic(request)
         if not flag(request, "force"):
@@ -134,7 +134,7 @@ class SchemaAdmin:
         refused=(422,),
     )
     async def compatibility(self, request: web.Request) -> web.StreamResponse:
-        """Tell whether a schema could become a version."""
+        """Report whether a schema could become a version."""
         topic = schema_topic(request)
         schema, policies = await _schema(request), self._policies(topic)
         compatible = True
@@ -164,7 +164,7 @@ class SchemaAdmin:
         done=(200,),
     )
     async def version_of(self, request: web.Request) -> web.StreamResponse:
-        """Return the version that is the same schema; -1 for none."""
+        """Return the version of the same schema; -1 if missing."""
         topic = schema_topic(request)
         version = await self._schemas.version_of(topic, await _schema(request))
         return json_response({"version": -1 if version is None else version})
@@ -174,10 +174,10 @@ class SchemaAdmin:
 
 
 def schema_topic(request: web.Request) -> TopicName:
-    """Return the topic in the path, which names no domain.
+    """Return the topic in the path, which has no domain.
 
     Raises:
-        RestError: 412, it is not a valid name.
+        RestError: 412, the name is invalid.
     """
     namespace = namespace_name(request, TOPIC_REASON)
     local = segment(request, "topic")
@@ -213,7 +213,7 @@ async def _data(kind: str, text: str) -> bytes:
     if kind != KEY_VALUE:
         return text.encode()
     try:
-        # As many values as fit into a body: too long for the loop.
+        # Parsing as many values as fit into a body would hold the event loop.
         return await asyncio.to_thread(of_text, text)
     except (ValueError, RecursionError):
         reason = "schema should be an object with key and value"

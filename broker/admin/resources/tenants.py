@@ -32,7 +32,7 @@ _WITHOUT_TLS = {
     "brokerClientTlsKeyStoreType": "JKS",
     "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
 }
-"""Upstream's defaults for the fields of a cluster beside its addresses."""
+"""Upstream's defaults of a cluster's fields, apart from its addresses."""
 
 
 class TenantAdmin:
@@ -44,7 +44,7 @@ class TenantAdmin:
 
     @Endpoint("GET", "/admin/v2/clusters", Level.AUTHENTICATED)
     async def list_clusters(self, _: web.Request) -> web.Response:
-        """Return the one cluster there is."""
+        """Return the broker's cluster."""
         return json_response([self._cluster])
 
     @Endpoint("GET", "/admin/v2/clusters/{cluster}", ClusterOperation.GET_CLUSTER)
@@ -121,7 +121,7 @@ class TenantAdmin:
         query=("force",),
     )
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a tenant without namespaces, or with them where that is allowed."""
+        """Delete a tenant without namespaces, or with namespaces if forced and allowed."""
         tenant, force = segment(request, "tenant"), flag(request, "force")
         if force:
             if not self._context.config.force_delete_tenant_allowed:
@@ -142,11 +142,11 @@ class TenantAdmin:
         return self._context.config.cluster_name
 
     def _info(self, body: dict[str, object] | None) -> TenantInfo:
-        """Read a tenant from a body.
+        """Parse a tenant from a body.
 
         Raises:
-            RestError: 412, there is none, or it has other clusters than this one.
-            BadBodyError: It is of another form.
+            RestError: 412, the body is empty, or names a foreign cluster.
+            BadBodyError: A member has the wrong type.
         """
         if body is None:
             raise RestError(412, "TenantInfo is null")

@@ -67,7 +67,7 @@ _SCHEMES = {
     MODE.NON_PERSISTENT: (b"non-persistent:",),
     MODE.ALL: (b"non-persistent:", b"persistent:"),
 }
-"""How the names of each sequence of a listing begin, by its mode."""
+"""Prefixes of the names in each sequence of a listing, by mode."""
 
 
 class TopicAdmin:
@@ -86,7 +86,7 @@ class TopicAdmin:
         query=("bundle", "properties", "includeSystemTopic"),
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
-        """Return the topics of a domain, partitions one by one."""
+        """Return the topics of a domain, each partition separately."""
         namespace = namespace_name(request)
         snapshot = await self._context.snapshot(namespace)
         persistent = segment(request, "domain") == PERSISTENT
@@ -103,7 +103,7 @@ class TopicAdmin:
     async def _with_properties(
         self, request: web.Request, namespace: NamespaceName
     ) -> Sequence[TopicSequence]:
-        """Return the topics that the configured plug-in lists (PIP-452)."""
+        """Return the topics listed by the configured plug-in (PIP-452)."""
         lister = self._context.lister
         skips = self._context.rules.skips_unreadable_properties
         text = request.query["properties"]
@@ -117,7 +117,7 @@ class TopicAdmin:
     async def _bundle_filter(
         self, request: web.Request, namespace: NamespaceName
     ) -> Callable[[list[bytes]], list[bytes]] | None:
-        """Return the filter that keeps the topics of the requested bundle; None without one."""
+        """Return the filter for the requested bundle; None without a bundle."""
         text = request.query.get("bundle")
         if text is None:
             return None
@@ -135,7 +135,7 @@ class TopicAdmin:
 
     @Endpoint("GET", _BUNDLE, NamespaceOperation.GET_BUNDLE)
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
-        """Return the non-persistent topics of a bundle that the path names in a topic's place."""
+        """Return the non-persistent topics of a bundle, in a topic's place in the path."""
         namespace, text = namespace_name(request), segment(request, "topic")
         snapshot = await self._context.store.snapshot(namespace)
         policies = await self._context.store.policies(namespace)
@@ -157,7 +157,7 @@ class TopicAdmin:
         query=("includeSystemTopic",),
     )
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
-        """Return the partitioned topics of a domain, in the order of their names' bytes."""
+        """Return the partitioned topics of a domain, in bytewise order."""
         counts = (await self._context.snapshot(namespace_name(request))).partitioned
         start = f"{segment(request, 'domain')}://".encode()
         system = flag(request, "includeSystemTopic")
@@ -191,13 +191,13 @@ class TopicAdmin:
             raise FailsUpstreamError(412, no_such_partition(topic, found[0]).reason)
         await self._context.topics.create(topic, properties)
         if self._context.ownership.alone:
-            # Upstream creates it where it is served, and so serves its bundle from then on.
+            # Upstream creates the topic at its owner, which serves the bundle from then on.
             await self._context.ownership.acquire(topic)
         return done()
 
     @Endpoint("GET", f"{TOPIC}/subscriptions", TopicOperation.GET_SUBSCRIPTIONS)
     async def list_subscriptions(self, request: web.Request) -> web.Response:
-        """Return the subscriptions of a topic, those of all partitions together."""
+        """Return the subscriptions of a topic, of all partitions together."""
         topic = topic_name(request)
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
@@ -207,11 +207,11 @@ class TopicAdmin:
         return json_response(list(names))
 
     async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
-        """Create a non-persistent partition that its topic counts, as upstream does by its use.
+        """Create a missing non-persistent partition of a topic, as upstream does at its use.
 
         Raises:
-            RefusedError: The partition is not there and is not made.
-            RestError: It would be made for another site's page.
+            RefusedError: The partition is missing and cannot be created.
+            RestError: The request to create comes from another site's page.
         """
         snapshot = await self._context.store.snapshot(topic.namespace)
         if snapshot is None or snapshot.contains(topic):
@@ -224,10 +224,10 @@ class TopicAdmin:
         tell_change(request)
 
     async def check_exists(self, topic: TopicName) -> None:
-        """Refuse a request about a topic that does not exist.
+        """Refuse a request about a missing topic.
 
         Raises:
-            RefusedError: It does not, or its namespace.
+            RefusedError: The topic or its namespace does not exist.
         """
         snapshot = await self._context.store.snapshot(topic.namespace)
         if snapshot is None:
@@ -241,7 +241,7 @@ class TopicAdmin:
         "GET", f"{TOPIC}/partitions", TopicOperation.LOOKUP, query=("checkAllowAutoCreation",)
     )
     async def get_partitions(self, request: web.Request) -> web.Response:
-        """Return the number of a topic's partitions, 0 for one without."""
+        """Return the number of a topic's partitions, 0 for a topic without partitions."""
         topic = topic_name(request)
         create = flag(request, "checkAllowAutoCreation")
         if create:
@@ -265,13 +265,13 @@ class TopicAdmin:
         refused=(406, 422),
     )
     async def create_with_metadata(self, request: web.Request) -> web.Response:
-        """Create a partitioned topic; the body is the number of its partitions, with properties."""
+        """Create a partitioned topic; the body is the number of partitions, with properties."""
         count, properties = await partitions_and_properties(request)
         return await self._create_partitioned(request, count, properties)
 
     @Endpoint("PUT", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
     async def create_partitioned(self, request: web.Request) -> web.Response:
-        """Create a partitioned topic; the body is the number of its partitions."""
+        """Create a partitioned topic; the body is the number of partitions."""
         return await self._create_partitioned(request, await partition_count(request), {})
 
     async def _create_partitioned(
@@ -284,7 +284,7 @@ class TopicAdmin:
 
     @Endpoint("POST", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
     async def grow(self, request: web.Request) -> web.Response:
-        """Give a partitioned topic more partitions."""
+        """Add partitions to a partitioned topic."""
         count = await partition_count(request)
         await grow(self._context, topic_name(request), count)
         return done()
@@ -310,7 +310,7 @@ class TopicAdmin:
         refused=(406,),
     )
     async def update_properties(self, request: web.Request) -> web.Response:
-        """Add properties to a topic, or replace them."""
+        """Add or replace properties of a topic."""
         topic = topic_name(request)
         try:
             properties = await string_map(request)
@@ -332,14 +332,14 @@ class TopicAdmin:
         refused=(406,),
     )
     async def remove_property(self, request: web.Request) -> web.Response:
-        """Remove one property of a topic."""
+        """Remove a property of a topic."""
         key, topic = request.query.get("key"), topic_name(request)
         if not key:
             properties = await self._context.properties.of(topic)
             if self._context.rules.accepts_no_property and (
                 key is not None or properties or await self._is_partitioned(topic)
             ):
-                return done()  # as recorded: there is nothing to remove
+                return done()  # as recorded: a no-op
             status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, "the query should name the property to remove: ?key=...")
         await self._context.properties.remove(topic, key)
@@ -357,7 +357,7 @@ async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
-    """Return the sequences of a listing with the system topics of their domains, in order."""
+    """Return the sequences of a listing, in order, including system topics."""
     sequences = snapshot.listing(mode).sequences
     return tuple(
         sequence.apply([name for name in snapshot.system if name.startswith(scheme)], ())

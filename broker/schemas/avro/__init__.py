@@ -1,1 +1,1 @@
-"""Definitions in Avro's language: read and compared in processes of their own."""
+"""Avro definitions, parsed and compared in separate processes."""

@@ -1,4 +1,4 @@
-"""The compatibility of definitions, by the library's rules and those of Java's that differ."""
+"""The compatibility of definitions, by the library's rules with Java's differences."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COMPATIBLE = SchemaCompatibilityType.compatible
 
 
 class IncompatibleDefinitionsError(Exception):
-    """One definition does not read what another writes.
+    """A reader's definition does not read a writer's data.
 
     Attributes:
-        writer: The one by which it was written.
-        reader: The one that does not read it.
+        writer: The writer's definition.
+        reader: The reader's definition.
     """
 
     def __init__(self, writer: Schema, reader: Schema) -> None:
@@ -39,10 +39,10 @@ class IncompatibleDefinitionsError(Exception):
 
 
 def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
-    """Check a new definition against those before, the newest first.
+    """Check a new definition against earlier definitions, the newest first.
 
     Raises:
-        IncompatibleDefinitionsError: The first pair that does not fit.
+        IncompatibleDefinitionsError: The first incompatible pair.
     """
     for writer, reader in _pairs(new, existing, strategy.removesuffix("_TRANSITIVE")):
         if strategy == "ALWAYS_INCOMPATIBLE" or not reads(reader, writer):
@@ -52,7 +52,7 @@ def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
 def _pairs(
     new: Schema, existing: Sequence[Schema], direction: str
 ) -> Iterator[tuple[Schema, Schema]]:
-    """Yield writers and their readers in the order in which Java's library looks at them."""
+    """Yield writers and their readers in the order of Java's library."""
     for old in existing:
         if direction in ("FORWARD", "FULL"):
             yield new, old
@@ -63,16 +63,16 @@ def _pairs(
 
 
 def reads(reader: Schema, writer: Schema) -> bool:
-    """Tell whether a reader's definition reads what a writer's writes."""
+    """Return True if a reader's definition reads data of a writer's definition."""
     return _Checker().get_compatibility(reader, writer).compatibility is COMPATIBLE
 
 
 class _Checker(ReaderWriterCompatibilityChecker):
-    """The library's checker with Java's rules where they were seen to differ.
+    """The library's checker with Java's observed differences.
 
-    The names of records do not count, nor do symbols that a reader's enum lacks. And what the
-    library does for every field over and over is done once: it looks through all fields for each,
-    and pairs of a definition with itself have all one hash.
+    Names of records and symbols missing from a reader's enum do not count. The checker is faster
+    than the library, which searches all fields for each field, and whose cache has a single hash
+    for all pairs of a definition with itself.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
         reference_token: str = ReaderWriterCompatibilityChecker.ROOT_REFERENCE_TOKEN,
         location: list[str] | None = None,
     ) -> SchemaCompatibilityResult:
-        """Compare two definitions; a pair that is being compared fits as far as it goes."""
+        """Compare two definitions; a pair already under comparison counts as compatible."""
         pair = (id(reader), id(writer))
         if pair not in self._found:
             self._found[pair] = SchemaCompatibilityResult(COMPATIBLE)
@@ -107,7 +107,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
     def check_reader_writer_record_fields(
         self, reader: RecordSchema, writer: RecordSchema, location: list[str]
     ) -> SchemaCompatibilityResult:
-        """Compare the fields of two records; the first that does not fit decides."""
+        """Compare the fields of two records; the first incompatible field decides."""
         written = writer.fields_dict
         for field in reader.fields:
             names = (field.name, *(field.props.get("aliases") or ()))

@@ -1,7 +1,7 @@
-"""A definition read by the library, and written as Avro's Java library writes it.
+"""Definitions parsed by the library, and written as by Avro's Java library.
 
-The library's classes are asked for what they hold; the reading itself, and what makes a definition
-valid, is theirs. Names are checked here, by Java's rule: any letter, digit, ``_`` or ``$``.
+The library parses and validates; its classes are read here. Names are checked here, by Java's rule:
+any letter, digit, ``_`` or ``$``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from avro.schema import Field
 
-# The library reads a level in several calls of itself; Python ends a recursion at 1,000.
+# The library recurses several calls a level; Python ends a recursion at 1,000.
 DEEP = "it is nested too deeply"
 _PARTS = frozenset(
     ("type", "name", "namespace", "doc", "fields", "items", "values", "symbols", "size")
@@ -38,21 +38,21 @@ _WRITTEN_APART = frozenset(("aliases", "default", "order"))
 
 
 class UnreadableDefinitionError(Exception):
-    """A definition is no Avro schema; one sentence."""
+    """A definition is no Avro schema; the text is a sentence."""
 
 
 def read(data: bytes) -> Schema:
-    """Read a definition.
+    """Parse a definition.
 
     Raises:
-        UnreadableDefinitionError: It is none.
+        UnreadableDefinitionError: The data is no Avro schema.
     """
     try:
         with warnings.catch_warnings():
-            # Unknown logical types, which are to be kept as they are.
+            # Unknown logical types are kept unchanged.
             warnings.simplefilter("ignore")
             schema = make_avsc_object(json.loads(data), validate_names=False)
-        # Writing visits every name.
+        # Writing checks every name.
         written(schema)
     except RecursionError:
         raise UnreadableDefinitionError(DEEP) from None
@@ -65,14 +65,14 @@ def written(schema: Schema, *, comparable: bool = False) -> object:
     """Return a definition as JSON, in Java's order of keys; each name is defined once.
 
     Args:
-        schema: What was read.
-        comparable: Without that in which equal schemas may differ: docs and aliases.
+        schema: The parsed definition.
+        comparable: Leave out docs and aliases, which may differ between equal schemas.
     """
     return _Writer(comparable).schema(schema, "")
 
 
 class _Writer:
-    """Writes one definition."""
+    """Writer of a definition."""
 
     def __init__(self, comparable: bool) -> None:
         self._comparable = comparable
@@ -154,10 +154,10 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def check_name(name: str) -> None:
-    """Check a name, or a part of one, as Avro's Java library does.
+    """Check a name, or a part of a name, as Avro's Java library does.
 
     Raises:
-        UnreadableDefinitionError: It is none.
+        UnreadableDefinitionError: The name is invalid.
     """
     if not name:
         raise UnreadableDefinitionError("Empty name")

@@ -1,6 +1,6 @@
-"""The jobs of the processes that judge definitions, and their answers, as bytes.
+"""Jobs and answers of the processes that judge definitions, as bytes.
 
-A job is its length, a line of JSON, and the definitions one after the other; an answer is JSON.
+A job is its length, a line of JSON, and the definitions; an answer is JSON.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Job:
     """A definition to judge.
 
     Attributes:
-        definition: The new one.
-        alike: Those that may be the same.
-        compared: Those that a new one has to be compatible with, the newest first.
-        strategy: How.
+        definition: The new definition.
+        alike: Candidates for the same definition.
+        compared: Definitions to be compatible with, the newest first.
+        strategy: The compatibility strategy.
     """
 
     definition: bytes
@@ -38,7 +38,7 @@ class Job:
     strategy: str
 
     def packed(self) -> bytes:
-        """Return the job's bytes, their length in front."""
+        """Return the job's bytes, with their length in front."""
         definitions = (self.definition, *self.alike, *self.compared)
         sizes = [len(one) for one in definitions]
         head = json.dumps([self.strategy, len(self.alike), sizes]).encode() + b"\n"
@@ -47,7 +47,7 @@ class Job:
 
     @staticmethod
     def of(data: bytes) -> Job:
-        """Return the job of some bytes, without their length."""
+        """Parse a job, without its length."""
         head, _, rest = data.partition(b"\n")
         strategy, alike, sizes = json.loads(head)
         definitions, begin = [], 0
@@ -62,9 +62,9 @@ class Answer(NamedTuple):
     """The judgement of a definition.
 
     Attributes:
-        same: The place of the same one in ``alike``; None for a new one.
-        unreadable: Why it is no definition; empty if it is one.
-        incompatible: Why it is not compatible; empty if it is.
+        same: Index of the same definition in ``alike``; None for a new definition.
+        unreadable: Reason why the definition is unreadable; empty if readable.
+        incompatible: Reason why the definition is incompatible; empty if compatible.
         is_union: True if the definition is a union.
     """
 
@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 
     @staticmethod
     def of(data: bytes) -> Answer:
-        """Return the answer of some bytes."""
+        """Parse an answer."""
         return Answer(*json.loads(data))
 
 

@@ -1,4 +1,4 @@
-"""The judge of definitions in Avro's language: asks a process of its own for every judgement."""
+"""The judge of Avro definitions, in separate processes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from broker.stores.topic_schemas import StoredSchema
 
 SECONDS = 10.0
-"""Time for one judgement, its turn included."""
-# Isolated (-I), so that no variable of the environment changes what is imported.
+"""Time limit of a judgement, including the wait for a process."""
+# Isolated (-I), so that environment variables do not change the imports.
 _ROOT = str(Path(__file__).parents[__name__.count(".")])
 _CODE = f"import sys; sys.path.append({_ROOT!r}); from {__package__}.worker import main; main()"
 
 
 class SchemaWorker(WorkerProcess):
-    """One process, for one judgement at a time."""
+    """A process for a judgement at a time."""
 
     called = "schema worker"
 
 
 class ProcessJudge(WorkerProcesses[SchemaWorker]):
-    """The judge that a broker uses: ``async with ProcessJudge(clock)``. See AvroJudge.
+    """The broker's judge: ``async with ProcessJudge(clock)``. See AvroJudge.
 
-    Bound: WorkerProcesses; a judgement that takes longer than SECONDS is a refusal.
+    Bound: WorkerProcesses; a judgement longer than SECONDS is a refusal.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -47,7 +47,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the place in ``alike`` of the same schema; None for a new one."""
+        """Return the index in ``alike`` of the same schema; None for a new schema."""
         definitions = [one.data for one in alike], [one.data for one in compared]
         answer = await self._answer(schema.kind, Job(schema.data, *definitions, strategy))
         return judgement(schema.kind, strategy, answer)
@@ -65,7 +65,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
 
 
 def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
-    """Return the place of the same schema; None for a new one.
+    """Return the index of the same schema; None for a new schema.
 
     Raises:
         SchemaRefusedError: The answer is a refusal.
@@ -81,13 +81,13 @@ def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
 
 
 def unreadable(kind: str, reason: str) -> SchemaRefusal:
-    """Return the refusal of a definition that is none."""
+    """Return the refusal of an unreadable definition."""
     cause = f"org.apache.avro.SchemaParseException: {reason}"
     return SchemaRefusal(f"Invalid schema definition data for {kind} schema", cause, invalid=True)
 
 
 def incompatible(strategy: str, reason: str) -> SchemaRefusal:
-    """Return the refusal of a definition that is not compatible."""
+    """Return the refusal of an incompatible definition."""
     return SchemaRefusal(
         f"Error during schema compatibility check with strategy {strategy}: "
         f"org.apache.avro.SchemaValidationException: {reason}"

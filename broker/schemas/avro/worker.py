@@ -1,6 +1,6 @@
 """A process that judges definitions: jobs from standard input, answers to standard output.
 
-Ended by the broker when time is up: a definition can be made so that comparing it takes for ever.
+The broker kills the process at a deadline: a malicious definition can take forever to compare.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_MEMORY_BYTES = 1 << 30
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more."""
+    """Answer jobs until the end of the input."""
     while head := jobs.read(LENGTH.size):
         result = _answer(jobs.read(LENGTH.unpack(head)[0])).packed()
         answers.write(LENGTH.pack(len(result)) + result)

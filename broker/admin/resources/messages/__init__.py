@@ -1,1 +1,1 @@
-"""Messages and subscriptions by REST: what a topic holds, and what its subscriptions still need."""
+"""Messages and subscriptions by REST: stored messages, and subscriptions' backlogs."""

@@ -1,4 +1,4 @@
-"""The entries that a subscription has left, counted and found."""
+"""Counts of a subscription's unacknowledged entries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
 async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
-    """Count the entries that a cursor has left; others have their turn after each read.
+    """Count the unacknowledged entries of a cursor, yielding to the event loop after each read.
 
     Returns:
-        The body of the answer; ``aborted`` when there are more than MOST_ANALYZED.
+        The body of the response; ``aborted`` with more than MOST_ANALYZED entries.
     """
     position, last = cursor.first_left, ledger.last_confirmed
     entries = messages = 0
@@ -58,12 +58,12 @@ async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, ob
 
 
 def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -> dict[str, object]:
-    """Return what the ledgers of a topic hold, and what is left of it to each subscription.
+    """Return the content of a topic's ledgers, and each subscription's backlog.
 
     Args:
-        name: The topic's.
-        topic: The topic; None if there is no such.
-        broker: The address that clients know this broker by.
+        name: The topic's name.
+        topic: The topic; None if missing.
+        broker: The broker's address for clients.
 
     Source: upstream PersistentOfflineTopicStats.
     """

@@ -1,4 +1,4 @@
-"""Compaction, started and watched by REST.
+"""Compaction by REST: start and status.
 
 Source: upstream PersistentTopics.compact and compactionStatus.
 """
@@ -27,7 +27,7 @@ class CompactionAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/compaction", TopicOperation.COMPACT)
     async def status(self, request: web.Request) -> web.Response:
-        """Return whether a topic's compaction runs, and how the last one went."""
+        """Return the status and the last error of a topic's compaction."""
         compaction = (await self._topics.stored(request)).compaction
         return json_response(
             {"status": compaction.status.value, "lastError": compaction.last_error}
@@ -35,7 +35,7 @@ class CompactionAdmin:
 
     @Endpoint("PUT", f"{TOPIC_PATH}/compaction", TopicOperation.COMPACT)
     async def start(self, request: web.Request) -> web.Response:
-        """Start the compaction of a topic, of all its partitions."""
+        """Start the compaction of a topic, in all partitions."""
         async for topic in self._topics.each(await self._topics.all_stored(request)):
             topic.compaction.start()
         return done()

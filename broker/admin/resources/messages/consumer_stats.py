@@ -1,4 +1,4 @@
-"""Statistics of producers and consumers, as Pulsar's admin shows them.
+"""Statistics of producers and consumers, in the form of Pulsar's admin.
 
 Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
 """
@@ -28,7 +28,7 @@ NOTHING_DRAINS = {
 
 
 def moment(milliseconds: int) -> str:
-    """Return a time as Java writes it."""
+    """Return a time in Java's format."""
     seconds, rest = divmod(milliseconds, 1000)
     fraction = f".{rest:03d}" if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
@@ -58,7 +58,7 @@ def producer_stats(producer: Producer) -> dict[str, object]:
 def consumer_stats(
     consumer: Consumer, dispatcher: Dispatcher | None = None
 ) -> Generator[None, None, dict[str, object]]:
-    """Return the statistics of a consumer; those of a Key_Shared one need its dispatcher."""
+    """Return the statistics of a consumer; a Key_Shared consumer needs its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
     rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
     return {

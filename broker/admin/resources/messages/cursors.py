@@ -1,4 +1,4 @@
-"""The cursor of a subscription moved by REST: skipped, expired, reset.
+"""Moves of a subscription's cursor by REST: skip, expire, reset.
 
 Source: upstream PersistentTopicsBase.internalSkipMessages, internalExpireMessages...,
 internalResetCursor...
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.subscription import Subscription
 
 _CONSUMERS_CHECK = 1_000
-"""A backlog below this, under consumers, is expired only if its first message is old enough."""
+"""A smaller backlog with consumers is expired only if its first message is old enough."""
 
 
 class CursorAdmin:
@@ -49,7 +49,7 @@ class CursorAdmin:
 
     @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", TopicOperation.SKIP)
     async def skip(self, request: web.Request) -> web.Response:
-        """Skip entries from the first that is not acknowledged on."""
+        """Skip entries from the first unacknowledged entry on."""
         count = path_number(request, "numMessages")
         refusal = "Skip messages on a partitioned topic is not allowed"
         (await self._subscription(request, refusal)).skip(count)
@@ -57,7 +57,7 @@ class CursorAdmin:
 
     @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", TopicOperation.SKIP)
     async def skip_all(self, request: web.Request) -> web.Response:
-        """Skip everything that is stored, in all partitions."""
+        """Skip all stored messages, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         async for topic in self._topics.subscribed(request, topics):
             subscription_of(topic, name).skip_through(topic.ledger.last_confirmed)
@@ -71,7 +71,7 @@ class CursorAdmin:
         TopicOperation.EXPIRE_MESSAGES,
     )
     async def expire_older(self, request: web.Request) -> web.Response:
-        """Expire what is older than some seconds, in all partitions."""
+        """Expire messages older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         await check_subscribed(topics, name, topic_name(request))
@@ -85,7 +85,7 @@ class CursorAdmin:
         TopicOperation.EXPIRE_MESSAGES,
     )
     async def expire_all(self, request: web.Request) -> web.Response:
-        """Expire what is older than some seconds, for all subscriptions in all partitions."""
+        """Expire messages older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
@@ -98,7 +98,7 @@ class CursorAdmin:
         """Return the topic in the path, or its partitions.
 
         Raises:
-            RestError: 405, nothing is kept of their messages.
+            RestError: 405, the topic is non-persistent.
         """
         topics = await self._topics.all(request)
         if not topic_name(request).persistent:
@@ -113,7 +113,7 @@ class CursorAdmin:
         body=schemas.MESSAGE_ID,
     )
     async def expire_to_id(self, request: web.Request) -> web.Response:
-        """Expire everything up to an entry."""
+        """Expire all messages up to an entry."""
         target = await given_target(request)
         refusal = "Expire message at position is not supported for partitioned-topic"
         subscription = await self._subscription(request, refusal)
@@ -125,9 +125,9 @@ class CursorAdmin:
 
     @Endpoint("POST", f"{SUBSCRIPTION_PATH}/resetcursor/{{timestamp}}", TopicOperation.RESET_CURSOR)
     async def reset_to_time(self, request: web.Request) -> web.Response:
-        """Make the first message of a time the next one, in all partitions.
+        """Reset the cursor to the first message of a time, in all partitions.
 
-        Where nothing is stored nothing is done, if there is the subscription (recorded).
+        A no-op in topics that store nothing, if the subscription exists (recorded).
         """
         time_ms = path_number(request, "timestamp")
         topics, name = await self._topics.all(request), subscription_name(request)
@@ -148,7 +148,7 @@ class CursorAdmin:
         body=schemas.MESSAGE_ID,
     )
     async def reset_to_id(self, request: web.Request) -> web.Response:
-        """Make an entry the next one, or the one behind it."""
+        """Reset the cursor to an entry, or to the entry behind."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
         topic = await self._topics.stored(request, refusal)
@@ -160,10 +160,10 @@ class CursorAdmin:
 
 
 async def _expire(subscription: Subscription, seconds: int) -> None:
-    """Expire what is older than some seconds.
+    """Expire messages older than some seconds.
 
     Raises:
-        RestError: 409, there is nothing to expire.
+        RestError: 409, the backlog is empty.
     """
     than_ms = subscription.topic.clock.wall_ms() - seconds * 1_000
     backlog = subscription.cursor.backlog

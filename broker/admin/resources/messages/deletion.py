@@ -1,4 +1,4 @@
-"""Topics deleted by REST, with their messages and subscriptions.
+"""Deletion of topics by REST, with messages and subscriptions.
 
 Source: upstream PersistentTopicsBase.internalDeleteTopicAsync, internalDeletePartitionedTopic.
 """
@@ -33,7 +33,7 @@ class DeletionAdmin:
 
     @Endpoint("DELETE", TOPIC_PATH, NamespaceOperation.DELETE_TOPIC, query=("force",))
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a topic; with force also under its clients."""
+        """Delete a topic; with force also if clients use the topic."""
         topic = topic_name(request)
         await check_owner(self._context, topic)
         await self._delete(topic, force=flag(request, "force"))
@@ -49,14 +49,14 @@ class DeletionAdmin:
         "DELETE", f"{TOPIC_PATH}/partitions", NamespaceOperation.DELETE_TOPIC, query=("force",)
     )
     async def delete_partitioned(self, request: web.Request) -> web.Response:
-        """Delete a partitioned topic with its partitions; with force also under their clients."""
+        """Delete a partitioned topic with its partitions; with force also if clients use them."""
         topic, messaging = topic_name(request), self._context.messaging
         partitions = await self._partitions(topic)
         await check_owner_of_all(self._context, partitions)
-        # None is made anew by clients that come back before all names are gone.
+        # Reconnecting clients cannot recreate a partition before all names are deleted.
         async with messaging.loaded_topics.shut(topic):
             while len(partitions) < len(more := await self._partitions(topic)):
-                partitions = more  # It has grown meanwhile.
+                partitions = more  # Grown meanwhile.
                 await check_owner_of_all(self._context, partitions)
             used = [one async for one in in_turns(partitions) if self._is_used(one)]
             async for one in in_turns(used):
@@ -64,7 +64,7 @@ class DeletionAdmin:
                 if loaded is not None and not flag(request, "force"):
                     check_unused(loaded)
             async for one in in_turns(used):
-                if self._is_used(one):  # Else it was deleted meanwhile.
+                if self._is_used(one):  # Otherwise deleted meanwhile.
                     await self._delete(one, force=True)
             await self._context.topics.delete_partitioned(topic)
         return done()

@@ -1,4 +1,4 @@
-"""The insides of topics: ledgers and cursors, as Pulsar's admin shows them.
+"""Internals of topics: ledgers and cursors, in the form of Pulsar's admin.
 
 Source: upstream PersistentTopicInternalStats, ManagedLedgerInfo.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 MOST_HOLES = 1_000
-"""Rows of entries acknowledged out of order that are shown of a cursor."""
+"""Most shown ranges of a cursor's entries acknowledged out of order."""
 
 
 def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dict[str, object]]:
@@ -33,7 +33,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
 
     Args:
         topic: A topic, or a partition.
-        metadata: Whether what the store knows of each ledger is shown, too.
+        metadata: Whether to include each ledger's metadata.
     """
     if not isinstance(topic, PersistentTopic):
         return {**dict.fromkeys(_COUNTS, 0), "cursors": {}}
@@ -101,7 +101,7 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
 
 
 def _metadata(ledger: LedgerInfo, topic: TopicName) -> str:
-    """Return what BookKeeper says of a ledger, of one that no bookie has."""
+    """Return BookKeeper's text for a ledger that no bookie has."""
     state = "OPEN"
     if ledger.closed_at:
         state = f"CLOSED, length={ledger.size_bytes}, lastEntryId={ledger.entries - 1}"
@@ -127,7 +127,7 @@ def _compacted(topic: PersistentTopic) -> dict[str, object]:
 
 
 def _waits(subscription: Subscription) -> bool:
-    """Tell whether consumers wait for the next entry."""
+    """Return True if consumers wait for the next entry."""
     return bool(subscription.consumers) and subscription.cursor.at_end
 
 
@@ -156,7 +156,7 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
 
 
 def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[str, object]:
-    """Return what is shown of the cursor in which sequence ids are kept."""
+    """Return the body of the cursor of sequence ids."""
     ledger, mark = topic.ledger, state.mark_delete
     return {
         "markDeletePosition": str(mark),
@@ -177,7 +177,7 @@ def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[st
 
 
 def _stored_in(mark: Position, *, stored: bool) -> dict[str, object]:
-    """Return where a cursor is kept: those of the broker itself nowhere before they moved."""
+    """Return a cursor's place; the broker's own cursors have no place before their first move."""
     return {
         "cursorLedger": mark.ledger_id if stored else -1,
         "cursorLedgerLastEntry": 1 if stored else -1,
@@ -190,7 +190,7 @@ def _is_stored(subscription: Subscription) -> bool:
 
 
 def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> dict[str, int]:
-    """Return where the compacted messages are, which the cursor of compaction has to know."""
+    """Return the compacted ledger, a property of compaction's cursor."""
     compacted = topic.compaction.compacted
     if compacted is None or subscription.name != SUBSCRIPTION:
         return {}
@@ -198,7 +198,7 @@ def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> di
 
 
 def internal_info(topic: PersistentTopic) -> dict[str, object]:
-    """Return the ledgers and cursors of a topic as they are stored."""
+    """Return the ledgers and cursors of a topic as stored."""
     created = moment(topic.created_at)
     return {
         "version": 1,

@@ -1,4 +1,4 @@
-"""Topics ended, emptied and unloaded by REST.
+"""Lifecycle of topics by REST: terminate, truncate, unload, trim.
 
 Source: upstream PersistentTopicsBase.internalTerminate, internalTruncateTopicAsync,
 internalUnloadTopic, internalTrimTopic and their neighbours.
@@ -45,7 +45,7 @@ class LifecycleAdmin:
         "POST", f"{TOPIC_PATH}/terminate", TopicOperation.TERMINATE, done=(200,), refused=(406,)
     )
     async def terminate(self, request: web.Request) -> web.Response:
-        """Have a topic take no more messages; return the id of the last."""
+        """Terminate a topic, which then refuses messages; return the id of the last message."""
         if not topic_name(request).persistent:
             raise RestError(406, "Need to provide a persistent topic name")
         refusal = "Termination of a partitioned topic is not allowed"
@@ -55,7 +55,7 @@ class LifecycleAdmin:
 
     @Endpoint("POST", f"{TOPIC_PATH}/terminate/partitions", TopicOperation.TERMINATE, done=(200,))
     async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
-        """Have all partitions of a topic take no more messages; return the ids of the last."""
+        """Terminate all partitions of a topic; return the ids of the last messages."""
         if await self._topics.partitions(topic_name(request)) is None:
             raise RestError(
                 405,
@@ -70,7 +70,7 @@ class LifecycleAdmin:
 
     @Endpoint("DELETE", f"{TOPIC_PATH}/truncate", Level.TENANT_ADMIN)
     async def truncate(self, request: web.Request) -> web.Response:
-        """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
+        """Drop the backlogs of a topic and its closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
@@ -79,18 +79,18 @@ class LifecycleAdmin:
 
     @Endpoint("PUT", f"{TOPIC_PATH}/unload", TopicOperation.UNLOAD)
     async def unload(self, request: web.Request) -> web.Response:
-        """Close a topic, all its partitions; their clients come back."""
+        """Close a topic or all its partitions; clients reconnect."""
         names = await self._topics.names(request)
         await check_owner_of_all(self._context, names)
         async for name in in_turns(names):
             was_loaded = await self._topics.loaded.unload(name)
             if not was_loaded and not name.persistent and name == topic_name(request):
-                raise not_found(name)  # It is nowhere but in memory (recorded).
+                raise not_found(name)  # Nothing of the topic is stored (recorded).
         return done()
 
     @Endpoint("POST", f"{TOPIC_PATH}/trim", TopicOperation.TRIM_TOPIC, done=(200,))
     async def trim(self, request: web.Request) -> web.Response:
-        """Drop the ledgers of a topic that nobody needs, in all partitions."""
+        """Drop the unneeded ledgers of a topic, in all partitions."""
         check_persistent(request, "Trim")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
             subscriptions_of(topic).moved()
@@ -98,18 +98,18 @@ class LifecycleAdmin:
 
     @Endpoint("POST", f"{TOPIC_PATH}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
     async def create_partitions(self, request: web.Request) -> web.Response:
-        """Make the partitions that a partitioned topic lacks."""
+        """Create the missing partitions of a partitioned topic."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
             raise RestError(404, f"Topic {topic} does not exist")
         await self._context.topics.create_missing(topic)
         return done()
 
-    # -- offload: there is nothing to offload to ----------------------------------------------
+    # -- offload: not supported -------------------------------------------------------------------
 
     @Endpoint("GET", f"{TOPIC_PATH}/offload", TopicOperation.OFFLOAD)
     async def offload_status(self, request: web.Request) -> web.Response:
-        """Return that a topic was never offloaded."""
+        """Report that a topic was never offloaded."""
         await self._topics.stored(request)
         first = message_id(EARLIEST)
         return json_response(

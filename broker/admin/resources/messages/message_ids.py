@@ -1,4 +1,4 @@
-"""Message ids of JSON, as Pulsar's admin reads and shows them."""
+"""Message ids as JSON, in the form of Pulsar's admin."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ResetTarget(NamedTuple):
 
     Attributes:
         position: The entry.
-        excluded: Whether what follows it is meant.
-        properties: Of a subscription to be created there.
+        excluded: Whether the entry behind is meant.
+        properties: Properties of a subscription created there.
     """
 
     position: Position
@@ -30,7 +30,7 @@ class ResetTarget(NamedTuple):
 
 
 def message_id(position: Position, partition: int = -1) -> dict[str, int]:
-    """Return the body of an id; of no partition unless one is given."""
+    """Return the body of an id; without a partition by default."""
     return {
         "ledgerId": position.ledger_id,
         "entryId": position.entry_id,
@@ -41,10 +41,10 @@ def message_id(position: Position, partition: int = -1) -> dict[str, int]:
 
 
 async def reset_target(request: web.Request) -> ResetTarget | None:
-    """Return the id in the body; None for an empty one.
+    """Return the id in the body; None for an empty body.
 
     Raises:
-        BadBodyError: It is something else.
+        BadBodyError: The body is no message id.
     """
     value = await json_body(request)
     if value is None:
@@ -64,10 +64,10 @@ async def reset_target(request: web.Request) -> ResetTarget | None:
 
 
 async def given_target(request: web.Request) -> ResetTarget:
-    """Return the id in the body, which must have one.
+    """Return the id in the body.
 
     Raises:
-        BadBodyError: It is empty, or something else.
+        BadBodyError: The body is empty or no message id.
     """
     found = await reset_target(request)
     if found is None:
@@ -90,7 +90,7 @@ def path_number(request: web.Request, name: str) -> int:
     """Return a whole number in the path.
 
     Raises:
-        RestError: 404, as JAX-RS answers: it is something else.
+        RestError: 404, as JAX-RS: the text is no whole number.
     """
     text = request.match_info[name]
     digits = text[1:] if text.startswith(("-", "+")) else text

@@ -1,7 +1,7 @@
-"""Messages of all loaded topics of a namespace, or of one of its bundles.
+"""Messages of all loaded topics of a namespace, or of a bundle.
 
-Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace and
-the same for bundles; how they are unloaded stands in ownership.py.
+Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace and the
+same for bundles; for unloading see ownership.py.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class NamespaceMessageAdmin:
         return [topic async for topic in names if bundle.holds(topic.full_name.encode())]
 
     async def _each(self, topics: list[Topic]) -> AsyncIterator[Topic]:
-        """Yield topics in turns: one that was unloaded meanwhile is loaded again, if it is here."""
+        """Yield topics in turns; topics unloaded meanwhile are loaded again if owned here."""
         async for topic in in_turns(topics):
             if not topic.closing:
                 yield topic
@@ -84,7 +84,7 @@ class NamespaceMessageAdmin:
         Takes.APPLICATION_JSON,
     )
     async def clear_one(self, request: web.Request) -> web.Response:
-        """Move the subscriptions of a name to the end."""
+        """Clear the backlog of all subscriptions of a name."""
         strict = self._context.rules.fails_as_upstream
         topics, name = await self._topics(request), segment(request, "subscription")
         async for topic in self._each(topics):
@@ -103,7 +103,7 @@ class NamespaceMessageAdmin:
         "POST", f"{_BUNDLE}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG, Takes.APPLICATION_JSON
     )
     async def clear(self, request: web.Request) -> web.Response:
-        """Move all subscriptions to the end."""
+        """Clear the backlog of all subscriptions."""
         internal = self._context.rules.clears_internal_backlogs
         async for topic in self._each(await self._topics(request)):
             if isinstance(topic, PersistentTopic):
@@ -126,7 +126,7 @@ class NamespaceMessageAdmin:
         """Delete the subscriptions of a name.
 
         Raises:
-            RestError: 412, one has consumers.
+            RestError: 412, a subscription has consumers.
         """
         name = segment(request, "subscription")
         topics = await self._topics(request)

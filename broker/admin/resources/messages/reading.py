@@ -1,4 +1,4 @@
-"""Messages read by REST: by place, by id, by time, and what a backlog holds.
+"""Messages read by REST: by position, id or time, and analyses of backlogs.
 
 Source: upstream PersistentTopicsBase.internalPeekNthMessageAsync, internalExamineMessageAsync,
 internalGetMessageById, internalAnalyzeSubscriptionBacklog and their neighbours.
@@ -63,10 +63,11 @@ class ReadingAdmin:
         refused=(422,),
     )
     async def peek(self, request: web.Request) -> web.Response:
-        """Return the n-th message that a subscription has left; as upstream, a missing one is made.
+        """Return the n-th message of a backlog; as upstream, create a missing subscription.
 
         Raises:
-            RestError: 404, it has fewer; 403, it would be made for another site's page.
+            RestError: 404, the backlog is shorter; 403, the request to create comes from another
+                site's page.
         """
         check_persistent(request, "Peek messages")
         place = path_number(request, "messagePosition")
@@ -96,7 +97,7 @@ class ReadingAdmin:
         done=(200,),
     )
     async def analyze(self, request: web.Request) -> web.Response:
-        """Return what the backlog of a subscription holds, as far as it is read."""
+        """Return an analysis of a subscription's backlog, up to a limit."""
         found = await self._topics.one(
             request,
             "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
@@ -115,7 +116,7 @@ class ReadingAdmin:
         refused=(422,),
     )
     async def examine(self, request: web.Request) -> web.Response:
-        """Return the n-th message that is stored, from the first or from the last on."""
+        """Return the n-th stored message, from the first or from the last on."""
         check_persistent(request, "Examine messages")
         topic = await self._topics.stored(
             request,
@@ -133,7 +134,7 @@ class ReadingAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", TopicOperation.PEEK_MESSAGES)
     async def id_at_time(self, request: web.Request) -> web.Response:
-        """Return the id of the first message that was published at a time or later."""
+        """Return the id of the first message published at a time or later."""
         check_persistent(request, "Get message ID by timestamp")
         time_ms = path_number(request, "timestamp")
         topic = await self._topics.stored(
@@ -146,7 +147,7 @@ class ReadingAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", TopicOperation.PEEK_MESSAGES)
     async def id_by_index(self, request: web.Request) -> web.Response:
-        """Refuse to find a message by its index: brokers do not number messages here."""
+        """Refuse to find a message by index: brokers do not number messages here."""
         await self._topics.names(request)
         raise RestError(
             412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
@@ -174,7 +175,7 @@ class ReadingAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", TopicOperation.PEEK_MESSAGES)
     async def last_message_id(self, request: web.Request) -> web.Response:
-        """Return the id of the last message; (-1, -1) where it is no longer stored."""
+        """Return the id of the last message; (-1, -1) if no longer stored."""
         check_persistent(request, "GetLastMessageId")
         topic = await self._topics.stored(request)
         return json_response(message_id(last_id(topic), topic.name.partition_index))
@@ -188,7 +189,7 @@ class ReadingAdmin:
         done=(200,),
     )
     async def backlog_size(self, request: web.Request) -> web.Response:
-        """Return how many bytes are stored behind an id."""
+        """Return the stored bytes behind an id."""
         target = await given_target(request)
         refusal = "calculate backlog size is not allowed for partitioned-topic"
         ledger = (await self._topics.stored(request, refusal)).ledger

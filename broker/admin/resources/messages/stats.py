@@ -1,4 +1,4 @@
-"""Statistics by REST: of topics, of partitioned topics, and their insides.
+"""Statistics by REST: topics, partitioned topics, and internals.
 
 Source: upstream PersistentTopicsBase.internalGetStats and its neighbours.
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from broker.messages.topic import Topic
 
 _LEVELS = 5
-"""A topic, its subscriptions, a subscription, its consumers and each of them have steps of their
-own, and partitions two more: their list, and each."""
+"""Levels of JSON with steps of their own: topic, subscriptions, subscription, consumers, consumer;
+partitions add two levels: the list, and each partition."""
 _NO_PARTITIONS = "Partitioned Topic {} not found"
 _NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"
 
@@ -50,7 +50,7 @@ class StatsAdmin:
         query=("excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
     )
     async def stats(self, request: web.Request) -> web.StreamResponse:
-        """Return the statistics of a topic, or of one partition."""
+        """Return the statistics of a topic or partition."""
         topic, wanted = await self._topics.one(request), _wanted(request)
         return await self._answered(request, topic_stats(topic, wanted, self._context.broker_id))
 
@@ -61,7 +61,7 @@ class StatsAdmin:
         query=("perPartition", "excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
     )
     async def partitioned_stats(self, request: web.Request) -> web.StreamResponse:
-        """Return the statistics of a partitioned topic, and of each partition if asked."""
+        """Return the statistics of a partitioned topic, and of each partition if requested."""
         topic, wanted = topic_name(request), _wanted(request)
         check_not_a_partition(topic)
         missing = _NO_PARTITIONS if topic.persistent else _NO_DIRECT_PARTITIONS
@@ -79,7 +79,7 @@ class StatsAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/internalStats", TopicOperation.GET_STATS, query=("metadata",))
     async def internal_stats(self, request: web.Request) -> web.StreamResponse:
-        """Return the ledgers and cursors of a topic, or of one partition."""
+        """Return the ledgers and cursors of a topic or partition."""
         topic = await self._topics.one(request)
         return await self._answered(
             request, internal_stats(topic, metadata=flag(request, "metadata"))
@@ -101,7 +101,7 @@ class StatsAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/internal-info", TopicOperation.GET_STATS)
     async def internal_info(self, request: web.Request) -> web.StreamResponse:
-        """Return the ledgers and cursors of a topic as they are stored, or of each partition."""
+        """Return the ledgers and cursors as stored, of a topic or of each partition."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
             return json_response(internal_info(persistent(await self._topics.load(topic))))
@@ -118,9 +118,9 @@ class StatsAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/backlog", TopicOperation.GET_BACKLOG_SIZE)
     async def backlog(self, request: web.Request) -> web.Response:
-        """Return what a topic's ledgers hold, and what is left of it to each subscription.
+        """Return the content of a topic's ledgers, and each subscription's backlog.
 
-        Zeros are shown for what has no ledgers: a partitioned topic, or none at all (recorded).
+        All are zero without ledgers: for a partitioned or a missing topic (recorded).
         """
         name = topic_name(request)
         snapshot = await self._context.snapshot(name.namespace)
@@ -135,14 +135,14 @@ class StatsAdmin:
         shown: Generator[None, None, dict[str, Any]],
         levels: int = _LEVELS,
     ) -> web.StreamResponse:
-        """Answer with what is put together, and then written, in steps."""
+        """Respond with a body built and written in steps."""
 
         def work() -> Generator[None, None, list[bytes]]:
             found = yield from shown
             pieces = yield from json_pieces(found, levels)
             partitions = found.get("partitions")
             while partitions and isinstance(partitions, dict):
-                partitions.popitem()  # What many have is freed in steps, too.
+                partitions.popitem()  # Freed in steps, too.
                 yield
             return pieces
 

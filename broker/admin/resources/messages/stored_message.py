@@ -1,4 +1,4 @@
-"""A stored message as the answer to a request: its payload, and the rest in headers."""
+"""A stored message as a response: the payload as body, the rest in headers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
 
 _UNFIT = dict.fromkeys((*range(32), 127))
-"""Characters that a header cannot hold; they are left out."""
+"""Characters forbidden in a header, left out."""
 
 
 def message_response(entry: Entry, max_bytes: int) -> web.Response:
-    """Return the answer with one entry: a message, or a whole batch.
+    """Return the response with an entry: a message, or a whole batch.
 
     Args:
-        entry: What is stored.
-        max_bytes: Most bytes that a payload may have once it is decompressed.
+        entry: The stored entry.
+        max_bytes: Most bytes of a decompressed payload.
 
     Raises:
-        FailsUpstreamError: It cannot be read, or not be decompressed.
+        FailsUpstreamError: The entry is unreadable, or cannot be decompressed.
     """
     try:
         metadata = parse_metadata(entry.data)
@@ -90,7 +90,7 @@ def _header(text: str) -> str:
 
 
 def _moment(milliseconds: int) -> str:
-    """Return a time as Java writes it: no fraction where there is none."""
+    """Return a time in Java's format: without a zero fraction."""
     try:
         found = datetime.fromtimestamp(milliseconds // 1000, UTC)
     except (OverflowError, ValueError, OSError):

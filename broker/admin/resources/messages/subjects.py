@@ -1,4 +1,4 @@
-"""The loaded topics, and the subscription, that a request about messages names."""
+"""The loaded topics, and the subscription, of a request about messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STATUS = {
 
 
 class MessageTopics:
-    """The topics that requests about messages name, loaded as clients would load them."""
+    """The topics of requests about messages, loaded like clients' topics."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -51,10 +51,10 @@ class MessageTopics:
         return self._context.messaging.loaded_topics
 
     async def partitions(self, topic: TopicName) -> int | None:
-        """Return the number of a topic's partitions; None for a topic without.
+        """Return the number of a topic's partitions; None for a topic without partitions.
 
         Raises:
-            RefusedError: It does not exist, or its namespace.
+            RefusedError: The topic or its namespace does not exist.
         """
         snapshot = await self._context.store.snapshot(topic.namespace)
         if snapshot is None:
@@ -65,15 +65,15 @@ class MessageTopics:
         return count
 
     def is_stored(self, topic: TopicName) -> bool:
-        """Tell whether messages or subscriptions of a topic were ever stored here."""
+        """Return True if messages or subscriptions of a topic were ever stored here."""
         return self._context.messaging.store.holds(str(topic))
 
     async def load(self, topic: TopicName, *, create: bool = False) -> Topic:
-        """Return a topic, which is loaded if it is not.
+        """Return a topic, loaded if necessary.
 
         Raises:
-            RestError: It does not exist, is not served here, or its messages cannot be read.
-            ServedElsewhereError: Another broker serves it.
+            RestError: The topic is missing, not served here, or its messages are unreadable.
+            ServedElsewhereError: Another broker serves the topic.
         """
         await check_owner(self._context, topic)
         try:
@@ -88,12 +88,12 @@ class MessageTopics:
         """Return the topic or partition in the path.
 
         Args:
-            request: Whose path names it.
-            refusal: The sentence about a partitioned topic; without one it is not found.
+            request: A request with a topic in the path.
+            refusal: The sentence about a partitioned topic; empty: not found.
 
         Raises:
-            RestError: 405, it is a partitioned topic.
-            RefusedError: It does not exist.
+            RestError: 405, the topic is partitioned.
+            RefusedError: The topic does not exist.
         """
         topic = topic_name(request)
         if await self.partitions(topic) is not None:
@@ -107,10 +107,10 @@ class MessageTopics:
         return persistent(await self.one(request, refusal))
 
     async def names(self, request: web.Request) -> list[TopicName]:
-        """Return the topic in the path, or those of its partitions that are there.
+        """Return the topic in the path, or its existing partitions.
 
         Raises:
-            RefusedError: It does not exist.
+            RefusedError: The topic does not exist.
         """
         topic = topic_name(request)
         count = await self.partitions(topic)
@@ -125,7 +125,7 @@ class MessageTopics:
         return found
 
     async def all(self, request: web.Request) -> list[Topic]:
-        """Return the topic in the path, or those of its partitions that are there."""
+        """Return the topic in the path, or its existing partitions, loaded."""
         names = await self.names(request)
         await check_owner_of_all(self._context, names)
         return [await self.load(name) async for name in in_turns(names)]
@@ -135,10 +135,10 @@ class MessageTopics:
         return [persistent(topic) for topic in await self.all(request)]
 
     async def use_partitions(self, request: web.Request, topic: TopicName, count: int) -> None:
-        """Create the partitions of a non-persistent topic, where what uses them does (recorded).
+        """Create a non-persistent topic's partitions in profile pulsar, as on their use (recorded).
 
         Raises:
-            RestError: They would be made for another site's page.
+            RestError: The request to create comes from another site's page.
         """
         if topic.persistent or not self._context.rules.creates_used_partitions:
             return
@@ -152,10 +152,11 @@ class MessageTopics:
     async def subscribed(
         self, request: web.Request, topics: Sequence[Topic]
     ) -> AsyncIterator[PersistentTopic]:
-        """Yield those topics that store messages and have the subscription in the path, in turns.
+        """Yield the stored topics with the subscription in the path, in turns.
 
         Raises:
-            RestError: 404, one has not. In profile pulsar only after all that have it.
+            RestError: 404, a topic lacks the subscription. In profile pulsar raised after the last
+                topic.
         """
         name, asked = subscription_name(request), topic_name(request)
         if not self._context.rules.acts_before_it_refuses:
@@ -166,48 +167,48 @@ class MessageTopics:
         await check_subscribed(topics, name, asked)
 
     async def each(self, topics: Iterable[T]) -> AsyncIterator[T]:
-        """Yield topics in turns, to change them: one that was unloaded meanwhile is loaded again.
+        """Yield topics in turns, to change them; topics unloaded meanwhile are loaded again.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
         """
         async for topic in in_turns(topics):
-            # A name tells the kind.
+            # A topic loaded again by name has the same type.
             yield cast("T", await self.load(topic.name)) if topic.closing else topic
 
     async def flushed(self, topic: PersistentTopic) -> None:
-        """Return once what was changed is as durable as the store makes it.
+        """Wait until changes are as durable as the store makes them.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
-            MessageStoreError: It failed.
+            MessageStoreError: The store failed.
         """
         try:
             await topic.ledger.flushed()
         except MessageStoreError:
-            # Unloaded meanwhile, which keeps what was changed; a store that failed does so again.
+            # Unloaded meanwhile, which keeps the changes; a failed store fails again.
             await persistent(await self.load(topic.name)).ledger.flushed()
 
 
 def check_persistent(request: web.Request, what: str) -> None:
-    """Refuse what no non-persistent topic has, whether it exists or not.
+    """Refuse a request about a non-persistent topic, existing or not.
 
     Args:
-        request: Whose path names a topic.
-        what: What is asked of it.
+        request: A request with a topic in the path.
+        what: The requested operation.
 
     Raises:
-        RestError: 405, it is one.
+        RestError: 405, the topic is non-persistent.
     """
     if not topic_name(request).persistent:
         raise RestError(405, f"{what} on a non-persistent topic is not allowed")
 
 
 def persistent(topic: Topic) -> PersistentTopic:
-    """Return a topic whose messages are stored.
+    """Return a topic with stored messages.
 
     Raises:
-        FailsUpstreamError: It is another one.
+        FailsUpstreamError: The topic is non-persistent.
     """
     if not isinstance(topic, PersistentTopic):
         raise FailsUpstreamError(405, f"{topic.name} stores no messages: it is non-persistent")
@@ -215,9 +216,9 @@ def persistent(topic: Topic) -> PersistentTopic:
 
 
 def last_id(topic: PersistentTopic) -> Position:
-    """Return the position of the last message; where that is gone (-1, -1).
+    """Return the position of the last message; (-1, -1) if no longer stored.
 
-    Of a terminated topic it is the end of the last ledger then.
+    For a terminated topic without the message, return the end of the last ledger.
     """
     ledger = topic.ledger
     last = ledger.last_confirmed
@@ -232,22 +233,22 @@ def subscription_name(request: web.Request) -> str:
 
 
 def no_subscription(name: str, topic: object) -> RestError:
-    """Return the refusal of a request about a subscription that does not exist."""
+    """Return the refusal of a request about a missing subscription."""
     return RestError(404, f"Subscription {name} not found for topic {topic}")
 
 
 async def check_subscribed(
     topics: Iterable[Topic], name: str, asked: TopicName | None = None
 ) -> None:
-    """Refuse a request about a subscription that one of some topics of any kind has not.
+    """Refuse a request if any topic, of any kind, lacks the subscription.
 
     Args:
         topics: A topic, or partitions.
         name: The subscription.
-        asked: The topic that the refusal names; None for the one that has it not.
+        asked: The topic named in the refusal; None: the topic without the subscription.
 
     Raises:
-        RestError: 404, there is none.
+        RestError: 404, a topic lacks the subscription.
     """
     async for topic in in_turns(topics):
         if topic.subscriptions.get(name) is None:
@@ -255,7 +256,7 @@ async def check_subscribed(
 
 
 def stored_of(topics: Iterable[Topic]) -> list[PersistentTopic]:
-    """Return those topics whose messages are stored."""
+    """Return the topics with stored messages."""
     return [topic for topic in topics if isinstance(topic, PersistentTopic)]
 
 
@@ -263,7 +264,7 @@ def subscription_of(topic: PersistentTopic, name: str) -> Subscription:
     """Return a subscription of a topic.
 
     Raises:
-        RestError: 404, there is none.
+        RestError: 404, the subscription does not exist.
     """
     found = subscriptions_of(topic).get(name)
     if found is None:
@@ -278,10 +279,10 @@ def created(
     start: Position = EARLIEST,
     properties: Mapping[str, str] | None = None,
 ) -> Subscription:
-    """Create a subscription of a topic, whose next entry is ``start``.
+    """Create a subscription of a topic, with ``start`` as the next entry.
 
     Raises:
-        RestError: It may not be: its topic has as many as it may (409), or the name is reserved.
+        RestError: The topic has too many subscriptions (409), or the name is reserved (412).
     """
     try:
         return subscriptions_of(topic).create(name, start=start, properties=properties)
@@ -291,7 +292,7 @@ def created(
 
 
 def subscriptions_of(topic: PersistentTopic) -> Subscriptions:
-    """Return the subscriptions of a topic whose messages are stored."""
+    """Return the subscriptions of a topic with stored messages."""
     found = topic.subscriptions
     if not isinstance(found, Subscriptions):
         raise TypeError(f"{topic.name} has subscriptions of another kind")

@@ -1,4 +1,4 @@
-"""Statistics of subscriptions, as Pulsar's admin shows them.
+"""Statistics of subscriptions, in the form of Pulsar's admin.
 
 Source: upstream SubscriptionStatsImpl, NonPersistentSubscriptionStatsImpl.
 """
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The parts of statistics that a request asks for.
+    """The requested parts of statistics.
 
     Attributes:
-        consumers: Consumers one by one.
-        publishers: Producers one by one.
+        consumers: Each consumer.
+        publishers: Each producer.
         earliest: The publish time of the first message of each backlog.
     """
 
@@ -88,7 +88,7 @@ def subscription_stats(
 def direct_subscription_stats(
     subscription: NonPersistentSubscription, wanted: Wanted
 ) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a subscription of messages not stored; a consumer is a step."""
+    """Return the statistics of a subscription without stored messages; a consumer is a step."""
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
         shown.append((yield from consumer_stats(one)))
@@ -134,7 +134,7 @@ def _active(subscription: Subscription) -> dict[str, str]:
 
 
 def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]]:
-    """Return what is shown of Key_Shared; zeros of other types."""
+    """Return the Key_Shared fields; zeros for another type."""
     dispatcher = subscription.dispatcher
     body: dict[str, object] = {
         "allowOutOfOrderDelivery": False,
@@ -161,7 +161,7 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
 
 
 def _earliest(subscription: Subscription) -> int:
-    """Return the publish time of the first entry that is left; 0 without one."""
+    """Return the publish time of the first unacknowledged entry; 0 without backlog."""
     first = subscription.topic.ledger.digest(subscription.cursor.first_left)
     return first.publish_time if first is not None else 0
 
@@ -229,4 +229,4 @@ _NOTHING_KEPT = {
     **NOTHING_DRAINS,
     **_NOTHING_FILTERED,
 }
-"""What is shown of a subscription of messages that are not stored."""
+"""The fields without meaning for a subscription without stored messages."""

@@ -1,4 +1,4 @@
-"""Subscriptions by REST: made, listed, deleted, and their properties.
+"""Subscriptions by REST: creation, listing, deletion, and properties.
 
 Source: upstream PersistentTopicsBase.internalCreateSubscription and its neighbours.
 """
@@ -53,7 +53,7 @@ class SubscriptionAdmin:
         body_required=False,
     )
     async def create(self, request: web.Request) -> web.Response:
-        """Create a subscription, at the end or where the body says; its topic, too, if need be."""
+        """Create a subscription at the end or at the body's position; create a missing topic."""
         target = await reset_target(request) or ResetTarget(LATEST)
         if not topic_name(request).persistent:
             raise RestError(
@@ -81,9 +81,9 @@ class SubscriptionAdmin:
 
     @Endpoint("DELETE", SUBSCRIPTION_PATH, TopicOperation.UNSUBSCRIBE, query=("force",))
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a subscription; with force also under its consumers.
+        """Delete a subscription; with force also if consumers use the subscription.
 
-        Of a non-persistent topic it is nothing but its consumers, and always goes (recorded).
+        Subscriptions of non-persistent topics are always deleted (recorded).
         """
         topics, name = await self._topics.all(request), subscription_name(request)
         there = (topic.subscriptions.get(name) for topic in topics)
@@ -105,9 +105,9 @@ class SubscriptionAdmin:
 
     @Endpoint("GET", f"{SUBSCRIPTION_PATH}/properties", TopicOperation.CONSUME)
     async def get_properties(self, request: web.Request) -> web.Response:
-        """Return the properties of a subscription, together those of all partitions.
+        """Return the properties of a subscription, merged over all partitions.
 
-        Those of non-persistent topics have none (recorded).
+        Subscriptions of non-persistent topics have no properties (recorded).
         """
         name, topic = subscription_name(request), topic_name(request)
         found: dict[str, str] = {}
@@ -125,7 +125,7 @@ class SubscriptionAdmin:
         body=schemas.PROPERTIES,
     )
     async def set_properties(self, request: web.Request) -> web.Response:
-        """Replace the properties of a subscription; nothing is kept of non-persistent topics."""
+        """Replace the properties of a subscription; a no-op for non-persistent topics."""
         properties = await string_map(request)
         topics, name = await self._topics.all(request), subscription_name(request)
         async for topic in self._topics.subscribed(request, topics):
@@ -141,7 +141,7 @@ class SubscriptionAdmin:
         TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
     )
     async def get_replicated(self, request: web.Request) -> web.Response:
-        """Return that no subscription is replicated."""
+        """Return false for each topic: no subscription is replicated."""
         _check_stored(request, "get")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         await check_subscribed(topics, name)
@@ -156,8 +156,8 @@ class SubscriptionAdmin:
         body={"type": "boolean"},
     )
     async def set_replicated(self, request: web.Request) -> web.Response:
-        """Refuse to replicate a subscription: there is one cluster."""
-        wanted = (await request.read()).strip()  # Bytes: it may be no text, or in a slow charset.
+        """Refuse to replicate a subscription: the broker has a single cluster."""
+        wanted = (await request.read()).strip()  # Bytes: maybe no text, or in a slow charset.
         _check_stored(request, "enable/disable")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         await check_subscribed(topics, name)
@@ -167,10 +167,10 @@ class SubscriptionAdmin:
 
 
 def _check_stored(request: web.Request, what: str) -> None:
-    """Refuse what no non-persistent topic has, whether it exists or not.
+    """Refuse a request about a non-persistent topic, existing or not.
 
     Raises:
-        RestError: 405, it is one.
+        RestError: 405, the topic is non-persistent.
     """
     if not topic_name(request).persistent:
         raise RestError(405, f"Cannot {what} replicated subscriptions on non-persistent topics")

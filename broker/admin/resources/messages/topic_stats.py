@@ -1,7 +1,7 @@
-"""Statistics of topics, as Pulsar's admin shows them.
+"""Statistics of topics, in the form of Pulsar's admin.
 
-Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl; what their
-``add`` leaves out is zero of all partitions together.
+Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl; fields left
+out by upstream's ``add`` are zero in the sum of partitions.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _HOLES = (
 
 
 def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a topic; each producer and consumer of it is a step.
+    """Return the statistics of a topic; each of its producers and consumers is a step.
 
     Args:
         topic: A topic, or a partition.
-        wanted: The parts that are asked for.
-        owner: Host and port of the broker that serves it.
+        wanted: The requested parts.
+        owner: Host and port of the topic's owner.
     """
     if isinstance(topic, PersistentTopic):
         return (yield from _of_stored(topic, wanted, owner))
@@ -165,14 +165,14 @@ _NOT_HERE = dict.fromkeys(
     ),
     0,
 )
-"""Figures of offload and transactions, which there are not."""
+"""Figures of offload and transactions, which are not supported."""
 
-# -- partitions together ---------------------------------------------------------------------------
+# -- sum of partitions ----------------------------------------------------------------------------
 
 _ONE_BY_ONE = frozenset(
     ("ownerBroker", "deduplicationStatus", "activeConsumerName", "keySharedMode")
 )
-"""Fields that partitions have, and all together have not."""
+"""Fields of partitions, missing in the sum."""
 _NOT_TOGETHER = frozenset(
     (
         "msgChunkPublished",
@@ -194,7 +194,7 @@ _NOT_TOGETHER = frozenset(
         "producerId",
     )
 )
-"""Fields that are 0 or false of all together."""
+"""Fields that are 0 or false in the sum."""
 
 
 def _least(values: list[Any]) -> object:
@@ -214,7 +214,7 @@ _OTHERS: Mapping[str, Callable[[list[Any]], object]] = {
     "earliestMsgPublishTimeInBacklog": _least,
     "lastPublishTimeStamp": max,
 }
-"""How figures are put together that are not added up."""
+"""Functions for figures that are not added up."""
 _OF_CLIENTS: Mapping[str, Callable[[list[Any]], object]] = {
     **_OTHERS,
     **dict.fromkeys(
@@ -233,16 +233,16 @@ _CLIENTS = ("consumers", "publishers")
 _OWN = frozenset(
     ("accessMode", "producerName", "address", "connectedSince", "clientVersion", "metadata")
 )
-"""Fields of one client at one partition."""
+"""Fields of a client at a single partition."""
 _NEVER = "1970-01-01T00:00:00Z"
 
 
 def partitioned_stats(
     partitions: Mapping[str, dict[str, Any]], count: int, *, one_by_one: bool
 ) -> Generator[None, None, dict[str, Any]]:
-    """Put the statistics of a partitioned topic together from those of its partitions, by name.
+    """Sum up the statistics of a partitioned topic's partitions, by name.
 
-    A key of them, or of objects in them, in a step; and before, the keys of each.
+    A step is a key of the partitions' statistics, or of nested objects; before, the keys of each.
     """
     together = yield from _together([*partitions.values()])
     return {
@@ -261,7 +261,7 @@ def _keys(bodies: Iterable[dict[str, Any]]) -> Generator[None, None, list[str]]:
 
 
 def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
-    """Add figures up, join clients by their place, and objects by key."""
+    """Add figures up, join clients by position, and objects by key."""
     together: dict[str, Any] = {}
     for key in (yield from _keys(bodies)):
         values = [body[key] for body in bodies if key in body]
@@ -291,10 +291,10 @@ def _joined(
 def _clients(
     kind: str, partitions: list[list[dict[str, Any]]]
 ) -> Generator[None, None, list[dict[str, Any]]]:
-    """Join the producers, or the consumers, of all partitions by their place in each.
+    """Join the producers, or the consumers, of all partitions by position.
 
-    Consumers of a partition that has another number of them than there are so far stand by
-    themselves: clients whose topic has as many partitions have one consumer at each.
+    Consumers of a partition are joined only if it has as many consumers as positions so far: a
+    client with a consumer at each partition.
     """
     places: list[list[dict[str, Any]]] = []
     for clients in partitions:

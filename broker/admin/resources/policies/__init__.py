@@ -1,1 +1,1 @@
-"""Policies of namespaces and topics about messages: a table, and those that are unlike."""
+"""Policies of namespaces and topics about messages: a table, and special cases."""

@@ -1,4 +1,4 @@
-"""The values of policies that are refused, with upstream's sentences."""
+"""Refusals of policies' values, with upstream's sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
 
     Check: TypeAlias = Callable[[Any, "Asked"], object]
-    """Takes a value that was read; returns the one that is kept."""
+    """Checks a parsed value; returns the value to store."""
 
 _MEGABYTE = 1024 * 1024
 _MOST_BOOKIES = 5
@@ -28,9 +28,9 @@ class Asked(NamedTuple):
     """The circumstances of a request to set a policy.
 
     Attributes:
-        refusal: The sentence about a value that is refused.
-        config: The configuration in force.
-        document: What else is set for the namespace or topic.
+        refusal: The sentence of a refusal.
+        config: The effective configuration.
+        document: The policies already set for the namespace or topic.
     """
 
     refusal: str
@@ -51,19 +51,19 @@ def not_negative(value: int, asked: Asked) -> int:
 
 
 def message_size(value: int, asked: Asked) -> int:
-    """Refuse a size beyond that of the broker."""
+    """Refuse a size above the broker's."""
     if not 0 <= value <= asked.config.max_message_size:
         raise RestError(412, asked.refusal)
     return value
 
 
 def undefined_removes(value: str, _asked: Asked) -> str | None:
-    """Keep no strategy that leaves the choice to others."""
+    """Remove an undefined strategy."""
     return None if value == UNDEFINED else value
 
 
 def subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
-    """Refuse types that there are not."""
+    """Refuse unknown types."""
     types = [_TYPE(one) for one in value or ()]
     if value is None or None in types:
         expected = ", ".join(sorted(ALL_TYPES))
@@ -72,7 +72,7 @@ def subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
 
 
 def auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
-    """Refuse a kind of topic that there is not, and a number of partitions it cannot have."""
+    """Refuse an unknown kind of topic, and an impossible number of partitions."""
     if value["allowAutoTopicCreation"]:
         problem = _auto_topic_problem(value, asked.config.max_num_partitions_per_partitioned_topic)
         if problem:
@@ -98,7 +98,7 @@ def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
 
 
 def retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
-    """Refuse numbers below -1, one of the two that is 0 alone, and less than a backlog quota."""
+    """Refuse numbers below -1, a single 0, and retention below a backlog quota."""
     minutes, megabytes = value["retentionTimeInMinutes"], value["retentionSizeInMB"]
     problem = ""
     if minutes < -1:
@@ -121,14 +121,14 @@ def retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
 
 
 def exceeds_retention(quota: Mapping[str, Any], kept: Mapping[str, int]) -> bool:
-    """Tell whether a backlog quota is above the retention, which then has no effect."""
+    """Return True if a backlog quota is above the retention, which would have no effect."""
     megabytes, minutes = kept.get("retentionSizeInMB", 0), kept.get("retentionTimeInMinutes", 0)
     by_size = 0 < megabytes * _MEGABYTE <= quota["limitSize"]
     return bool(by_size or 0 < minutes * 60 <= quota["limitTime"])
 
 
 def persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, Any]:
-    """Refuse numbers of bookies that BookKeeper would not take."""
+    """Refuse numbers of bookies that BookKeeper refuses."""
     if not value:
         raise RestError(400, "persistence policies should not be null")
     ensemble, write, ack = list(value.values())[:3]
@@ -142,7 +142,7 @@ def persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, 
 
 
 def entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
-    """Refuse all filters: none can be loaded here."""
+    """Refuse all filters: no filter can be loaded here."""
     names = [name.strip() for name in value["entryFilterNames"].split(",") if name.strip()]
     if not names:
         text = "entryFilterNames can't be empty. To remove entry filters use the remove method."

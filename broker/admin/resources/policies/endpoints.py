@@ -1,4 +1,4 @@
-"""Endpoints of the policies in the table, of namespaces and of topics."""
+"""Endpoints of the table's policies, for namespaces and topics."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def policy_endpoints(context: AdminContext) -> Iterator[Endpoint]:
 
 
 def shown(value: object, unset: object) -> web.Response:
-    """Return a policy as it is shown.
+    """Return the response with a policy.
 
     Args:
-        value: What is set; None for nothing.
-        unset: What is shown then.
+        value: The policy, if set.
+        unset: The response for a policy not set.
     """
     value = unset if value is None else value
     return done(value.value) if isinstance(value, Empty) else json_response(value)
@@ -58,10 +58,10 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 class _Calls(ABC):
-    """The requests about one policy."""
+    """The requests about a policy."""
 
     _shown_by: tuple[str, ...] = ()
-    """Names of the parameters that GET reads."""
+    """Names of GET's parameters."""
 
     def __init__(self, context: AdminContext, row: PolicyRow, place: Place) -> None:
         self._context = context
@@ -94,10 +94,10 @@ class _Calls(ABC):
 
     @abstractmethod
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:
-        """Return the namespace or topic in the path, which exists."""
+        """Return the existing namespace or topic in the path."""
 
     def _set(self, of: NamespaceName | TopicName) -> object:
-        """Return what is set; None for nothing."""
+        """Return the policy as set, or None."""
         return self._context.message_policies.document(of).get(self._row.key)
 
     async def get(self, request: web.Request) -> web.Response:
@@ -152,7 +152,7 @@ class _OfTopics(_Calls):
         return await topic_with_policies(self._context, request)
 
     async def get(self, request: web.Request) -> web.Response:
-        """Return the policy, or the one in force."""
+        """Return the policy, or the effective policy."""
         topic, value = await self._subject(request, changes=False), None
         if flag(request, "applied") and self._row.default is not None:
             value = self._set(topic.namespace)

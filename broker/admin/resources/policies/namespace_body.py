@@ -1,7 +1,7 @@
-"""A namespace's policies as JSON: shown, with upstream's defaults, and read at its creation.
+"""A namespace's policies as JSON: shown with upstream's defaults, and parsed at creation.
 
-Source: upstream Policies; recorded bodies of ``GET`` and ``PUT`` of a namespace. A real broker
-looks at clusters, retention, persistence and TTL at creation, and keeps any other value.
+Source: upstream Policies; recorded bodies of ``GET`` and ``PUT`` of a namespace. At creation a real
+broker checks clusters, retention, persistence and TTL, and stores all further values unchecked.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def policies_body(
     """Return the body of a namespace's policies.
 
     Args:
-        policies: Its bundles.
-        document: The policies about messages that were set.
-        cluster: The broker's.
+        policies: The namespace's bundles.
+        document: The policies set about messages.
+        cluster: The broker's cluster.
     """
     offload = of_namespace(document)
     return {
@@ -98,11 +98,11 @@ def policies_of(
     allowed_clusters: Sequence[str],
     default_bundles: int,
 ) -> NamespacePolicies:
-    """Read clusters and bundles from a body.
+    """Parse clusters and bundles from a body.
 
     Raises:
-        RestError: A cluster is not allowed, or the bundles cannot be kept.
-        BadBodyError: It is of another form.
+        RestError: A cluster is not allowed, or the bundles are not supported.
+        BadBodyError: A member has the wrong type.
     """
     values = body or {}
     clusters = strings(values.get("replication_clusters", []), "replication_clusters")
@@ -137,7 +137,7 @@ def _bundles(value: object, default: int) -> int:
     return count if count > 0 else default
 
 
-# -- what is read at creation ----------------------------------------------------------------------
+# -- parsed at creation --------------------------------------------------------------------------
 
 _NOT_KEPT = (
     "clusterDispatchRate",
@@ -153,7 +153,7 @@ _READERS: Mapping[str, Reader] = {
     POLICIES: checked,
     **dict.fromkeys(OLD, long_number),
 }
-"""What is kept and is in no row of the table."""
+"""Stored policies outside the table."""
 _OF_NAMESPACES = [(row, row.namespace) for row in ROWS if row.namespace is not None]
 _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 
@@ -161,11 +161,11 @@ _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 def document_of(
     values: Mapping[str, object], namespace: NamespaceName, config: BrokerConfig
 ) -> dict[str, object]:
-    """Return what is kept of a namespace's policies: all that is not as where nothing is set.
+    """Return the stored document of a namespace's policies, without default values.
 
     Raises:
-        RestError: A value is refused, or of a policy that is not built here.
-        BadBodyError: One is of another form.
+        RestError: A value is refused, or its policy is not supported.
+        BadBodyError: A member has the wrong type.
     """
     for key in _NOT_KEPT:
         if values.get(key):
@@ -177,13 +177,13 @@ def document_of(
             value = None if values.get(key) is None else read(values[key])
         except BadBodyError as error:
             raise BadBodyError(str(error).replace("the body", key, 1)) from None
-        # True is kept in any case: the broker's own may be false.
+        # True is always stored: the broker's own value may be false.
         if value is not None and (value is True or value != _DEFAULTS.get(key)):
             found[key] = value
 
     for key, read in _READERS.items():
         keep(key, read)
-    # Before retention, which is checked against them.
+    # Before retention, whose check depends on quotas.
     keep("backlog_quota_map", lambda value: quotas_of(value, namespace))
     for row, place in _OF_NAMESPACES:
         keep(row.key, partial(_checked, row=row, asked=Asked(place.refusal, config, found)))

@@ -1,4 +1,4 @@
-"""Policies that are one number: how many, how large, how long."""
+"""Policies with a number as value: counts, sizes, durations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _most(
     *,
     misses_policies: bool = False,
 ) -> PolicyRow:
-    """Return a limit of the number of something; without a field none is shown as applied."""
+    """Return a limit of a count; without a field no value is shown as applied."""
     return PolicyRow(
         key,
         needs,

@@ -1,4 +1,4 @@
-"""Policies unlike the others: clusters, properties of namespaces, dispatch of one subscription."""
+"""Special policies: clusters, properties of namespaces, dispatch of a subscription."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLUSTERS, _PROPERTIES, _RATES = "replication_clusters", "properties", "dispatch
 
 
 class OtherPolicyAdmin:
-    """Requests about these."""
+    """Requests about the special policies."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -41,7 +41,7 @@ class OtherPolicyAdmin:
     def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         return self._context.message_policies.document(of)
 
-    # -- clusters: there is one ---------------------------------------------------------------
+    # -- clusters: only the broker's ----------------------------------------------------------
 
     @Endpoint(
         "GET", f"{NAMESPACE_PATH}/replication", PolicyName.REPLICATION, Takes.APPLICATION_JSON
@@ -64,7 +64,7 @@ class OtherPolicyAdmin:
         refused=(403,),
     )
     async def set_clusters(self, request: web.Request) -> web.Response:
-        """Accept the broker's own cluster, and refuse others."""
+        """Accept the broker's own cluster, and refuse foreign clusters."""
         clusters = await _clusters(request)
         await existing_namespace(self._context, request)
         other = next((one for one in clusters if one != self._cluster), None)
@@ -79,13 +79,13 @@ class OtherPolicyAdmin:
         Takes.APPLICATION_JSON,
     )
     async def get_allowed_clusters(self, request: web.Request) -> web.Response:
-        """Return the clusters that a namespace was created with as those it may be in."""
+        """Return the allowed clusters given at a namespace's creation."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._set(namespace).get("allowed_clusters") or [])
 
     @Endpoint("GET", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, query=("applied",))
     async def get_topic_clusters(self, request: web.Request) -> web.Response:
-        """Return the clusters of a topic, or those in force."""
+        """Return the clusters of a topic, or the effective clusters."""
         topic = await topic_with_policies(self._context, request)
         clusters = self._set(topic).get(_CLUSTERS)
         if clusters is None and flag(request, "applied"):
@@ -96,7 +96,7 @@ class OtherPolicyAdmin:
         "POST", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, Takes.JSON, body=schemas.TEXTS
     )
     async def set_topic_clusters(self, request: web.Request) -> web.Response:
-        """Accept the broker's own cluster for a topic, and refuse others."""
+        """Accept the broker's own cluster for a topic, and refuse foreign clusters."""
         clusters = await _clusters(request)
         topic = await topic_with_policies(self._context, request)
         if self._cluster not in clusters:
@@ -113,7 +113,7 @@ class OtherPolicyAdmin:
 
     @Endpoint("DELETE", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION)
     async def remove_topic_clusters(self, request: web.Request) -> web.Response:
-        """Give a topic the clusters of its namespace."""
+        """Restore the namespace's clusters for a topic."""
         topic = await topic_with_policies(self._context, request)
         await self._context.message_policies.set(topic, _CLUSTERS, None)
         return done()
@@ -134,10 +134,10 @@ class OtherPolicyAdmin:
         body=schemas.PROPERTIES,
     )
     async def add_properties(self, request: web.Request) -> web.Response:
-        """Add properties to a namespace, or replace them."""
+        """Add or replace properties of a namespace."""
         body = await json_body(request)
         if self._context.rules.fails_as_upstream and isinstance(body, dict):
-            # Upstream takes a null, unlike of topics; there is nothing to keep of it.
+            # Unlike for topics, upstream accepts a null, without effect.
             body = {key: value for key, value in body.items() if value is not None}
         return await self._add(request, texts_by_name(body))
 
@@ -148,7 +148,7 @@ class OtherPolicyAdmin:
         Takes.APPLICATION_JSON,
     )
     async def add_property(self, request: web.Request) -> web.Response:
-        """Add one property."""
+        """Add a property."""
         return await self._add(request, {segment(request, "key"): segment(request, "value")})
 
     async def _add(self, request: web.Request, properties: dict[str, str]) -> web.Response:
@@ -169,7 +169,7 @@ class OtherPolicyAdmin:
         "GET", f"{NAMESPACE_PATH}/property/{{key}}", Level.TENANT_ADMIN, Takes.APPLICATION_JSON
     )
     async def get_property(self, request: web.Request) -> web.Response:
-        """Return the value of one property, as it is."""
+        """Return the value of a property as plain text."""
         namespace = await existing_namespace(self._context, request)
         return _plain((self._set(namespace).get(_PROPERTIES) or {}).get(segment(request, "key")))
 
@@ -181,18 +181,18 @@ class OtherPolicyAdmin:
         done=(200,),
     )
     async def remove_property(self, request: web.Request) -> web.Response:
-        """Remove one property, and return the value that it had."""
+        """Remove a property, and return its value."""
         namespace = await existing_namespace(self._context, request)
         left = dict(self._set(namespace).get(_PROPERTIES) or {})
         value = left.pop(segment(request, "key"), None)
         await self._context.message_policies.set(namespace, _PROPERTIES, left or None)
         return _plain(value)
 
-    # -- dispatch of one subscription ---------------------------------------------------------
+    # -- dispatch of a subscription -----------------------------------------------------------
 
     @Endpoint("GET", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE, query=("applied",))
     async def get_rate(self, request: web.Request) -> web.Response:
-        """Return the rate of dispatch of a subscription, or the one in force."""
+        """Return the dispatch rate of a subscription, or the effective rate."""
         topic, name = await topic_with_policies(self._context, request), _subscription(request)
         rate = (self._set(topic).get(_RATES) or {}).get(name)
         if rate is None and flag(request, "applied"):
@@ -208,7 +208,7 @@ class OtherPolicyAdmin:
         body=schema_of(read_rate),
     )
     async def set_rate(self, request: web.Request) -> web.Response:
-        """Set the rate of dispatch of a subscription."""
+        """Set the dispatch rate of a subscription."""
         body = await json_body(request)
         rate = read_rate(body)
         topic = await topic_with_policies(self._context, request)
@@ -218,7 +218,7 @@ class OtherPolicyAdmin:
 
     @Endpoint("DELETE", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE)
     async def remove_rate(self, request: web.Request) -> web.Response:
-        """Give a subscription the rate of dispatch of all others."""
+        """Remove the dispatch rate of a subscription."""
         topic = await topic_with_policies(self._context, request)
         await self._keep_rate(topic, _subscription(request), None)
         return done()

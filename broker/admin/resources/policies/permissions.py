@@ -1,4 +1,4 @@
-"""Permissions of roles: kept and shown; ``broker.authorization`` puts them in force."""
+"""Permissions of roles: stored and shown; ``broker.authorization`` applies them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PermissionAdmin:
         return {part: dict(kept.get(part, {})) for part in no_permissions()}
 
     async def _keep(self, namespace: NamespaceName, part: str, name: str, value: object) -> None:
-        """Replace the permissions of one name in one part; without any it goes."""
+        """Replace the permissions of a name; remove the name if empty."""
         kept = self._permissions(namespace)
         kept[part][name] = value
         if not value:
@@ -58,7 +58,7 @@ class PermissionAdmin:
         Takes.APPLICATION_JSON,
     )
     async def get_of_namespace(self, request: web.Request) -> web.Response:
-        """Return the actions that roles are allowed in a namespace."""
+        """Return the allowed actions in a namespace, by role."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._permissions(namespace)[OF_NAMESPACE])
 
@@ -70,7 +70,7 @@ class PermissionAdmin:
         body=schemas.ACTIONS,
     )
     async def grant_on_namespace(self, request: web.Request) -> web.Response:
-        """Allow a role actions in a namespace, and no others."""
+        """Set the allowed actions of a role in a namespace."""
         actions = await _actions(request)
         namespace = await existing_namespace(self._context, request)
         await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), actions)
@@ -83,7 +83,7 @@ class PermissionAdmin:
         Takes.APPLICATION_JSON,
     )
     async def revoke_on_namespace(self, request: web.Request) -> web.Response:
-        """Allow a role nothing in a namespace."""
+        """Remove all permissions of a role in a namespace."""
         namespace = await existing_namespace(self._context, request)
         await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), None)
         return done()
@@ -97,7 +97,7 @@ class PermissionAdmin:
         Takes.APPLICATION_JSON,
     )
     async def get_of_subscriptions(self, request: web.Request) -> web.Response:
-        """Return the roles that may use subscriptions of a name."""
+        """Return the roles that may use subscriptions, by name of the subscription."""
         namespace = await existing_namespace(self._context, request)
         return json_response(self._permissions(namespace)[OF_SUBSCRIPTIONS])
 
@@ -122,7 +122,7 @@ class PermissionAdmin:
         Takes.APPLICATION_JSON,
     )
     async def revoke_on_one(self, request: web.Request) -> web.Response:
-        """Allow a role to use subscriptions of a name no more."""
+        """Remove a role's permission to use subscriptions of a name."""
         namespace = await existing_namespace(self._context, request)
         name, role = segment(request, "subscription"), segment(request, "role")
         roles = self._permissions(namespace)[OF_SUBSCRIPTIONS].get(name, [])
@@ -134,7 +134,7 @@ class PermissionAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/permissions", Level.TENANT_ADMIN)
     async def get_of_topic(self, request: web.Request) -> web.Response:
-        """Return the actions that roles are allowed on a topic, or in its namespace."""
+        """Return the allowed actions on a topic or in its namespace, by role."""
         topic = await existing_topic(self._context, request)
         kept = self._permissions(topic.namespace)
         return json_response(kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {}))
@@ -147,12 +147,12 @@ class PermissionAdmin:
         body=schemas.ACTIONS,
     )
     async def grant_on_topic(self, request: web.Request) -> web.Response:
-        """Allow a role actions on a topic, and no others."""
+        """Set the allowed actions of a role on a topic."""
         return await self._change_topic(request, await _actions(request))
 
     @Endpoint("DELETE", f"{TOPIC_PATH}/permissions/{{role}}", Level.TENANT_ADMIN)
     async def revoke_on_topic(self, request: web.Request) -> web.Response:
-        """Allow a role nothing on a topic."""
+        """Remove all permissions of a role on a topic."""
         return await self._change_topic(request, None)
 
     async def _change_topic(
@@ -167,12 +167,12 @@ class PermissionAdmin:
 
 
 def no_permissions() -> dict[str, dict[str, object]]:
-    """Return the permissions of a namespace in which nobody is allowed anything."""
+    """Return empty permissions of a namespace."""
     return {OF_NAMESPACE: {}, OF_TOPICS: {}, OF_SUBSCRIPTIONS: {}}
 
 
 def permissions_of(value: object) -> dict[str, dict[str, Any]] | None:
-    """Return the permissions that a namespace is created with; None where nobody is allowed any."""
+    """Return a new namespace's permissions from its body; None if empty."""
     given = {part: _present(_present(value).get(part)) for part in no_permissions()}
     found: dict[str, dict[str, Any]] = {
         OF_NAMESPACE: _by_role(given[OF_NAMESPACE]),
@@ -195,7 +195,7 @@ def _by_role(roles: Mapping[str, object]) -> dict[str, list[str | None]]:
 
 
 async def _actions(request: web.Request) -> list[str | None]:
-    """Return the actions in the body; as upstream, one that there is not is a null."""
+    """Return the actions in the body; as upstream, an unknown action is a null."""
     value = await json_body(request)
     if value is None:
         raise RestError(400, "Actions should not be null")

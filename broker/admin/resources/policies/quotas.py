@@ -1,4 +1,4 @@
-"""Backlog quotas of namespaces and topics: one for each of two types."""
+"""Backlog quotas of namespaces and topics, by size and by age."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class QuotaAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/backlogQuotaMap", PolicyName.BACKLOG, query=("applied",))
     async def get_of_topic(self, request: web.Request) -> web.Response:
-        """Return the quotas of a topic by type, or those in force."""
+        """Return the quotas of a topic by type, or the effective quotas."""
         topic = await topic_with_policies(self._context, request)
         quotas = self._quotas(topic)
         if not quotas and flag(request, "applied"):
@@ -144,7 +144,7 @@ class QuotaAdmin:
         query=("backlogQuotaType",),
     )
     async def set_of_topic(self, request: web.Request) -> web.Response:
-        """Set a quota of a topic; without a body it is removed."""
+        """Set a quota of a topic; without a body remove the quota."""
         kind, body = _kind(request), await json_body(request)
         given = None if body is None else _READ(body)
         topic = await topic_with_policies(self._context, request)
@@ -165,7 +165,7 @@ class QuotaAdmin:
 
 
 def quotas_of(value: object, namespace: NamespaceName) -> dict[str, Mapping[str, Any]]:
-    """Return the quotas by type that a namespace is created with."""
+    """Return a new namespace's quotas by type."""
     given = without_null(object_by_name(value))
     if not given.keys() <= set(_TYPES):
         raise BadBodyError(f"the body should have quotas of: {', '.join(_TYPES)}")

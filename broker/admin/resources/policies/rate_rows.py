@@ -1,4 +1,4 @@
-"""Policies about rates: of publishing, delivering and subscribing."""
+"""Policies about rates: publishing, dispatching and subscribing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _dispatch_rate(
 
 
 def rate_body(rate: Rate) -> dict[str, object]:
-    """Return a rate of dispatch as it is shown."""
+    """Return the body of a dispatch rate."""
     return {
         "dispatchThrottlingRateInMsg": rate.messages,
         "dispatchThrottlingRateInByte": rate.size_bytes,

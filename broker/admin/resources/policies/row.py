@@ -1,4 +1,4 @@
-"""A row of the table of policies: its paths, its value, and what is shown of it."""
+"""A row of the table of policies: paths, value, and responses."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Null(Enum):
-    """The meaning of a body that is null, or missing."""
+    """The meaning of a null or missing body."""
 
     VALUE = auto()
-    """The reader's value for none: 0, or false."""
+    """The reader's empty value: 0, or false."""
     REMOVES = auto()
     """The policy is removed."""
     KEEPS = auto()
-    """Nothing changes."""
+    """A no-op."""
 
 
 class Empty(Enum):
-    """The answer where nothing is set: the recordings have two sorts."""
+    """The two recorded responses for a policy not set."""
 
     NO_BODY = 200
     NO_CONTENT = 204
@@ -42,15 +42,15 @@ class Place:
 
     Attributes:
         path: The last part, below the namespace or topic.
-        verb: The method that sets it.
-        refusal: The sentence about a value that is refused.
+        verb: The method that sets the policy.
+        refusal: The sentence about a refused value.
         null: The meaning of null.
-        unset: The answer where nothing is set.
-        removable: Whether DELETE removes it.
-        parameter: The parameter of the query that holds the value in place of a body.
-        done: The status of the answer once it is set.
-        misses_policies: Whether the refusal to change it names the policies of a namespace that
-            does not exist, as upstream's does for a few.
+        unset: The response for a policy not set.
+        removable: Whether DELETE removes the policy.
+        parameter: The query's parameter with the value, in place of a body.
+        done: The status after setting.
+        misses_policies: Whether a change for a missing namespace is refused with a sentence about
+            missing policies, as by upstream for a few policies.
     """
 
     path: str
@@ -69,15 +69,15 @@ class PolicyRow:
     """A policy.
 
     Attributes:
-        key: Of documents; see ``broker.policies.documents``.
-        needs: The permission to see and change it.
-        read: Reads its value.
-        namespace: Where it is set for namespaces.
-        topic: Where it is set for topics.
+        key: Key in documents; see ``broker.policies.documents``.
+        needs: The permission to see and change the policy.
+        read: Parses a value.
+        namespace: Paths for namespaces.
+        topic: Paths for topics.
         check: Refuses values; called with the value, the sentence and the configuration.
-        default: Returns the broker's own value; None where it is not shown as applied.
-        per_cluster: Whether a namespace's policies show it by cluster.
-        of_superusers: Whether superusers alone change it for namespaces (recorded).
+        default: Returns the broker's value; None if not shown as applied.
+        per_cluster: Whether a namespace's policies show the value by cluster.
+        of_superusers: Whether only superusers change the policy for namespaces (recorded).
     """
 
     key: str

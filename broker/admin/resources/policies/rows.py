@@ -1,7 +1,7 @@
-"""The table of policies: a row for each that is set, shown and removed as the others are.
+"""The table of policies: a row for each policy with regular requests.
 
 Source: upstream NamespacesBase, PersistentTopicsBase and the classes of
-``org.apache.pulsar.common.policies.data``; what is not recorded was asked of a real broker.
+``org.apache.pulsar.common.policies.data``; gaps in recordings were tried at a real broker.
 """
 
 from __future__ import annotations

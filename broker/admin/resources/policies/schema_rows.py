@@ -1,4 +1,4 @@
-"""Policies about schemas and encryption, and about names of subscriptions."""
+"""Policies about schemas, encryption, and names of subscriptions."""
 
 from __future__ import annotations
 

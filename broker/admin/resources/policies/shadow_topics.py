@@ -1,4 +1,4 @@
-"""Shadow topics: nothing is copied to other topics here, so that none can be set.
+"""Shadow topics: refused, as no topic is copied to another.
 
 Source: upstream PersistentTopicsBase.internalSetShadowTopic.
 """
@@ -34,13 +34,13 @@ class ShadowTopicAdmin:
 
     @Endpoint("GET", _PATH, PolicyName.SHADOW_TOPIC)
     async def get(self, request: web.Request) -> web.Response:
-        """Return that a topic has none."""
+        """Return an empty response: topics have no shadow topics."""
         await topic_with_policies(self._context, request)
         return shown(None, Empty.NO_BODY)
 
     @Endpoint("PUT", _PATH, PolicyName.SHADOW_TOPIC, Takes.JSON, body=schemas.TEXTS, refused=(403,))
     async def set(self, request: web.Request) -> web.Response:
-        """Refuse shadow topics, those that upstream refuses in its words."""
+        """Refuse shadow topics, invalid shadow topics in upstream's words."""
         names = strings(await json_body(request), "the body")
         topic = await topic_with_policies(self._context, request)
         if not names:
@@ -66,6 +66,6 @@ class ShadowTopicAdmin:
 
     @Endpoint("DELETE", _PATH, PolicyName.SHADOW_TOPIC)
     async def remove(self, request: web.Request) -> web.Response:
-        """Accept that a topic is to have none."""
+        """Accept the removal of shadow topics as a no-op."""
         await topic_with_policies(self._context, request)
         return done()

@@ -1,4 +1,4 @@
-"""The namespace or topic that a request about policies names."""
+"""The namespace or topic of a request about policies."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ async def existing_namespace(
 
     Args:
         context: The parts of the broker.
-        request: Whose path names it.
-        by_policies: Whether upstream misses its policies, and says so, before the namespace.
+        request: A request with a namespace in the path.
+        by_policies: Whether upstream first refuses the missing policies of a missing namespace.
 
     Raises:
-        RestError: 412, the name is not valid; 404, it does not exist.
+        RestError: 412, the name is invalid; 404, the namespace does not exist.
     """
     namespace = namespace_name(request)
     if by_policies and await context.store.policies(namespace) is None:
@@ -42,7 +42,7 @@ async def existing_topic(context: AdminContext, request: web.Request) -> TopicNa
     """Return the topic, partitioned topic or partition in the path.
 
     Raises:
-        RestError: 412, the name is not valid.
+        RestError: 412, the name is invalid.
         RefusedError: The topic or its namespace does not exist.
     """
     topic = topic_name(request)
@@ -55,10 +55,10 @@ async def existing_topic(context: AdminContext, request: web.Request) -> TopicNa
 
 
 async def topic_with_policies(context: AdminContext, request: web.Request) -> TopicName:
-    """Return the topic or partitioned topic in the path, which may have policies.
+    """Return the topic or partitioned topic in the path, for its policies.
 
     Raises:
-        RestError: 412, the name is not valid, or a partition's.
+        RestError: 412, the name is invalid, or a partition's.
         RefusedError: The topic or its namespace does not exist.
     """
     if topic_name(request).partition_index >= 0:

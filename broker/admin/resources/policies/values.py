@@ -1,4 +1,4 @@
-"""Values of policies in bodies, read as Java's servers read them and written as they show them."""
+"""Values of policies in bodies, parsed as Java's servers do, and their JSON schemas."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class Field(NamedTuple):
-    """One member of an object.
+    """A member of an object.
 
     Attributes:
-        name: As it is written.
-        read: Reads it; called with None where it is missing and has no default.
-        default: Its value where it is missing; None leaves it out.
+        name: The member's name.
+        read: Parses the value; called with None for a missing member without default.
+        default: The value of a missing member; None leaves the member out.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Field(NamedTuple):
 
 
 def number(value: object) -> int:
-    """Return a whole number of 32 bits, also from a text; none is 0."""
+    """Return a whole number of 32 bits, also from a text; 0 for None."""
     return _whole(value, 31)
 
 
 def long_number(value: object) -> int:
-    """Return a whole number of 64 bits, also from a text; none is 0."""
+    """Return a whole number of 64 bits, also from a text; 0 for None."""
     return _whole(value, _LONG)
 
 
@@ -59,12 +59,12 @@ def _whole(value: object, bits: int) -> int:
 
 
 def real_number(value: object) -> float:
-    """Return a number with a point; none is 0."""
+    """Return a floating-point number; 0 for None."""
     return 0.0 if value is None else float(_decimal(value))
 
 
 def _decimal(value: object) -> Decimal:
-    # Numbers of a body are texts here, as they were written.
+    # Numbers of a body are kept in their original text.
     if not isinstance(value, str):
         raise BadBodyError("the body should be a number")
     try:
@@ -77,7 +77,7 @@ def _decimal(value: object) -> Decimal:
 
 
 def boolean(value: object) -> bool:
-    """Return a boolean, also from its text; none is false."""
+    """Return a boolean, also from a text; False for None."""
     if value is None or isinstance(value, bool):
         return bool(value)
     found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
@@ -87,11 +87,11 @@ def boolean(value: object) -> bool:
 
 
 PRIMITIVES: tuple[Reader, ...] = (number, long_number, boolean)
-"""Readers of what upstream does not take without a body."""
+"""Readers of values that upstream refuses without a body."""
 
 
 def text(value: object) -> str | None:
-    """Return a text; none stays none."""
+    """Return a text; None for None."""
     if value is None:
         return None
     read = strings([value], "the body")
@@ -116,23 +116,23 @@ class _OneOf:
 
 
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
-    """Return a reader of one name of several, or its place among them, as upstream reads it.
+    """Return a reader of a name, or of the name's index, as upstream does.
 
     Args:
         names: In upstream's order.
-        other: What every other value is read as.
+        other: The result for all further values.
     """
     return _OneOf(names, other)
 
 
 def set_of_texts(value: object) -> list[str] | None:
-    """Return the texts of an array, each once, in order."""
+    """Return the texts of an array, without duplicates, in order."""
     found = strings(value, "the body")
     return None if found is None else list(dict.fromkeys(found))
 
 
 def texts_by_name(value: object) -> dict[str, str]:
-    """Return an object of texts; none is an empty one."""
+    """Return an object of texts; empty for None."""
     return string_map_of(object_by_name(value), "the body")
 
 
@@ -152,7 +152,7 @@ class _ObjectOf:
 
 
 def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
-    """Return a reader of an object with known members; others are ignored."""
+    """Return a reader of an object with known members; unknown members are ignored."""
     return _ObjectOf(fields)
 
 
@@ -167,23 +167,23 @@ class _Given:
 
 
 def given(read: Reader) -> Reader:
-    """Return a reader that leaves none as it is."""
+    """Return a reader that passes None through."""
     return _Given(read)
 
 
 def boxed(read: Reader) -> Reader:
-    """Return a reader of a number that may be none, as a blank text is."""
+    """Return a reader of an optional number; a blank text is None."""
     return _Given(read, blank_is_none=True)
 
 
 def object_by_name(value: object) -> dict[str, object]:
-    """Return an object; none is an empty one."""
+    """Return an object; empty for None."""
     if not isinstance(value, dict | None):
         raise BadBodyError("the body should be an object")
     return value or {}
 
 
-# -- readers in words of JSON Schema ---------------------------------------------------------------
+# -- JSON schemas of readers ---------------------------------------------------------------------
 
 _SCHEMAS: dict[Reader, dict[str, Any]] = {
     number: {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1},
@@ -197,7 +197,7 @@ _SCHEMAS: dict[Reader, dict[str, Any]] = {
 
 
 def schema_of(read: Reader) -> dict[str, Any]:
-    """Return the JSON schema of what a reader takes; an empty one of a reader of its own kind."""
+    """Return the JSON schema of a reader's input; empty for a custom reader."""
     match read:
         case _Given():
             return schema_of(read.read)

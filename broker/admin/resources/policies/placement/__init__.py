@@ -1,1 +1,1 @@
-"""Policies by which a real broker places messages, bookies and topics: kept and shown here."""
+"""Policies for a real broker's placement of messages, bookies and topics: stored and shown."""

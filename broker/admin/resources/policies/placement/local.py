@@ -1,6 +1,6 @@
-"""Policies by which others place bookies and topics: kept and shown, and nothing is placed by them.
+"""Policies for the placement of bookies and topics: stored and shown, without effect.
 
-A namespace has local policies once one of its bundles was looked up, or one of these was changed.
+A namespace has local policies after a lookup of its bundles, or after a change of the policies.
 
 Source: upstream NamespacesBase, LocalPolicies; recorded answers.
 """
@@ -36,12 +36,12 @@ read_bookies = given(
         Field("bookkeeperAffinityGroupSecondary", text),
     )
 )
-"""Reads the groups of bookies of a namespace."""
+"""Parses the groups of bookies of a namespace."""
 _MAX_GROUP_BYTES = 1_000
 
 
 class LocalPolicyAdmin:
-    """Requests about these."""
+    """Requests about local policies."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -55,7 +55,7 @@ class LocalPolicyAdmin:
         await self._context.message_policies.set(namespace, LOCAL_POLICIES, kept)
 
     async def _of_group(self, request: web.Request) -> NamespaceName:
-        # Upstream keeps a group of a namespace that does not exist, too.
+        # Upstream stores a group even for a missing namespace.
         if self._context.rules.fails_as_upstream:
             return namespace_name(request)
         return await self._existing(request)
@@ -85,7 +85,7 @@ class LocalPolicyAdmin:
         body=schema_of(read_bookies),
     )
     async def set_bookies(self, request: web.Request) -> web.Response:
-        """Keep groups of bookies for a namespace; null removes them."""
+        """Store groups of bookies for a namespace; null removes them."""
         bookies = read_bookies(await json_body(request))
         await self._keep(await self._existing(request), _BOOKIES, bookies)
         return done()
@@ -100,7 +100,7 @@ class LocalPolicyAdmin:
 
     @Endpoint("GET", f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY)
     async def get_group(self, request: web.Request) -> web.Response:
-        """Return the anti-affinity group of a namespace, as it is; nothing of one not there."""
+        """Return a namespace's anti-affinity group as plain text; empty if missing."""
         group = (self._kept(namespace_name(request)) or {}).get(_GROUP)
         if group is None:
             return done(200)
@@ -114,7 +114,7 @@ class LocalPolicyAdmin:
         body={"type": "string"},
     )
     async def set_group(self, request: web.Request) -> web.Response:
-        """Keep the body, as it is, as the anti-affinity group of a namespace."""
+        """Store the body, unparsed, as the anti-affinity group of a namespace."""
         body = await request.read()
         group = body.decode(errors="replace")
         if not group.strip(JAVA_BLANKS):

@@ -1,4 +1,4 @@
-"""Offload policies of namespaces and topics: kept and shown; nothing is offloaded.
+"""Offload policies of namespaces and topics: stored and shown; nothing is offloaded.
 
 Source: upstream NamespacesBase, PersistentTopicsBase; recorded answers.
 """
@@ -37,12 +37,12 @@ _NUMBERS = (
     ("offloadThresholdInSeconds", "offload_threshold_in_seconds", -1, 200),
     ("offloadDeletionLagMs", "offload_deletion_lag_ms", Empty.NO_BODY, 204),
 )
-"""Paths of numbers, their names beside the policies, what is shown of none (of no body only it can
-be removed), and the status once one is set."""
+"""Paths of numbers, their old names, the response for a number not set (without a body only such a
+number is removable), and the status after setting."""
 
 
 class OffloadAdmin:
-    """Requests about these."""
+    """Requests about offload policies."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -59,11 +59,11 @@ class OffloadAdmin:
                 yield Endpoint("DELETE", below, needs, json, handler=number.remove)
 
     def kept(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return what is set for a namespace or topic."""
+        """Return the policies set for a namespace or topic."""
         return self._context.message_policies.document(of)
 
     async def namespace(self, request: web.Request) -> NamespaceName:
-        """Return the namespace in the path, which exists."""
+        """Return the existing namespace in the path."""
         return await existing_namespace(self._context, request)
 
     # -- of namespaces ------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class OffloadAdmin:
         body=values.BODY,
     )
     async def set(self, request: web.Request) -> web.Response:
-        """Keep offload policies for a namespace."""
+        """Store offload policies of a namespace."""
         policies = values.checked(await json_body(request))
         await self._fail_as_upstream(request, RestError(500, NO_NAMESPACE))
         await self.keep(await self.namespace(request), policies)
@@ -97,7 +97,7 @@ class OffloadAdmin:
         Takes.APPLICATION_JSON,
     )
     async def remove(self, request: web.Request) -> web.Response:
-        """Remove the offload policies of a namespace, and the numbers beside them."""
+        """Remove the offload policies of a namespace, and numbers of old names."""
         await self._fail_as_upstream(request, RestError(409, "Concurrent modification"))
         await self._set(await self.namespace(request), None)
         return done()
@@ -108,7 +108,7 @@ class OffloadAdmin:
             raise error
 
     async def keep(self, namespace: NamespaceName, policies: Mapping[str, Any]) -> None:
-        """Keep offload policies for a namespace, and within them the numbers beside them."""
+        """Store offload policies of a namespace, merged with numbers of old names."""
         await self._set(namespace, values.with_old(policies, self.kept(namespace)))
 
     async def _set(self, namespace: NamespaceName, policies: Mapping[str, Any] | None) -> None:
@@ -121,7 +121,7 @@ class OffloadAdmin:
 
     @Endpoint("GET", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD, query=("applied",))
     async def get_of_topic(self, request: web.Request) -> web.Response:
-        """Return the offload policies of a topic, or those in force."""
+        """Return the offload policies of a topic, or the effective policies."""
         topic = await topic_with_policies(self._context, request)
         policies = self.kept(topic).get(values.POLICIES)
         if flag(request, "applied"):
@@ -132,7 +132,7 @@ class OffloadAdmin:
         "POST", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD, Takes.JSON, body=values.BODY
     )
     async def set_of_topic(self, request: web.Request) -> web.Response:
-        """Keep offload policies for a topic."""
+        """Store offload policies of a topic."""
         body = await json_body(request)
         values.offload_of(body)
         topic = await topic_with_policies(self._context, request)
@@ -141,7 +141,7 @@ class OffloadAdmin:
 
     @Endpoint("DELETE", f"{TOPIC_PATH}/offloadPolicies", PolicyName.OFFLOAD)
     async def remove_of_topic(self, request: web.Request) -> web.Response:
-        """Give a topic the offload policies of its namespace."""
+        """Restore the namespace's offload policies for a topic."""
         topic = await topic_with_policies(self._context, request)
         await self._context.message_policies.set(topic, values.POLICIES, None)
         return done()
@@ -152,7 +152,7 @@ def _shown(policies: Mapping[str, Any] | None) -> web.Response:
 
 
 class _Number:
-    """The calls about one number of a namespace's offload policies."""
+    """The requests about a number of a namespace's offload policies."""
 
     def __init__(self, admin: OffloadAdmin, old: str, unset: object, status: int) -> None:
         self._admin = admin
@@ -170,12 +170,12 @@ class _Number:
         return shown(number, self._unset)
 
     async def set(self, request: web.Request) -> web.Response:
-        """Keep the number within the offload policies."""
+        """Store the number in the offload policies."""
         await self._keep(request, long_number(await given_body(request)))
         return done(self._status)
 
     async def remove(self, request: web.Request) -> web.Response:
-        """Remove the number; one of the old name, which was hidden, takes its place."""
+        """Remove the number; a number of the old name becomes visible."""
         await self._keep(request, None)
         return done()
 

@@ -1,6 +1,6 @@
-"""Offload policies as values: read from bodies, shown with their defaults, and merged.
+"""Offload policies as values: parsed from bodies, shown with defaults, and merged.
 
-Nothing is offloaded here: they are kept and shown for whoever administers a broker by them.
+The policies are stored and shown for administrators; nothing is offloaded.
 
 Source: upstream OffloadPoliciesImpl; recorded answers.
 """
@@ -39,8 +39,8 @@ OLD = {
     "offload_threshold_in_seconds": SECONDS,
     "offload_deletion_lag_ms": LAG,
 }
-"""Numbers that a namespace may be created with, beside its offload policies: by their names there,
-the names within. They move there with the next change."""
+"""Old names of numbers, outside a new namespace's offload policies, and the names within. The next
+change moves the numbers into the offload policies."""
 
 _DRIVER, _BUCKET = "managedLedgerOffloadDriver", "managedLedgerOffloadBucket"
 _EXTRA = "managedLedgerExtraConfigurations"
@@ -92,13 +92,13 @@ _FIELDS = (
 )
 _DEFAULTS = {field.name: field.default for field in _FIELDS if field.default is not None}
 BODY = schema_of(object_of(*_FIELDS))
-"""The JSON schema of what is read."""
+"""The JSON schema of parsed policies."""
 
 
 def offload_of(value: object) -> dict[str, Any] | None:
-    """Return offload policies as they are kept.
+    """Return offload policies to store.
 
-    What the body leaves out has its default; what is null there is left out.
+    Missing members have defaults; null members are left out.
     """
     if value is None:
         return None
@@ -111,11 +111,11 @@ def offload_of(value: object) -> dict[str, Any] | None:
 
 
 def checked(value: object) -> dict[str, Any]:
-    """Return offload policies that a real broker takes.
+    """Return offload policies that a real broker accepts.
 
     Raises:
-        RestError: There are none, or their driver or bucket is missing.
-        BadBodyError: They are of another form.
+        RestError: The body is empty, or driver or bucket is missing.
+        BadBodyError: A member has the wrong type.
     """
     policies = offload_of(value)
     if policies is None:
@@ -136,7 +136,7 @@ def _buckets(driver: str) -> tuple[str, ...]:
 
 
 def shown(policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return offload policies as they are shown: in order, with the kind of their driver."""
+    """Return offload policies in the order of responses, with the kind of driver."""
     driver = policies.get(_DRIVER, "").lower()
     return {field.name: policies[field.name] for field in _FIELDS if field.name in policies} | {
         "s3Driver": driver in _S3_DRIVERS,
@@ -146,17 +146,17 @@ def shown(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_namespace(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a namespace's offload policies: its own null have the defaults."""
+    """Return a namespace's offload policies; null members have defaults."""
     kept = document.get(POLICIES)
     return None if kept is None else {**_DEFAULTS, **kept}
 
 
 def with_old(policies: Mapping[str, Any] | None, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a namespace's offload policies with the numbers that stand beside them.
+    """Return a namespace's offload policies, merged with numbers of old names.
 
     Args:
-        policies: The offload policies; None for none.
-        document: What is set for the namespace.
+        policies: The offload policies, if any.
+        document: The policies set for the namespace.
     """
     numbers = {name: document[key] for key, name in OLD.items() if document.get(key) is not None}
     return {**_DEFAULTS, **numbers, **(policies or {})}
@@ -165,11 +165,11 @@ def with_old(policies: Mapping[str, Any] | None, document: Mapping[str, Any]) ->
 def merged(
     of_topic: Mapping[str, Any] | None, document: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the offload policies in force for a topic; None where nothing is set.
+    """Return the effective offload policies of a topic; None if nothing is set.
 
     Args:
-        of_topic: Its own.
-        document: What is set for its namespace.
+        of_topic: The topic's own.
+        document: The policies set for the namespace.
     """
     own = of_namespace(document)
     if of_topic is None and own is None and not any(key in document for key in OLD):
