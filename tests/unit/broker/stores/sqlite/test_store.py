@@ -375,7 +375,7 @@ async def test_what_no_broker_has_written_is_told_in_a_sentence(
     connection.close()
     # When, Then
     async with opened(SqliteStore(path, 1_000)) as store:
-        with pytest.raises(StoreError, match="what no broker has written"):
+        with pytest.raises(StoreError, match="data not written by a broker"):
             await read_all(store)
 
 
