@@ -32,7 +32,7 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
 
 def _end_at_once(overdue_calls: int) -> NoReturn:
     """Exit despite endless plug-in calls, for which the event loop would wait."""
-    logger.error("%d calls of the plug-in do not end; the process ends without them", overdue_calls)
+    logger.error("exiting despite %d endless calls of the plug-in", overdue_calls)
     logging.shutdown()
     os._exit(0)
 

@@ -67,7 +67,7 @@ class ServiceAddresses:
         clock: Time source for retries of unreachable brokers.
 
     Attributes:
-        first: The address identifying the group in requests for connections.
+        first: The address under which connections to any of the brokers are requested.
     """
 
     def __init__(self, addresses: tuple[Address, ...], clock: Clock) -> None:

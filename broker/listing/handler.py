@@ -1,9 +1,9 @@
-"""The handler of GET_TOPICS_OF_NAMESPACE, Floodgate's central request.
+"""The handler of GET_TOPICS_OF_NAMESPACE, the main subject of Floodgate.
 
 ``_make`` lists the steps: estimate, heap, listing, heap again, pattern, hash, response, direct
-memory, outbound queue. The direct permit goes into the outbound entry; heap ends with its block,
-when the response is in the queue, or has to wait for direct memory. ``answer_at_once`` takes the
-same steps in one event-loop iteration if no step has to wait.
+memory, outbound queue. The direct permit goes into the outbound entry; heap is released at the end
+of its block, when the response is queued or has to wait for direct memory. ``answer_at_once`` takes
+the same steps in one event-loop iteration if no step has to wait.
 
 Source: upstream ServerCnx.internalHandleGetTopicsOfNamespace (PIP-442).
 """

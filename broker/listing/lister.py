@@ -102,8 +102,8 @@ class TopicLister:
             ResourcesError: The plug-in failed.
         """
         if properties and self.calls is not None:
-            # Changes acknowledged before the request are in its list: a call is joined only if it
-            # began with the namespace's current version.
+            # Changes acknowledged before the request are in its list: a request joins only a call
+            # that began with the namespace's current version.
             version = await self._store.version(namespace)
             key = (namespace, mode, frozenset(properties.items()), version)
             work = partial(self.calls.list_topics, namespace, mode, properties)

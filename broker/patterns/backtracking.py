@@ -74,7 +74,7 @@ class BacktrackingFilter:
         except TimeoutError:
             refusal = InvalidPatternError(f"the pattern {pattern.text!r} {limit}: {_REMEDY}")
         except WorkerFailedError as error:
-            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left")
+            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was abandoned")
         else:
             return
         # Outside the handlers: a traceback would keep their frames' data until collection.
@@ -155,7 +155,7 @@ class _Limit:
             whole = f"{self.seconds:g} s ({self._key} for each {LIMIT_NAMES} topics"
             whole += f", at most {MOST_SECONDS:g} s)" if self.seconds == MOST_SECONDS else ")"
         if not self.names:
-            return f"had no turn within {whole}, while others like it were evaluated"
+            return f"got no process within {whole}, while other such patterns were evaluated"
         if self.left > self._seconds:
             return f"takes more than {self._key} on {self.names} of {self._count} topics"
         return f"takes more than {whole} on {self._count} topics"

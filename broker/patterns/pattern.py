@@ -45,7 +45,8 @@ FALLBACK_SECONDS_PER_NAME = 0.05
 """Time limit of the backtracking engine for one name."""
 RE2_MEMORY_BYTES = 524_288
 """RE2's memory for a compiled pattern. With the default 8 MiB a pattern of six characters,
-``\\pL{99}``, blocks the event loop for 80 ms; the largest in use, such as ``.{1000}``, take 2.
+``\\pL{99}``, blocks the event loop for 80 ms; the largest patterns in use, such as ``.{1000}``, for
+2 ms.
 """
 MAX_COMPILED = 256
 """Size of the cache of compiled patterns; the least recently used is evicted."""

@@ -1,7 +1,4 @@
-"""Worker processes for patterns that require a backtracking engine.
-
-Such a pattern may take for ever on one name, and only the end of the process stops it.
-"""
+"""Such a pattern may run forever on one name, and only the end of the process stops the match."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class TenantInfo:
     Attributes:
         admin_roles: Administrators, with authorization on; None for a tenant created without the
             field.
-        allowed_clusters: Clusters for the tenant's namespaces; empty for an imported tenant,
-            restricted to the broker's own cluster.
+        allowed_clusters: Clusters for the tenant's namespaces; empty for an imported tenant, which
+            may use the broker's own cluster.
     """
 
     admin_roles: tuple[str, ...] | None = ()
@@ -73,7 +73,7 @@ class MetadataStore(Protocol):
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of cached snapshots (floodgateSnapshotCacheMB); 0 for a store of snapshots."""
+        """Bytes of cached snapshots (floodgateSnapshotCacheMB); 0 for a store in memory."""
 
     @property
     def schemas(self) -> TopicSchemas:

@@ -49,8 +49,8 @@ class TopicRules:
             partitions (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
-        counts_persistent_only: Whether ``max_topics`` bounds only persistent topics created plainly
-            or with their partitions, but no added partitions: profile pulsar.
+        counts_persistent_only: Whether ``max_topics`` bounds only persistent topics at their
+            creation, with their partitions, but not partitions added later: profile pulsar.
         lazy_non_persistent: Whether partitions of a non-persistent topic exist only after their
             first use, and deleting a missing non-persistent topic succeeds: profile pulsar.
     """
@@ -125,10 +125,10 @@ def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
-    """Return the partition count of a partition name's topic.
+    """Return the number of partitions of a partition's topic.
 
     Returns:
-        None for a name that is no partition's, or without a partitioned topic.
+        None if the name is not a partition's, or the partitioned topic is missing.
     """
     if topic.partition_index < 0:
         return None
@@ -326,7 +326,7 @@ def already_exists() -> RefusedError:
 
 def overtaken(topic: TopicName) -> RefusedError:
     """Return the refusal of a repeatedly overtaken change."""
-    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed by others: ask again")
+    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed concurrently: retry")
 
 
 def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:

@@ -128,7 +128,7 @@ class TopicListService:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.warning("watches go on without a step that failed: %s", error)
+            logger.warning("a step of the watches failed and was skipped: %s", error)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
         """End the watches of a closed connection."""

@@ -114,7 +114,7 @@ class UpdatePermit:
                 # A frame was queued meanwhile, or the peer is gone.
                 self.enqueue(cnx, (joined,))
         except Exception:
-            logger.exception("closing %s after an error of ours", cnx.peer)
+            logger.exception("closing %s after an internal error", cnx.peer)
             cnx.close()
 
     def share(self) -> Callable[[], object]:

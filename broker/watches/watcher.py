@@ -134,7 +134,7 @@ class TopicListWatcher(ABC):
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
-            logger.error("closing %s after an error of ours", self, exc_info=error)
+            logger.error("closing %s after an internal error", self, exc_info=error)
             self.give_up()
         elif not self.sender.closed:
             self._go_on()  # Changes after the task's last check found it still running.

@@ -98,7 +98,7 @@ class _Asked:
     headers: CIMultiDict[str]
     body: RequestBody
     tls: SSLContext | bool
-    """For an ``https`` target; True without one."""
+    """TLS context of an ``https`` target; True without one."""
     follows: bool
     """Whether redirects are followed: only a broker's, since clients need not reach brokers."""
 
@@ -327,7 +327,7 @@ async def _pass_on(
 def _broken_off(
     request: web.Request, response: web.StreamResponse, error: Exception
 ) -> web.StreamResponse:
-    """Abort the connection of a client with a partial answer, as the only visible error."""
+    """Abort the connection of a client with a partial answer, so that the client notices."""
     logger.info("a forwarded answer broke off: %s", excerpt(repr(error)))
     if request.transport is not None:
         request.transport.abort()

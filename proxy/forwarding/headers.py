@@ -29,7 +29,7 @@ HOP_BY_HOP = frozenset(
 _OF_THIS_HOP = frozenset({"host", "expect"})
 _OF_A_BODY = ("Content-Length", "Content-Type", "Content-Encoding")
 _CHANGED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\ud800-\udfff]")
-"""Roles altered by transport in a header, which could turn them into other roles."""
+"""Roles changed by transport in a header: the changed text could be another role."""
 VIA = "http/1.1 floodgate-proxy"
 
 

@@ -165,13 +165,13 @@ class Flight:
             text = f"the broker's answer cannot be read: {error}"
             await self._fail(RequestError(pb.ServiceNotReady, text))
         except Exception as error:
-            logger.exception("a listing of %s failed after an error of ours", self)
+            logger.exception("a listing of %s failed after an internal error", self)
             await self._fail(RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))
         finally:
             self.open = False
             self._parts.live.forget_left(self.key.asked)
-            # The answer on its way to clients is direct memory: the clients hold no heap, and no
-            # share of it is counted for them.
+            # The answer on its way to clients is direct memory: the clients hold no heap, and heap
+            # is no longer counted in their shares.
             self.owner.done_with(LimitType.HEAP_MEMORY)
 
     @asynccontextmanager

@@ -48,7 +48,7 @@ class DeletedNamespace(NamedTuple):
 async def delete_namespaces(
     connection: Connection, namespaces: Sequence[str], *, with_topics: bool
 ) -> Mapping[str, DeletedNamespace]:
-    """Delete namespaces; return the deleted ones.
+    """Delete namespaces; return the deleted namespaces by name.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics or partitioned topics, and

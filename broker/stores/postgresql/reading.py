@@ -24,8 +24,8 @@ _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
 """
-# Every plan is good, whatever statistics the database has: the searched value is a whole index
-# entry, or a prefix in index order.
+# The queries get a good plan under any statistics: the searched value is a whole index entry, or a
+# prefix in index order.
 _RAREST = """
 SELECT w.key, w.value, (SELECT count(*) FROM (SELECT 1 FROM floodgate.properties p
     WHERE p.namespace = $1 AND p.key = w.key AND p.value = w.value LIMIT $4) few) AS found

@@ -50,7 +50,7 @@ _LATER_TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.message_policies (
     name bytea NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (name, key));
 """
-"""Later tables; brokers without knowledge of them still work."""
+"""Tables added later; brokers of earlier versions still work beside them."""
 
 
 class UnknownSchemaError(Exception):

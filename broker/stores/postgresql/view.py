@@ -77,7 +77,7 @@ class NamespaceView:
 
     def known(self, namespace: NamespaceName) -> KnownNamespace | None:
         """Return the known version of a namespace; None for a namespace never read."""
-        # After an eviction any unknown namespace may be an evicted one, whose readers must list
+        # After an eviction, a namespace without an entry may have had one: its readers must list
         # again.
         forgotten = KnownNamespace(NOT_THERE, -1) if self._forgot_some else None
         return self._known.get(namespace, forgotten)

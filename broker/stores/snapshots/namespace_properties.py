@@ -262,8 +262,8 @@ def _edited(
     column: pa.MapArray,
 ) -> PropertyColumns:
     """Remove and insert rows; ``rows`` are the final positions of inserted rows."""
-    # Remaining rows keep their order: the i-th new row follows (rows[i] - i) remaining rows, and as
-    # many removed rows as stood in front of them.
+    # Remaining rows keep their order: before the i-th new row come (rows[i] - i) remaining rows,
+    # and the removed rows among them.
     staying = rows - np.arange(len(rows))
     points = staying + np.searchsorted(gone - np.arange(len(gone)), staying, side="right")
     return columns.edited(gone, points, sources, column)

@@ -102,7 +102,7 @@ class Segment:
 
         Args:
             gone: The rows to remove.
-            points: For each new row, ascending, the following row, up to the row count.
+            points: For each new row, ascending, the existing row behind it, up to the row count.
             column: The properties of the new rows.
         """
         keep = np.ones(len(self), bool)
@@ -215,7 +215,7 @@ class PropertyColumns:
 
         Args:
             gone: Rows to remove, ascending.
-            points: For each new row, ascending, the following row, up to the row count.
+            points: For each new row, ascending, the existing row behind it, up to the row count.
             sources: For each new row the row in ``column``; negative for a row without properties.
             column: Properties.
         """

@@ -132,7 +132,7 @@ class SqliteFile(SqliteTables):
         return int(self._rows("SELECT value FROM marks WHERE name='first_version'")[0][0])
 
     def version(self, name: str) -> int:
-        """Return a namespace's version; 0 when it is not there."""
+        """Return a namespace's version; 0 if missing."""
         rows = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         return int(rows[0][0]) if rows else 0
 

@@ -134,7 +134,7 @@ def inside(tenant: str) -> tuple[str, str]:
 
 
 def texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Check that all values are texts: SQLite accepts any type in any column.
+    """Return the rows if all values are texts: SQLite accepts any type in any column.
 
     Raises:
         TypeError: A value is not a text.

@@ -155,7 +155,7 @@ class NamespaceWatch:
                 await self._catch_up()
             except StoreError as error:
                 # Published updates stay true of their version; the rest follows later.
-                logger.warning("%s is not followed now: %s", self.namespace, error)
+                logger.warning("following %s is interrupted: %s", self.namespace, error)
                 self._behind = True
                 await clock_sleep(self._context.clock, backoff.next())
                 self._arrived.set()
@@ -274,7 +274,7 @@ class NamespaceWatch:
 
     def _give_up(self, watched: WatchedSet) -> None:
         """End the watches of a set whose pattern timed out."""
-        logger.warning("%s: %r takes too long on what came", self.namespace, watched.pattern)
+        logger.warning("%s: %r takes too long on a change", self.namespace, watched.pattern)
         for watcher in tuple(watched.watchers):
             watcher.give_up()
 
@@ -300,7 +300,7 @@ def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
         else:
             watcher.changed(update)
     except Exception:
-        logger.exception("closing %r after an error of ours", watcher)
+        logger.exception("closing %r after an internal error", watcher)
         watcher.give_up()
 
 

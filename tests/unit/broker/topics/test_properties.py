@@ -133,7 +133,7 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
 
     before_change(store, 2, made_anew)
     # When
-    with pytest.raises(RefusedError, match="is being changed by others"):
+    with pytest.raises(RefusedError, match="is being changed concurrently"):
         await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
     # Then
     assert await carried(store) == [{}]

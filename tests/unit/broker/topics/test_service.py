@@ -446,7 +446,7 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
     # When
     refused = await refusal(made.service.delete_partitioned(topic("p")))
     # Then
-    reason = "persistent://tenant/ns/p is being changed by others: ask again"
+    reason = "persistent://tenant/ns/p is being changed concurrently: retry"
     assert refused == (Refusal.CONFLICT, reason)
 
 
