@@ -249,7 +249,7 @@ class MemoryStore:
         async for place, (namespace, change) in in_turns(enumerate(changes)):
             if self._snapshots.get(namespace) is known[place] and namespace not in self._locks:
                 self._show(namespace, made[place])
-            else:  # A concurrent change came first.
+            else:  # A concurrent change won.
                 await self._apply_locked(namespace, change)
 
     def _before(self, namespace: NamespaceName, changes: TopicChanges) -> _Before:

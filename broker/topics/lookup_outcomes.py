@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class LookupOutcomes:
-    """Counts lookups of both protocols whose topic may exist: in an existing namespace.
+    """Counts lookups of both protocols in existing namespaces.
 
     Args:
         stopwatch: Seconds; an event loop's time may be in whole milliseconds.
 
     Attributes:
         answers: Lookups answered with the owner.
-        redirects: Lookups answered with the future owner, which was not asked yet.
+        redirects: Lookups redirected to the designated owner, before the owner's confirmation.
         failures: Failed lookups.
         times: Durations.
         since: Start of counting, in seconds since 1970.

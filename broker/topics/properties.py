@@ -124,7 +124,7 @@ class TopicProperties:
             for indices in in_changes(range(seen.partitions), len(properties))[1:]:
                 await asyncio.sleep(0)
                 names = partition_names(topic, indices)
-                # A later change was made with knowledge of this change, and wins.
+                # A later change has seen this change, and wins.
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:

@@ -395,7 +395,7 @@ class TopicService:
             snapshot = await self._snapshot(topic)
             if not snapshot.contains(topic):
                 raise
-            # A concurrent client came first: its topic counts.
+            # A concurrent client won: its topic counts.
             return snapshot.partitioned.get(str(topic), 0)
         return partitions
 

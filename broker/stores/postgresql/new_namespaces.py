@@ -1,6 +1,6 @@
 """Additions to many new namespaces, written to PostgreSQL in one transaction.
 
-The additions have no log entry: a broker with an earlier look at a missing namespace lists again.
+The additions have no log entry: a broker that has recorded such a namespace as missing lists again.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class SortedNames:
         return self._root is other._root or list(self.names()) == list(other.names())
 
     def leaves(self, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
-        """Yield the names in order, by leaf; a prefix limits them to leaves near its names."""
+        """Yield the names by leaf, in order; with a prefix, at least all names starting with it."""
         return (leaf[NAMES] for leaf in leaves_of(self._root, java_order(prefix)))
 
     def nodes(self) -> Iterator[Leaf]:

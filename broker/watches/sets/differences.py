@@ -1,4 +1,4 @@
-"""Differences made by a change of some names in watched sets."""
+"""Effects of a change of some names on watched sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One watched namespace: store changes come in, updates of its watched sets go out.
+"""One watched namespace: turns store changes into updates of its watched sets.
 
 The names are read once, for the first watch; from then on the store's feed delivers changes. After
 a missed change (a gap, a long change, a lost connection to the store) the namespace is listed again
